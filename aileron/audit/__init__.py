@@ -1,0 +1,1 @@
+"""What is recorded when: sealed into a chain, verified, exported."""

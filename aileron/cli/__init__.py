@@ -1,0 +1,1 @@
+"""The aileron command, one group a file."""

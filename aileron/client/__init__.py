@@ -1,0 +1,1 @@
+"""The daemon's HTTP client; importing it loads no Klein."""

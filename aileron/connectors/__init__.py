@@ -1,0 +1,1 @@
+"""Talks to one service each; found by registry, declared by interface or by file."""

@@ -1,0 +1,1 @@
+"""Starts an agent under Aileron without touching the user's own configuration."""

@@ -1,0 +1,1 @@
+"""Action files: parsed, validated, interpolated, offered as JSON Schema, followed live."""

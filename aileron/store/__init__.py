@@ -1,0 +1,1 @@
+"""The only SQL: one writer, readers apart, numbered schema files, one module a table."""

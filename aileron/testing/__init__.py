@@ -1,0 +1,1 @@
+"""What other packages' tests may use: contract mixins, memory implementations, kits."""

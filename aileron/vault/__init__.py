@@ -1,0 +1,1 @@
+"""The encrypted file of credentials, bound explicitly to connectors."""

@@ -1,0 +1,1 @@
+"""Tests of Aileron; they mirror the package."""

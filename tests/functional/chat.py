@@ -1,0 +1,81 @@
+"""The OpenAI chat-completions wire format, as far as an agent that streams needs it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+
+
+@attrs.frozen
+class ToolCall:
+    """One call as it goes over the wire.
+
+    :param arguments: JSON text.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@attrs.frozen
+class Answer:
+    """What the model answers: text, tool calls, or both."""
+
+    model: str
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+
+    @property
+    def finish_reason(self) -> str:
+        """Why the answer ends, in the format's words."""
+        return "tool_calls" if self.calls else "stop"
+
+
+def whole(answer: Answer) -> bytes:
+    """The answer as one JSON document."""
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
+    if answer.calls:
+        message["tool_calls"] = [_call(index, call) for index, call in enumerate(answer.calls)]
+    choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
+    return json.dumps(_frame("chat.completion", answer.model, [choice], USAGE)).encode()
+
+
+def stream(answer: Answer) -> Iterator[bytes]:
+    """The answer as server-sent events: text by words, arguments in two halves, usage, the end mark."""
+    for delta in _deltas(answer):
+        yield _event(answer.model, [{"index": 0, "delta": delta, "finish_reason": None}])
+    yield _event(answer.model, [{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}])
+    yield _event(answer.model, [], USAGE)
+    yield b"data: [DONE]\n\n"
+
+
+def refusal(message: str) -> bytes:
+    """An error in the provider's shape."""
+    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": None}}).encode()
+
+
+def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": ""}
+    for word in answer.text.split(" ") if answer.text else []:
+        yield {"content": word + " "}
+    for index, call in enumerate(answer.calls):
+        half = len(call.arguments) // 2
+        yield {"tool_calls": [_call(index, attrs.evolve(call, arguments=call.arguments[:half]))]}
+        yield {"tool_calls": [{"index": index, "function": {"arguments": call.arguments[half:]}}]}
+
+
+def _call(index: int, call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"index": index, "id": call.id, "type": "function", "function": function}
+
+
+def _event(model: str, choices: list[Any], usage: Mapping[str, int] | None = None) -> bytes:
+    return b"data: " + json.dumps(_frame("chat.completion.chunk", model, choices, usage)).encode() + b"\n\n"
+
+
+def _frame(kind: str, model: str, choices: list[Any], usage: Mapping[str, int] | None) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": model, "choices": choices, "usage": usage}

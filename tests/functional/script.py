@@ -1,0 +1,124 @@
+"""What a scripted model says: a list of turns, each text, tool calls or silence."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+Arguments = Mapping[str, Any]
+
+
+class ScriptError(AssertionError):
+    """The agent and the script disagree: a turn too many, a turn too few, or a tool that is not offered."""
+
+
+@attrs.frozen
+class Received:
+    """One request as the model saw it, whether a turn answered it or not."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def model(self) -> str:
+        """The model's name as asked for."""
+        return str(self.body.get("model", ""))
+
+    @property
+    def messages(self) -> list[Mapping[str, Any]]:
+        """The conversation, oldest first."""
+        return list(self.body.get("messages", []))
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that the agent offers."""
+        return [tool["function"]["name"] for tool in self.body.get("tools") or []]
+
+    @property
+    def tool_results(self) -> list[str]:
+        """What tools answered so far, as text, oldest first."""
+        return [_text(message["content"]) for message in self.messages if message.get("role") == "tool"]
+
+    @property
+    def is_title(self) -> bool:
+        """Whether the agent only wants a heading for its session, which is no turn of the script."""
+        system = [_text(message["content"]) for message in self.messages if message.get("role") == "system"]
+        return not self.tools and any("title" in text for text in system)
+
+    def tool_named(self, suffix: str) -> str:
+        """The one offered tool whose name ends with ``suffix``.
+
+        :raises ScriptError: when none or several do.
+        """
+        names = [name for name in self.tools if name.endswith(suffix)]
+        if len(names) != 1:
+            raise ScriptError(f"wanted one tool ending with {suffix!r}, offered are {self.tools}")
+        return names[0]
+
+
+@attrs.frozen
+class Say:
+    """A turn of plain text; an agent takes it as the end of its work."""
+
+    text: str
+
+
+@attrs.frozen
+class Call:
+    """One tool call.
+
+    :param tool: the end of the tool's name; agents put their own prefix before it.
+    :param arguments: the arguments, or a function from the request that asks for this turn to them.
+    """
+
+    tool: str
+    arguments: Arguments | Callable[[Received], Arguments] = attrs.Factory(dict)
+
+    def arguments_for(self, received: Received) -> str:
+        """The arguments as JSON text."""
+        given = self.arguments
+        return json.dumps(dict(given(received) if callable(given) else given))
+
+
+@attrs.frozen
+class Calls:
+    """A turn of several tool calls at once."""
+
+    calls: tuple[Call, ...]
+
+
+@attrs.frozen
+class Hang:
+    """A turn that is never answered; the agent or the test has to give up."""
+
+
+@attrs.frozen
+class Refuse:
+    """A turn answered by an HTTP error in the provider's shape."""
+
+    status: int
+    message: str
+
+
+Turn = Say | Call | Calls | Hang | Refuse
+
+
+def found(pattern: str, received: Received) -> str:
+    """The first group of ``pattern`` in the latest tool result that has it.
+
+    :raises ScriptError: when no result has it.
+    """
+    for result in reversed(received.tool_results):
+        if match := re.search(pattern, result):
+            return match.group(1)
+    raise ScriptError(f"no tool result matches {pattern!r}: {received.tool_results}")
+
+
+def _text(content: Any) -> str:
+    """Message content as text, be it a string or a list of parts."""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content or [])
