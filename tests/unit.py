@@ -1,0 +1,23 @@
+"""Every test but the functional ones under one name: ``trial tests.unit``."""
+
+from __future__ import annotations
+
+import pkgutil
+from unittest import TestSuite
+
+from twisted.trial.runner import TestLoader
+
+import tests
+
+
+def names() -> list[str]:
+    """List the test packages and modules that need no installed wheel and no process."""
+    found = pkgutil.iter_modules(tests.__path__, "tests.")
+    rooms = [module.name for module in found if module.ispkg or module.name.startswith("tests.test_")]
+    return [name for name in rooms if name != "tests.functional"]
+
+
+def test_suite() -> TestSuite:
+    """Collect those tests; trial calls this by its name."""
+    suite: TestSuite = TestLoader().loadByNames(names(), recurse=True)
+    return suite
