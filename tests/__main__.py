@@ -36,11 +36,11 @@ def install_tox() -> Path:
 def failed_checks(result: Mapping[str, object]) -> list[str]:
     """Name the environments that failed, as tox's own result file tells it.
 
-    An environment that could not be set up has no result, and failed; one whose interpreter is missing is not in the file.
+    The file lists environments that were not asked for as well; those have no result.
     """
     environments = result["testenvs"]
     assert isinstance(environments, Mapping)
-    return [name for name, found in environments.items() if not found.get("result", {}).get("success", False)]
+    return [name for name, found in environments.items() if not found.get("result", {"success": True})["success"]]
 
 
 def verdict(tallies: Mapping[str, Tally], failed: Sequence[str]) -> tuple[Tally, list[str]]:
@@ -66,8 +66,8 @@ def main(arguments: Sequence[str]) -> int:
     RESULT.unlink(missing_ok=True)
     command = [str(install_tox()), "-m", "tox", "run", "--result-json", str(RESULT), *arguments]
     status = subprocess.run(command, cwd=ROOT, check=False).returncode
-    failed = failed_checks(json.loads(RESULT.read_text())) if RESULT.exists() else ["tox"]
-    total, lines = verdict(read_records(RECORDS), failed)
+    failed = failed_checks(json.loads(RESULT.read_text())) if RESULT.exists() else []
+    total, lines = verdict(read_records(RECORDS), failed or ["tox"] * bool(status))
     print("", *lines, sep="\n", flush=True)
     return int(bool(status or total.failed or not total.passed))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -90,8 +89,6 @@ class VerdictTests(SynchronousTestCase):
         self.assertIn("lint: failed", lines)
 
     def test_failed_checks(self) -> None:
-        """Tox's result file names what failed, an environment without a result among it."""
-        result = json.loads(
-            '{"testenvs": {"a": {"result": {"success": true}}, "b": {"result": {"success": false}}, "c": {}}}'
-        )
-        self.assertEqual(failed_checks(result), ["b", "c"])
+        """Tox's result file names what failed; an environment that was not asked for has no result."""
+        result = {"testenvs": {"a": {"result": {"success": True}}, "b": {"result": {"success": False}}, "c": {}}}
+        self.assertEqual(failed_checks(result), ["b"])
