@@ -1,1 +1,32 @@
-"""The seams: one zope interface a file, each method's docstring its contract."""
+"""The seams: zope interfaces, each method's docstring its contract.
+
+An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
+"""
+
+from ._audit import IAudit
+from ._bindings import IBindings
+from ._catalogue import ICatalogue
+from ._connector import IConnector
+from ._connectors import IConnectors
+from ._credential import ICredential
+from ._operators import IOperators
+from ._overlay import IOverlay
+from ._runner import IRunner
+from ._runs import IRuns
+from ._sessions import ISessions
+from ._vault import IVault
+
+__all__ = [
+    "IAudit",
+    "IBindings",
+    "ICatalogue",
+    "IConnector",
+    "IConnectors",
+    "ICredential",
+    "IOperators",
+    "IOverlay",
+    "IRunner",
+    "IRuns",
+    "ISessions",
+    "IVault",
+]

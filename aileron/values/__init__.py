@@ -1,1 +1,95 @@
-"""The frozen values that travel between rooms."""
+"""The frozen values that travel between rooms, and nothing that acts."""
+
+from ._actions import (
+    Action,
+    ApprovalRule,
+    Catalogue,
+    ConnectorPin,
+    Input,
+    LoadError,
+    Offer,
+    Offering,
+    Step,
+)
+from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
+from ._connectors import (
+    READ,
+    WRITE,
+    ConnectorDescription,
+    CredentialNeed,
+    Operation,
+    Outcome,
+    Request,
+)
+from ._faults import Fault
+from ._json import JSON, canonical, digest, digest_of_bytes, plain
+from ._pages import Page
+from ._runs import (
+    Approval,
+    Ask,
+    AttemptRow,
+    Call,
+    Decision,
+    PendingLimits,
+    Progress,
+    Run,
+    RunQuery,
+    RunState,
+    StepRow,
+    Transition,
+)
+from ._sessions import OperatorSession, Session
+from ._time import from_timestamp, timestamp, utc
+from ._vault import Binding, NewBinding, VaultState
+
+__all__ = [
+    "Action",
+    "Actor",
+    "Approval",
+    "ApprovalRule",
+    "Ask",
+    "AttemptRow",
+    "AuditQuery",
+    "Binding",
+    "Call",
+    "Catalogue",
+    "ConnectorDescription",
+    "ConnectorPin",
+    "CredentialNeed",
+    "DAEMON",
+    "Decision",
+    "Event",
+    "Fault",
+    "Input",
+    "JSON",
+    "Link",
+    "LoadError",
+    "NewBinding",
+    "Offer",
+    "Offering",
+    "Operation",
+    "OperatorSession",
+    "Outcome",
+    "Page",
+    "PendingLimits",
+    "Progress",
+    "READ",
+    "Record",
+    "Request",
+    "Run",
+    "RunQuery",
+    "RunState",
+    "Session",
+    "Step",
+    "StepRow",
+    "Transition",
+    "VaultState",
+    "WRITE",
+    "canonical",
+    "digest",
+    "digest_of_bytes",
+    "from_timestamp",
+    "plain",
+    "timestamp",
+    "utc",
+]

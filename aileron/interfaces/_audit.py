@@ -1,0 +1,26 @@
+"""The record."""
+
+from __future__ import annotations
+
+from zope.interface import Interface
+
+from aileron.values import AuditQuery, Event, Page, Record
+
+
+class IAudit(Interface):
+    """An append-only, hash-chained record.  What changes a run is recorded with the change, by L{IRuns}; this is for the rest."""
+
+    async def append(*events: Event) -> None:
+        """Keep C{events}, in order, in one transaction; durable when it returns.
+
+        :raises StoreUnavailable: nothing of it was kept.
+        """
+
+    async def get(audit_id: str) -> Record | None:
+        """One record, or L{None}."""
+
+    async def list(query: AuditQuery) -> Page[Record]:
+        """Records, newest first.
+
+        :raises InvalidRequest: a cursor that this list did not give.
+        """

@@ -1,0 +1,40 @@
+"""Which credential is bound to which connector."""
+
+from __future__ import annotations
+
+from zope.interface import Interface
+
+from aileron.values import Binding, NewBinding
+
+from ._credential import ICredential
+
+
+class IBindings(Interface):
+    """Which credential is bound to which connector."""
+
+    def list() -> tuple[Binding, ...]:
+        """All, by name.  Works while locked."""
+
+    def get(name: str) -> Binding | None:
+        """One, or L{None}."""
+
+    def for_connector(fqn: str) -> tuple[Binding, ...]:
+        """All of one connector."""
+
+    async def set_up(new: NewBinding) -> Binding:
+        """Keep a credential, encrypted, durably.
+
+        :raises VaultLocked: the vault is not unlocked.
+        :raises Conflict: there is a binding of that name.
+        :raises InvalidRequest: a malformed name, base URL or secret.
+        """
+
+    async def revoke(name: str) -> Binding:
+        """Remove a binding and its secret; the binding as it was.
+
+        :raises NotFound: there is none.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def credential(binding: Binding) -> ICredential:
+        """The credential of exactly this revision of this binding, not yet open."""

@@ -1,0 +1,103 @@
+"""The chokepoint's door."""
+
+from __future__ import annotations
+
+from zope.interface import Interface
+
+from aileron.values import (
+    Actor,
+    Approval,
+    AttemptRow,
+    Call,
+    Decision,
+    Offer,
+    Offering,
+    Page,
+    Run,
+    RunQuery,
+    StepRow,
+)
+
+
+class IRunner(Interface):
+    """Every invocation, by whomever, goes through here; nothing else reaches a connector.
+
+    Whoever waits here only waits: cancelling ends the wait, never the run.
+    """
+
+    def offering() -> Offering:
+        """What can be run now, with what could not be loaded and why.  Empty while the vault was never unlocked in this life."""
+
+    async def offering_after(generation: int, seconds: float) -> Offering:
+        """The offering as soon as its generation is another than C{generation}, or as it is after C{seconds}."""
+
+    async def set_enabled(name: str, enabled: bool, actor: Actor) -> Offer:
+        """Switch an action on or off.
+
+        :raises NotFound: there is none of that name.
+        """
+
+    async def submit(call: Call) -> Run:
+        """Check C{call}, keep it, and start what follows; the run as it then stands.
+
+        :return: durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already settled; for a known idempotency key the run of then.
+        :raises NotFound: no such action, or it did not load.
+        :raises Conflict: the action is switched off; or the idempotency key was used with other arguments.
+        :raises InvalidRequest: arguments; every fault at once.
+        :raises LimitExceeded: too many pending.
+        :raises VaultLocked: ungated, and the vault is not unlocked; nothing is kept.
+        :raises BindingRequired, CapabilityDenied: what it needs is not there; nothing is kept.
+        :raises StoreUnavailable: nothing is kept.
+        """
+
+    async def wait(run_id: str, seconds: float) -> Run:
+        """The run as soon as it is settled, or as it is after C{seconds}.
+
+        :raises NotFound: no such run.
+        """
+
+    async def run(run_id: str) -> Run:
+        """One run.
+
+        :raises NotFound: no such run.
+        """
+
+    async def runs(query: RunQuery) -> Page[Run]:
+        """Runs, newest first."""
+
+    async def history(run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
+        """The steps that ended and every attempt, in order."""
+
+    async def approval(run_id: str) -> Approval:
+        """One approval, whole, its staleness checked now.
+
+        :raises NotFound: no such run, or it was never gated.
+        """
+
+    async def approvals(query: RunQuery) -> Page[Approval]:
+        """Approvals, oldest first."""
+
+    async def decide(run_id: str, decision: Decision) -> Approval:
+        """Take the operator's decision: durable when it returns; an approved run starts at once and is not waited for.
+
+        :raises NotFound: no such approval.
+        :raises Conflict: it is decided, withdrawn or expired; C{details["state"]} is the present state.
+        :raises ApprovalStale: the digest is not the present one (it may have become another just now): look again.
+        """
+
+    async def withdraw(run_id: str, actor: Actor, reason: str | None) -> Run:
+        """Take it back before anything is sent.
+
+        :raises NotFound: no such run.
+        :raises Conflict: too late.
+        """
+
+    async def settle(run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """Say what became of an C{unknown} run.
+
+        :raises NotFound: no such run.
+        :raises Conflict: it is not C{unknown}.
+        """
+
+    async def pending(session_id: str | None) -> int:
+        """How many approvals wait, of one session or of all."""

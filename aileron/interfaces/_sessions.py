@@ -1,0 +1,39 @@
+"""Where agents' sessions are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zope.interface import Interface
+
+from aileron.values import Event, Page, Session
+
+
+class ISessions(Interface):
+    """Sessions and the digests of their tokens; they survive restarts.  The tokens themselves are kept nowhere."""
+
+    async def open(session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
+        """Keep a new session and the events that record it, in one transaction.
+
+        :param token_digest: SHA-256 of the agent token.
+        :raises LimitExceeded: 64 sessions are live (one without a request for 10 minutes does not count).
+        :raises StoreUnavailable: nothing was kept.
+        """
+
+    async def by_token(token_digest: bytes) -> Session | None:
+        """The session of a token (live or ended), or L{None}.  Answers from memory where it can; notes the time as C{seen_at}."""
+
+    async def end(session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
+        """End it.  Ending it again changes and records nothing and returns it as it ended.
+
+        :raises NotFound: there is no such session.
+        """
+
+    async def get(session_id: str) -> Session | None:
+        """One session, or L{None}."""
+
+    async def list(live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
+        """Sessions, newest first.
+
+        :raises InvalidRequest: a cursor that this list did not give.
+        """

@@ -1,0 +1,141 @@
+"""Actions as the rest of the daemon sees them: parsed, validated, pinned to the bytes they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from ._json import JSON
+
+
+@frozen
+class Input:
+    """One declared argument.
+
+    :ivar type: C{string integer number boolean array object}.
+    :ivar items_type: element type, for arrays only.
+    :ivar has_default: whether C{default} counts (a default may be false or empty).
+    :ivar max_length: most characters of a string (65536 unless declared), or elements of an array if declared.
+    :ivar format: a JSON Schema format for strings (C{email}, C{uri}, C{date}, C{date-time}), or L{None}.
+    """
+
+    name: str
+    type: str
+    description: str
+    items_type: str | None = None
+    required: bool = True
+    label: str | None = None
+    multiline: bool = False
+    enum: tuple[JSON, ...] | None = None
+    default: JSON = None
+    has_default: bool = False
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    max_length: int | None = None
+    format: str | None = None
+
+
+@frozen
+class ConnectorPin:
+    """The one connector, version and (if written) content that an action was made for, and the operations it may call."""
+
+    name: str
+    version: str
+    capabilities: tuple[str, ...]
+    hash: str | None = None
+
+
+@frozen
+class Step:
+    """One operation of an action; C{inputs} may hold C{${args.x}} and C{${steps.<id>.<path>}}."""
+
+    id: str
+    connector: str
+    operation: str
+    inputs: Mapping[str, JSON] = field(factory=dict)
+    idempotent: bool | None = None
+
+
+@frozen
+class ApprovalRule:
+    """What the manifest says of approval."""
+
+    required: bool = False
+    expires_after_seconds: float | None = None
+
+
+@frozen
+class Action:
+    """One action file, whole.
+
+    :ivar digest: C{sha256:…} of the file's bytes, the very bytes this value was made from.
+    :ivar tool_name: the name as an MCP tool: C{[a-z0-9_]}, kebab to snake.
+    :ivar input_schema: JSON Schema (2020-12) of the arguments; C{additionalProperties} is false.
+    :ivar timeout_seconds: wall-clock limit of one execution, retries included.
+    :ivar body: the Markdown the LLM reads.
+    """
+
+    name: str
+    version: str
+    source: str
+    intent: str
+    body: str
+    tool_name: str
+    requires: tuple[ConnectorPin, ...]
+    inputs: tuple[Input, ...]
+    steps: tuple[Step, ...]
+    approval: ApprovalRule
+    timeout_seconds: float
+    input_schema: Mapping[str, JSON]
+    digest: str
+    path: str
+
+
+@frozen
+class LoadError:
+    """One fault of one file, found while loading: the file is left out, the others load.
+
+    :ivar kind: C{parse_error}, C{validation_error}, C{unreadable}, C{duplicate} or C{connector}.
+    """
+
+    kind: str
+    message: str
+    file: str
+    line: int | None = None
+    boundary: str = "action"
+
+
+@frozen
+class Catalogue:
+    """The directory of actions at one moment.
+
+    :ivar generation: grows with each change; never repeats in another life of the daemon.
+    """
+
+    generation: int
+    actions: Mapping[str, Action]
+    load_errors: tuple[LoadError, ...] = ()
+
+
+@frozen
+class Offer:
+    """An action that can run: its connectors are there, in the pinned version, with the named operations.
+
+    :ivar read_only: every step is a declared read.
+    :ivar idempotent: every step is declared idempotent (or a read).
+    """
+
+    action: Action
+    enabled: bool
+    read_only: bool
+    idempotent: bool
+
+
+@frozen
+class Offering:
+    """What the daemon offers at one moment; same rules for C{generation} as in L{Catalogue}."""
+
+    generation: int
+    offers: Mapping[str, Offer]
+    load_errors: tuple[LoadError, ...] = ()

@@ -1,0 +1,120 @@
+"""What a connector declares, the request it would send, and what an attempt came to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from ._faults import Fault
+from ._json import JSON
+
+READ, WRITE = "read", "write"
+
+
+@frozen
+class Operation:
+    """One thing a connector can do.
+
+    :ivar effect: L{READ} or L{WRITE}.
+    :ivar idempotent: whether the same request with the same effect key may be sent twice.
+    """
+
+    name: str
+    effect: str
+    idempotent: bool
+    description: str = ""
+
+
+@frozen
+class CredentialNeed:
+    """Which credential a connector wants and where it goes; C{format} contains C{{key}}."""
+
+    kind: str
+    header: str
+    format: str
+
+
+@frozen
+class ConnectorDescription:
+    """What a connector is, without running it.
+
+    :ivar fqn: C{builtin://slack}, C{local://me/tracker}, …
+    :ivar content_hash: C{sha256:…} of the content that would run.
+    :ivar base_url: where it talks to unless a binding says otherwise; L{None}: a binding must say.
+    :ivar bindable: whether a binding may choose another base URL.
+    :ivar hosts: C{host:port} that may be talked to.
+    """
+
+    fqn: str
+    version: str
+    content_hash: str
+    base_url: str | None
+    bindable: bool
+    hosts: tuple[str, ...]
+    operations: Mapping[str, Operation]
+    credential: CredentialNeed | None = None
+
+
+@frozen
+class Request:
+    """A request as it will be built, but for the credential: pure data, shown to the operator and bound by the digest.
+
+    :ivar headers: name and value, in order, without the credential's.
+    :ivar credential_header: the header that the credential will fill, or L{None}: sent without.
+    """
+
+    connector: str
+    operation: str
+    effect: str
+    idempotent: bool
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    credential_header: str | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """For the digest, the review and the record: the credential is a placeholder; a body that is no UTF-8 is base64."""
+        return {
+            "connector": self.connector,
+            "operation": self.operation,
+            "effect": self.effect,
+            "method": self.method,
+            "url": self.url,
+            "headers": [[name, value] for name, value in self.headers],
+            "body": _text(self.body),
+            "credential": self.credential_header,
+        }
+
+
+def _text(body: bytes | None) -> JSON:
+    if body is None:
+        return None
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode("ascii")}
+
+
+@frozen
+class Outcome:
+    """What one attempt came to.  Exactly one of C{fault} and success.
+
+    :ivar output: the operation's result, where it succeeded.
+    :ivar fault: what went wrong, else L{None}.
+    :ivar sent: whether the transport was handed the first byte of the request.
+    :ivar classified: whether the connector's declaration says what this answer means (a refused port is not an answer: C{sent} is false).
+        A fault that was C{sent} and is not classified may have happened.
+    :ivar retry_after_seconds: what the service asked for, if it did.
+    :ivar status: the HTTP status, if one came.
+    """
+
+    output: JSON = None
+    fault: Fault | None = None
+    sent: bool = True
+    classified: bool = True
+    retry_after_seconds: float | None = None
+    status: int | None = None
+    notes: Mapping[str, JSON] = field(factory=dict)

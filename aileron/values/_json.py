@@ -1,0 +1,39 @@
+"""JSON as it travels: its type, its one canonical form, and digests over that form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, Union, cast
+
+import rfc8785
+
+JSON: TypeAlias = Union[None, bool, int, float, str, Sequence["JSON"], Mapping[str, "JSON"]]
+"""Whatever RFC 8259 can say.  Values are read-only by agreement: nobody changes one that was handed over."""
+
+
+def canonical(value: JSON) -> bytes:
+    """The one canonical form of C{value} (RFC 8785).
+
+    :raises ValueError: a number outside what RFC 8785 can carry, or a lone surrogate.
+    """
+    return rfc8785.dumps(cast("dict[str, object]", plain(value)))  # type: ignore[arg-type]
+
+
+def digest(value: JSON) -> str:
+    """SHA-256 over the canonical form, as C{sha256:<64 hex>}."""
+    return digest_of_bytes(canonical(value))
+
+
+def digest_of_bytes(data: bytes) -> str:
+    """SHA-256 of C{data}, as C{sha256:<64 hex>}."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def plain(value: JSON) -> JSON:
+    """The same value in C{dict}s and C{list}s, for libraries that insist on them."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,217 @@
+"""Runs: one invocation of one action, from its first moment to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from attrs import frozen
+
+from ._audit import Actor, Event
+from ._faults import Fault
+from ._json import JSON
+from ._sessions import Session
+
+
+class RunState(StrEnum):
+    """Where a run stands.  Which steps between them are legal: L{aileron.runner}'s one table."""
+
+    RECEIVED = "received"
+    PENDING = "pending_approval"
+    APPROVED = "approved"
+    AWAITING_VAULT = "awaiting_vault"
+    EXECUTING = "executing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more happens by itself (an C{unknown} is settled by a person)."""
+        return self in _SETTLED
+
+
+_SETTLED = frozenset(
+    (
+        RunState.COMPLETED,
+        RunState.FAILED,
+        RunState.UNKNOWN,
+        RunState.DENIED,
+        RunState.CANCELLED,
+        RunState.EXPIRED,
+    )
+)
+
+
+@frozen
+class Call:
+    """An invocation as it reaches the runner's door, its caller known, its arguments not yet checked.
+
+    :ivar session: L{None} where the operator calls without one.
+    :ivar idempotency_key: 1 to 128 visible ASCII, or L{None}.
+    """
+
+    action: str
+    arguments: Mapping[str, JSON]
+    actor: Actor
+    session: Session | None = None
+    idempotency_key: str | None = None
+
+
+@frozen
+class Run:
+    """One row.
+
+    :ivar id: a ULID; also the id of its approval.
+    :ivar arguments: after defaults, as validated.
+    :ivar effect_key: minted once, the same for all attempts; steps derive theirs from it.
+    :ivar result: C{{"output": …, "steps": {id: output}}} where it completed.
+    :ivar reason: of a denial, withdrawal or settlement.
+    :ivar audit_id: the event that ended it.
+    """
+
+    id: str
+    action: str
+    action_version: str
+    manifest_digest: str
+    arguments: Mapping[str, JSON]
+    state: RunState
+    gated: bool
+    effect_key: str
+    received_at: datetime
+    changed_at: datetime
+    session_id: str | None = None
+    idempotency_key: str | None = None
+    result: JSON = None
+    fault: Fault | None = None
+    reason: str | None = None
+    audit_id: str | None = None
+
+
+@frozen
+class Approval:
+    """What the operator is asked, and what was said; one for each gated run.
+
+    :ivar digest: binds everything that was shown (see L{aileron.runner}).
+    :ivar review: what is shown: C{fields}, C{steps} with the requests that will leave, C{binding}s.
+    :ivar stale: why the last decision or view no longer holds, or L{None}.
+    """
+
+    run: Run
+    digest: str
+    review: Mapping[str, JSON]
+    requested_at: datetime
+    expires_at: datetime | None = None
+    stale: str | None = None
+    approved: bool | None = None
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+
+
+@frozen
+class Decision:
+    """What the operator says of one approval, naming the digest that was on the page."""
+
+    approved: bool
+    digest: str
+    decided_by: str
+    reason: str | None = None
+
+
+@frozen
+class Ask:
+    """What is put up for decision, or put up anew; it replaces what stood there and forgets an earlier decision."""
+
+    digest: str
+    review: Mapping[str, JSON]
+    requested_at: datetime
+    expires_at: datetime | None = None
+    stale: str | None = None
+
+
+@frozen
+class StepRow:
+    """One step's end; C{output} where it succeeded."""
+
+    run_id: str
+    step_id: str
+    position: int
+    state: str
+    output: JSON = None
+
+
+@frozen
+class AttemptRow:
+    """One attempt of one step.  Committed as C{started} before a byte leaves.
+
+    :ivar state: C{started}, C{succeeded}, C{failed}, C{unknown}.
+    :ivar number: from 1, per step.
+    """
+
+    run_id: str
+    step_id: str
+    number: int
+    state: str
+    started_at: datetime
+    ended_at: datetime | None = None
+    fault: Fault | None = None
+    sent: bool | None = None
+
+
+@frozen
+class Transition:
+    """One change of state: applied whole, with its events, or not at all.
+
+    :ivar verify: called inside the transaction with the row as it stands there; what it raises undoes the transition.
+    """
+
+    run_id: str
+    start: RunState
+    end: RunState
+    at: datetime
+    events: tuple[Event, ...]
+    result: JSON = None
+    fault: Fault | None = None
+    reason: str | None = None
+    audit_id: str | None = None
+    ask: Ask | None = None
+    decision: Decision | None = None
+    steps: tuple[StepRow, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
+    verify: Callable[[Run, Approval | None], None] | None = None
+
+
+@frozen
+class Progress:
+    """What happens while a run stays C{executing}: attempts that begin or end, steps that are done."""
+
+    run_id: str
+    events: tuple[Event, ...]
+    steps: tuple[StepRow, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
+
+
+@frozen
+class PendingLimits:
+    """How many approvals may wait at once."""
+
+    per_session: int = 20
+    per_home: int = 200
+
+
+@frozen
+class RunQuery:
+    """Which runs, newest first; every given field must match."""
+
+    states: tuple[RunState, ...] = ()
+    session_id: str | None = None
+    action: str | None = None
+    gated: bool | None = None
+    limit: int = 100
+    cursor: str | None = None
+    oldest_first: bool = False

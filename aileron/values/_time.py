@@ -1,0 +1,23 @@
+"""Moments: aware, UTC, and written in one way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def utc(seconds: float) -> datetime:
+    """The moment C{seconds} after the epoch."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 with microseconds and C{Z}: sorts as text in the order of time."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def from_timestamp(text: str) -> datetime:
+    """What L{timestamp} wrote.
+
+    :raises ValueError: it is no such text.
+    """
+    return datetime.fromisoformat(text).astimezone(UTC)

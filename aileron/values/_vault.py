@@ -1,0 +1,63 @@
+"""What may be known of the vault and of bindings without opening them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from ._json import JSON
+
+
+class VaultState(StrEnum):
+    """C{lost}: there is history, but no vault file."""
+
+    MISSING = "missing"
+    LOCKED = "locked"
+    UNLOCKED = "unlocked"
+    LOST = "lost"
+
+
+@frozen
+class Binding:
+    """One credential bound to one connector, without the credential.
+
+    :ivar name: C{<kind>/<service>/<identity>}.
+    :ivar revision: grows with each change of the entry.
+    :ivar base_url: chosen for this binding, or L{None}: the connector's own.
+    """
+
+    name: str
+    kind: str
+    service: str
+    identity: str
+    connector: str
+    created_at: datetime
+    revision: int = 1
+    base_url: str | None = None
+    account: str | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """What the digest binds and the review shows: who it is, never the secret."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "connector": self.connector,
+            "revision": self.revision,
+            "base_url": self.base_url,
+            "account": self.account,
+        }
+
+
+@frozen
+class NewBinding:
+    """What C{binding setup} asks for; the secret travels here once and shows in no repr."""
+
+    kind: str
+    service: str
+    identity: str
+    connector: str
+    secret: bytes = field(repr=False)
+    base_url: str | None = None
+    account: str | None = None
