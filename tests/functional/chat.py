@@ -1,6 +1,7 @@
 """The OpenAI chat-completions wire format, as far as an agent that streams needs it."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,8 +61,8 @@ def refusal(message: str) -> bytes:
 
 def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
-    for word in answer.text.split(" ") if answer.text else []:
-        yield {"content": word + " "}
+    for word in re.findall(r"\s*\S+\s*$|\s*\S+", answer.text):
+        yield {"content": word}
     for index, call in enumerate(answer.calls):
         half = len(call.arguments) // 2
         yield {"tool_calls": [_call(index, attrs.evolve(call, arguments=call.arguments[:half]))]}

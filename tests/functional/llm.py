@@ -1,6 +1,5 @@
 """A model on loopback that follows a script and remembers every request, for real agents to talk to."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
@@ -10,7 +9,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from tests.functional import chat
-from tests.functional.loopback import LoopbackSite
+from tests.functional.loopback import LoopbackSite, headers_of, json_of
 from tests.functional.reactor import IKitReactor
 from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, Turn
 
@@ -90,7 +89,7 @@ class _ChatResource(Resource):
     isLeaf = True
 
     def __init__(self, script: Script, gone: Callable[[], None]) -> None:
-        super().__init__()
+        Resource.__init__(self)
         self._script = script
         self._gone = gone
 
@@ -157,11 +156,7 @@ class ScriptedLLM:
 
 
 def _received(request: Request) -> Received:
-    headers = {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
-        for name, values in request.requestHeaders.getAllRawHeaders()
-    }
-    return Received(request.path.decode(), headers, json.loads(request.content.read()))
+    return Received(request.path.decode(), headers_of(request), json_of(request) or {})
 
 
 def _completion(request: Request, answer: chat.Answer, streamed: bool) -> bytes | int:

@@ -1,10 +1,17 @@
 """An HTTP service on a free port of 127.0.0.1 that leaves nothing in the reactor when it stops."""
 
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
 import attrs
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import maybeDeferred
 from twisted.internet.interfaces import IListeningPort
-from twisted.protocols.policies import WrappingFactory
+from twisted.internet.protocol import ServerFactory
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.web.resource import IResource
-from twisted.web.server import Site
+from twisted.web.server import Request, Site
 
 from tests.functional.reactor import IKitReactor, until
 
@@ -14,28 +21,43 @@ class LoopbackSite:
     """One resource tree, listening from `listen` until `stop`."""
 
     _reactor: IKitReactor
-    _factory: WrappingFactory
+    _factory: WrappingFactory[ProtocolWrapper]
     _port: IListeningPort
 
     @classmethod
     def listen(cls, reactor: IKitReactor, root: IResource) -> "LoopbackSite":
         """Serve ``root`` on a port that the system chooses."""
         factory = WrappingFactory(Site(root))
-        return cls(reactor, factory, reactor.listenTCP(0, factory, interface="127.0.0.1"))
-
-    @property
-    def port(self) -> int:
-        """The TCP port."""
-        return int(self._port.getHost().port)
+        return cls(reactor, factory, reactor.listenTCP(0, cast(ServerFactory, factory), interface="127.0.0.1"))
 
     @property
     def url(self) -> str:
         """The address without a slash at its end."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{cast(IPv4Address, self._port.getHost()).port}"
 
     async def stop(self) -> None:
         """Close the port and every connection, and return when they are gone."""
-        await self._port.stopListening()
+        await maybeDeferred(self._port.stopListening)
         for connection in list(self._factory.protocols):
-            connection.transport.abortConnection()
+            connection.abortConnection()
         await until(self._reactor, lambda: not self._factory.protocols, 5, "connections closed")
+
+
+def abort(request: Request) -> None:
+    """Reset the connection of a request."""
+    cast(ProtocolWrapper, request.transport).abortConnection()
+
+
+def headers_of(request: Request) -> dict[str, str]:
+    """All headers by lower-case name, repeated ones joined by a comma."""
+    return {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in request.requestHeaders.getAllRawHeaders()
+    }
+
+
+def json_of(request: Request) -> Mapping[str, Any] | None:
+    """The body as JSON; None if there is none."""
+    assert request.content is not None
+    content = request.content.read()
+    return json.loads(content) if content else None

@@ -6,7 +6,7 @@ from twisted.internet.interfaces import IReactorProcess, IReactorTCP, IReactorTi
 from twisted.internet.task import deferLater
 
 
-class IKitReactor(IReactorProcess, IReactorTCP, IReactorTime):  # type: ignore[misc]
+class IKitReactor(IReactorProcess, IReactorTCP, IReactorTime):
     """A reactor that spawns processes, listens on TCP and tells the time."""
 
 

@@ -1,0 +1,68 @@
+"""Looks for a secret where it must not be: in files, and in what other processes can read of a process."""
+
+import base64
+import binascii
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+
+@attrs.frozen
+class Finding:
+    """Where a canary was seen, and in what form."""
+
+    place: str
+    form: str
+
+
+def forms(canary: str) -> dict[str, bytes]:
+    """The shapes in which a secret may leak, each by name."""
+    raw = canary.encode()
+    shapes = {"plain": raw, "hex": binascii.hexlify(raw), "percent": urllib.parse.quote(canary, safe="").encode()}
+    # Base64 looks different at each of three offsets; the ends depend on the neighbours and are cut.
+    for offset in range(3):
+        padded = base64.b64encode(b"\0" * offset + raw)
+        shapes[f"base64+{offset}"] = padded[0 if not offset else 4 : -4]
+    return shapes
+
+
+def in_bytes(place: str, content: bytes, canary: str) -> Iterator[Finding]:
+    """Every form of ``canary`` in ``content``."""
+    lowered = content.lower()
+    for form, shape in forms(canary).items():
+        if shape in content or (form == "hex" and shape in lowered):
+            yield Finding(place, form)
+
+
+def in_files(directory: Path, canary: str) -> list[Finding]:
+    """Every file below ``directory``, its name included, that shows ``canary``.
+
+    Links are not followed; what is no plain file has no content.
+    """
+    return [finding for path in sorted(directory.rglob("*")) for finding in _in_path(path, canary)]
+
+
+def in_process(pid: int, canary: str) -> list[Finding]:
+    """Whether the environment or the arguments of a process show ``canary`` (Linux).
+
+    What this user may not read shows nothing.
+
+    :raises FileNotFoundError: when there is no such process.
+    """
+    return [finding for name in ("environ", "cmdline") for finding in _in_proc(Path(f"/proc/{pid}/{name}"), canary)]
+
+
+def _in_path(path: Path, canary: str) -> Iterator[Finding]:
+    yield from in_bytes(f"name of {path}", path.name.encode(), canary)
+    if path.is_file() and not path.is_symlink():
+        yield from in_bytes(str(path), path.read_bytes(), canary)
+
+
+def _in_proc(path: Path, canary: str) -> Iterator[Finding]:
+    try:
+        content = path.read_bytes()
+    except PermissionError:
+        return
+    yield from in_bytes(str(path), content, canary)

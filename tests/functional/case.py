@@ -1,0 +1,66 @@
+"""The test case of functional tests: the real reactor, a home of its own, and everything it started ended."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, cast
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import TestCase
+
+from tests.functional import opencode
+from tests.functional.home import Home
+from tests.functional.llm import ScriptedLLM
+from tests.functional.process import Command, Finished, Running
+from tests.functional.reactor import IKitReactor
+from tests.functional.script import Turn
+from tests.functional.slack import FakeSlack
+
+
+class FunctionalTestCase(TestCase):
+    """Starts processes and services and ends them when the test is over, however it ends.
+
+    :cvar timeout: the deadline of a whole test, in seconds, should a wait have none.
+    """
+
+    timeout = 180
+
+    def setUp(self) -> None:
+        """Make the home."""
+        from twisted.internet import reactor
+
+        self.reactor = cast(IKitReactor, reactor)
+        self.home = Home.make()
+        self.addCleanup(self.home.remove)
+
+    def llm(self, turns: Mapping[str, Sequence[Turn]] | Sequence[Turn]) -> ScriptedLLM:
+        """A scripted model; the test fails at its end if the script was not followed to the letter.
+
+        :param turns: of the one model that the kit's agents use, or by model name.
+        """
+        by_model = turns if isinstance(turns, Mapping) else {opencode.MODEL: turns}
+        service = ScriptedLLM.listen(self.reactor, by_model)
+        self.addCleanup(service.script.check)
+        self.finally_(service.stop)
+        return service
+
+    def slack(self, token: str | None = None) -> FakeSlack:
+        """A service that stands for Slack."""
+        service = FakeSlack.listen(self.reactor, token)
+        self.finally_(service.stop)
+        return service
+
+    def start(self, command: Command) -> Running:
+        """Start a process; what is left of its group is killed at the test's end."""
+        running = Running.start(self.reactor, command)
+        self.finally_(running.kill)
+        return running
+
+    async def run_command(self, command: Command, seconds: float = 60) -> Finished:
+        """Run a command to its end.
+
+        :raises DeadlinePassedError: after killing it, when it takes longer.
+        """
+        return await self.start(command).finish(seconds)
+
+    def finally_(self, ending: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
+        """Await ``ending()`` when the test is over; the latest comes first."""
+        self.addCleanup(lambda: Deferred.fromCoroutine(ending()))

@@ -1,0 +1,69 @@
+"""Installs the real agent of the functional tests: ``python -m tests.functional.install DIRECTORY``.
+
+The only part of the functional tests that downloads anything. Where the right version lies already, it does nothing.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = "opencode-ai"
+VERSION = "1.18.33"
+
+
+def binary(directory: Path) -> Path:
+    """Where the agent's program lies, or will lie, under an install directory."""
+    return _package(directory) / "bin" / "opencode.exe"
+
+
+def is_installed(directory: Path) -> bool:
+    """Whether the pinned version lies there and its program starts."""
+    manifest = _package(directory) / "package.json"
+    if not manifest.is_file() or json.loads(manifest.read_text())["version"] != VERSION:
+        return False
+    return _starts(binary(directory))
+
+
+def install(directory: Path) -> Path:
+    """Make the pinned version lie under ``directory`` and return its program.
+
+    :raises subprocess.CalledProcessError: when npm or the package's own setup fails.
+    :raises RuntimeError: when the program does not start afterwards.
+    """
+    if not is_installed(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        wanted = f"{PACKAGE}@{VERSION}"
+        quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--save-exact")
+        _run("npm", "install", "--prefix", str(directory), *quiet, wanted, directory=directory)
+        # npm may refuse to run this by itself, depending on its version: it puts the platform's program in place.
+        _run("node", "postinstall.mjs", directory=_package(directory))
+    if not is_installed(directory):
+        raise RuntimeError(f"{binary(directory)} does not start")
+    return binary(directory)
+
+
+def _package(directory: Path) -> Path:
+    return directory / "node_modules" / PACKAGE
+
+
+def _starts(program: Path) -> bool:
+    if not program.is_file():
+        return False
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    return answer.returncode == 0 and answer.stdout.strip() == VERSION
+
+
+def _run(*arguments: str, directory: Path) -> None:
+    subprocess.run(arguments, cwd=directory, check=True, timeout=600, stdout=sys.stderr)
+
+
+def main() -> None:
+    """Install into the directory named on the command line and print the program's path."""
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.executable} -m tests.functional.install DIRECTORY")
+    print(install(Path(sys.argv[1]).absolute()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""A local service that stands for Slack's web API, misbehaves as told, and counts what really happened."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Literal
+
+import attrs
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from tests.functional.loopback import LoopbackSite, abort, headers_of, json_of
+from tests.functional.reactor import IKitReactor
+
+CHANNELS = {"general": "C0001", "engineering": "C0002"}
+
+
+@attrs.frozen(kw_only=True)
+class Behaviour:
+    """How one request is treated.
+
+    :ivar applied: whether the effect happens all the same.
+    :ivar error: Slack's word for a refusal, sent with ``ok: false``.
+    :ivar ending: ``answer`` it, ``hang`` without an answer, or ``drop`` the connection instead of one.
+    """
+
+    applied: bool = True
+    status: int = HTTPStatus.OK
+    error: str | None = None
+    headers: Mapping[str, str] = attrs.Factory(dict)
+    delay_seconds: float = 0
+    ending: Literal["answer", "hang", "drop"] = "answer"
+
+
+def refusal(error: str) -> Behaviour:
+    """Slack understands and refuses, such as with ``channel_not_found``."""
+    return Behaviour(applied=False, error=error)
+
+
+def rate_limit(retry_after_seconds: int) -> Behaviour:
+    """Slack asks for patience."""
+    headers = {"Retry-After": str(retry_after_seconds)}
+    return Behaviour(applied=False, status=HTTPStatus.TOO_MANY_REQUESTS, error="ratelimited", headers=headers)
+
+
+def breakdown(status: int = 500, *, applied: bool = False) -> Behaviour:
+    """Slack fails inside, before or after it did what was asked."""
+    return Behaviour(applied=applied, status=status, error="internal_error")
+
+
+def hang(*, applied: bool) -> Behaviour:
+    """No answer ever comes."""
+    return Behaviour(applied=applied, ending="hang")
+
+
+def drop(*, applied: bool) -> Behaviour:
+    """The connection is reset in place of an answer."""
+    return Behaviour(applied=applied, ending="drop")
+
+
+@attrs.frozen
+class SlackRequest:
+    """One request as it came in.
+
+    :ivar headers: by lower-case name.
+    :ivar body: what was posted, or the query of a GET.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+
+@attrs.frozen
+class Message:
+    """A message that stands in a channel: the effect of a post."""
+
+    channel: str
+    text: str
+    client_msg_id: str | None
+    ts: str
+
+
+@attrs.define
+class Workspace:
+    """What the service knows: the token, the channels, the messages, and every request so far.
+
+    :ivar next: behaviours of the coming posts, spent in order; afterwards all goes well.
+    """
+
+    token: str
+    requests: list[SlackRequest] = attrs.Factory(list)
+    messages: list[Message] = attrs.Factory(list)
+    next: list[Behaviour] = attrs.Factory(list)
+
+    def effects_of(self, client_msg_id: str) -> int:
+        """How many messages one post has made."""
+        return sum(message.client_msg_id == client_msg_id for message in self.messages)
+
+    def answer(self, request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
+        """Record a request, do what it asks, and say how to answer it."""
+        self.requests.append(request)
+        if (error := self._denied(request)) is not None:
+            return refusal(error), {"ok": False, "error": error}
+        match request.method, request.path:
+            case "POST", "/api/chat.postMessage":
+                return self._post(request)
+            case "GET", "/api/conversations.list":
+                return Behaviour(), self._list()
+            case "GET", "/api/conversations.history":
+                return Behaviour(), self._history(request)
+        return Behaviour(status=HTTPStatus.NOT_FOUND), {"ok": False, "error": "unknown_method"}
+
+    def _denied(self, request: SlackRequest) -> str | None:
+        given = request.headers.get("authorization")
+        if given is None:
+            return "not_authed"
+        return None if given == f"Bearer {self.token}" else "invalid_auth"
+
+    def _post(self, request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
+        behaviour = self.next.pop(0) if self.next else Behaviour()
+        channel = _channel(request.body.get("channel"))
+        if channel is None and behaviour.applied:
+            behaviour = refusal("channel_not_found")
+        if not behaviour.applied or channel is None:
+            return behaviour, {"ok": False, "error": behaviour.error}
+        message = self._add(channel, request.body)
+        if behaviour.error is not None:
+            return behaviour, {"ok": False, "error": behaviour.error}
+        return behaviour, {"ok": True, "channel": channel, "ts": message.ts, "message": {"text": message.text}}
+
+    def _add(self, channel: str, body: Mapping[str, Any]) -> Message:
+        ts = f"1700000000.{len(self.messages) + 1:06}"
+        message = Message(channel, str(body.get("text", "")), body.get("client_msg_id"), ts)
+        self.messages.append(message)
+        return message
+
+    def _list(self) -> dict[str, Any]:
+        channels = [{"id": key, "name": name, "is_channel": True} for name, key in CHANNELS.items()]
+        return {"ok": True, "channels": channels, "response_metadata": {"next_cursor": ""}}
+
+    def _history(self, request: SlackRequest) -> dict[str, Any]:
+        channel = _channel(request.body.get("channel"))
+        there = [attrs.asdict(message) for message in self.messages if message.channel == channel]
+        return {"ok": True, "messages": there[::-1], "has_more": False}
+
+
+class _ApiResource(Resource):
+    """Every path of the API."""
+
+    isLeaf = True
+
+    def __init__(self, reactor: IKitReactor, workspace: Workspace) -> None:
+        Resource.__init__(self)
+        self._reactor = reactor
+        self._workspace = workspace
+
+    def render(self, request: Request) -> int:
+        """Answer as the workspace says, now, later or never."""
+        behaviour, body = self._workspace.answer(_decoded(request))
+        later = self._reactor.callLater(behaviour.delay_seconds, _end, request, behaviour, body)
+        request.notifyFinish().addErrback(lambda _: later.cancel() if later.active() else None)
+        return NOT_DONE_YET
+
+
+@attrs.define
+class FakeSlack:
+    """The running service; `workspace` tells what it saw."""
+
+    workspace: Workspace
+    _site: LoopbackSite
+
+    @classmethod
+    def listen(cls, reactor: IKitReactor, token: str | None = None) -> "FakeSlack":
+        """Start to listen.
+
+        :param token: the only one that is accepted; by default a fresh one.
+        """
+        workspace = Workspace(token or f"xoxb-{uuid.uuid4().hex}")
+        return cls(workspace, LoopbackSite.listen(reactor, _ApiResource(reactor, workspace)))
+
+    @property
+    def url(self) -> str:
+        """The address without ``/api``."""
+        return self._site.url
+
+    async def stop(self) -> None:
+        """Close the port and every connection, hanging ones too."""
+        await self._site.stop()
+
+
+def _channel(given: object) -> str | None:
+    """A channel's id from its name, with or without ``#``, or from the id itself."""
+    name = str(given).removeprefix("#")
+    return CHANNELS.get(name) or (name if name in CHANNELS.values() else None)
+
+
+def _decoded(request: Request) -> SlackRequest:
+    query = {name.decode(): values[0].decode() for name, values in request.args.items()}
+    body = json_of(request)
+    return SlackRequest(
+        request.method.decode(), request.path.decode(), headers_of(request), query if body is None else body
+    )
+
+
+def _end(request: Request, behaviour: Behaviour, body: Mapping[str, Any]) -> None:
+    match behaviour.ending:
+        case "drop":
+            abort(request)
+        case "answer":
+            request.setResponseCode(behaviour.status)
+            for name, value in behaviour.headers.items():
+                request.setHeader(name, value)
+            request.setHeader("content-type", "application/json; charset=utf-8")
+            request.write(json.dumps(body).encode())
+            request.finish()
+        case "hang":
+            return
