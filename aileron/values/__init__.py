@@ -39,6 +39,7 @@ from ._runs import (
     Transition,
 )
 from ._sessions import OperatorSession, Session
+from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._vault import Binding, NewBinding, VaultState
 
@@ -89,6 +90,9 @@ __all__ = [
     "digest",
     "digest_of_bytes",
     "from_timestamp",
+    "json_pointer",
+    "json_problems",
+    "loads_strict",
     "plain",
     "timestamp",
     "utc",

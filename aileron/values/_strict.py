@@ -1,0 +1,102 @@
+"""JSON from outside: read strictly, so that everyone who reads the same bytes sees the same value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
+
+from ._json import JSON
+
+MAX_DEPTH = 32
+"""Most containers within one another, the outermost counted."""
+
+MAX_NUMBER = 2**53 - 1
+"""Beyond this a double no longer tells one integer from the next (RFC 8785, appendix D)."""
+
+
+def loads_strict(data: bytes, max_depth: int = MAX_DEPTH) -> JSON:
+    """The value that C{data} says, if there is only one way to read it.
+
+    :param data: UTF-8 without a byte order mark.
+    :raises ValueError: it is no JSON, or has a key twice, a number that is not finite or beyond 2^53-1,
+        a lone surrogate, or too many levels.  The message is fit for the caller's eyes and repeats no value.
+    """
+    value = _read(data)
+    for pointer, message in json_problems(value, max_depth):
+        raise ValueError(f"{pointer or 'the body'}: {message}")
+    return value
+
+
+def json_problems(value: JSON, max_depth: int = MAX_DEPTH, pointer: str = "") -> Iterator[tuple[str, str]]:
+    """What in C{value} could mean different things to different readers.
+
+    :param pointer: where C{value} stands, as a JSON pointer (RFC 6901).
+    :return: pairs of pointer and message; no message repeats a value.
+    """
+    if isinstance(value, str):
+        if not _encodable(value):
+            yield pointer, "the text has a lone surrogate"
+    elif isinstance(value, (Mapping, Sequence)):
+        yield from _container_problems(value, max_depth, pointer)
+    elif isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= MAX_NUMBER):
+        yield pointer, "the number is not finite, or beyond 2^53-1"
+
+
+def json_pointer(base: str, *keys: str | int) -> str:
+    """C{base} and the steps below it, escaped as RFC 6901 says; a lone surrogate is shown as C{?}."""
+    shown = (str(key).encode("utf-8", "replace").decode("utf-8") for key in keys)
+    return base + "".join("/" + key.replace("~", "~0").replace("/", "~1")[:80] for key in shown)
+
+
+def _container_problems(
+    value: Mapping[str, JSON] | Sequence[JSON], depth_left: int, pointer: str
+) -> Iterator[tuple[str, str]]:
+    if depth_left < 1:
+        yield pointer, "the value is nested too deeply"
+        return
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, item in pairs:
+        below = json_pointer(pointer, key)
+        if isinstance(key, str) and not _encodable(key):
+            yield below, "the key has a lone surrogate"
+        yield from json_problems(item, depth_left - 1, below)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read(data: bytes) -> JSON:
+    try:
+        value: JSON = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer
+        )
+    except UnicodeDecodeError:
+        raise ValueError("the body is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("the body is nested too deeply") from None
+    return value
+
+
+def _unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("the body has an object with the same key twice")
+    return found
+
+
+def _not_finite(_name: str) -> NoReturn:
+    raise ValueError("the body has a number that is not finite")
+
+
+def _integer(digits: str) -> int:
+    """The integer; what is far too long is not even computed."""
+    return int(digits) if len(digits) <= 20 else MAX_NUMBER + 1

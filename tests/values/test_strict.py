@@ -1,0 +1,107 @@
+"""JSON from outside is read in one way or not at all."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.values import JSON, canonical, json_pointer, json_problems, loads_strict
+
+SAFE = 2**53 - 1
+CLEAN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-SAFE, SAFE)
+    | st.floats(-SAFE, SAFE)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=20,
+)
+
+
+class LoadsStrictTests(SynchronousTestCase):
+    """L{loads_strict}."""
+
+    def refused(self, data: bytes) -> str:
+        return str(self.assertRaises(ValueError, loads_strict, data))
+
+    def test_reads(self) -> None:
+        """An ordinary body comes out as it was meant."""
+        self.assertEqual(loads_strict('{"a": [1, 2.5, true, null, "é"]}'.encode()), {"a": [1, 2.5, True, None, "é"]})
+
+    def test_not_utf8(self) -> None:
+        """Bytes that are no UTF-8 are refused, other encodings of Unicode too."""
+        self.assertEqual(self.refused(b'"\xff"'), "the body is not UTF-8")
+        self.refused('{"a": 1}'.encode("utf-16"))
+        self.refused(b"\xef\xbb\xbf{}")
+
+    def test_syntax(self) -> None:
+        """A syntax error is told with its place and without the text around it."""
+        message = self.refused(b'{"a": 1,\n "secret-value" 2}')
+        self.assertIn("line 2", message)
+        self.assertNotIn("secret", message)
+
+    def test_duplicate_keys(self) -> None:
+        """A key that stands twice in one object is refused, at any depth, however it is escaped."""
+        self.assertIn("twice", self.refused(b'{"a": 1, "a": 1}'))
+        self.assertIn("twice", self.refused(rb'[{"b": {"a": 1, "\u0061": 2}}]'))
+        self.assertEqual(loads_strict(b'[{"a": 1}, {"a": 2}]'), [{"a": 1}, {"a": 2}])
+
+    def test_not_finite(self) -> None:
+        """Neither the names of infinity nor a number that overflows to it gets in."""
+        for text in (b"NaN", b"Infinity", b"-Infinity", b"1e999", b"[-1e999]"):
+            self.assertIn("finite", self.refused(text))
+
+    def test_big_numbers(self) -> None:
+        """2^53-1 is the last number; one more, a double beyond it and five thousand digits are refused."""
+        self.assertEqual(loads_strict(str(-SAFE).encode()), -SAFE)
+        for text in (str(SAFE + 1), str(-SAFE - 1), "1e20", "9" * 5000, "-" + "9" * 5000):
+            self.assertIn("2^53-1", self.refused(text.encode()))
+
+    def test_lone_surrogates(self) -> None:
+        """A lone surrogate is refused in a value and in a key; a pair is a character."""
+        self.assertIn("surrogate", self.refused(rb'{"a": "\ud800"}'))
+        self.assertIn("surrogate", self.refused(rb'{"\udc00": 1}'))
+        self.assertEqual(loads_strict(rb'"\ud83d\ude00"'), "\N{GRINNING FACE}")
+
+    def test_depth(self) -> None:
+        """32 levels are read, 33 refused, and a million do not break the reader."""
+        self.assertEqual(loads_strict(b"[" * 32 + b"]" * 32), json.loads("[" * 32 + "]" * 32))
+        self.assertIn("deeply", self.refused(b"[" * 33 + b"]" * 33))
+        self.assertIn("deeply", self.refused(b'{"a":' * 200_000))
+
+    @given(st.binary())
+    @settings(deadline=None, max_examples=200)
+    def test_any_bytes(self, data: bytes) -> None:
+        """Whatever arrives, the answer is a value or a L{ValueError}."""
+        try:
+            loads_strict(data)
+        except ValueError as error:
+            self.assertNotIsInstance(error, UnicodeError)
+
+    @given(CLEAN)
+    @settings(deadline=None, max_examples=100)
+    def test_round_trip(self, value: JSON) -> None:
+        """What is canonical is read back as the same value, so a digest made twice is the same."""
+        again = loads_strict(canonical(value), max_depth=64)
+        self.assertEqual(canonical(again), canonical(value))
+
+
+class ProblemsTests(SynchronousTestCase):
+    """L{json_problems} and L{json_pointer}."""
+
+    def test_every_problem(self) -> None:
+        """All problems are told, each with its own pointer."""
+        found = dict(json_problems({"a": float("nan"), "b": ["x", "\ud800"], "c~/d": 2**60}))
+        self.assertEqual(sorted(found), ["/a", "/b/1", "/c~0~1d"])
+
+    def test_booleans(self) -> None:
+        """Booleans are no numbers here."""
+        self.assertEqual(list(json_problems([True, False, None])), [])
+
+    def test_pointer(self) -> None:
+        """A pointer is always text that can be sent."""
+        self.assertEqual(json_pointer("/args", "a/b", 0, "\ud800"), "/args/a~1b/0/?")
