@@ -1,0 +1,26 @@
+"""The rules of the house as pure functions over source text; tests/test_architecture.py applies them."""
+
+from ._calls import connector_calls, secrets_opened
+from ._database import database_access
+from ._rooms import ALLOWED, arrows
+from ._shape import long_functions, long_module, module_level_reactor, swallowed_exceptions
+from ._source import Rule, Source, read_tree
+from ._testing import async_tests_never_run, mocks, undescribed_tests
+
+__all__ = [
+    "ALLOWED",
+    "Rule",
+    "Source",
+    "arrows",
+    "async_tests_never_run",
+    "connector_calls",
+    "database_access",
+    "long_functions",
+    "long_module",
+    "mocks",
+    "module_level_reactor",
+    "read_tree",
+    "secrets_opened",
+    "swallowed_exceptions",
+    "undescribed_tests",
+]

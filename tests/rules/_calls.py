@@ -1,0 +1,42 @@
+"""Who may call a connector, and who may open a secret."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ._source import Source
+
+_EXECUTOR = "aileron.runner._executor"
+_CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
+_HOLDS_A_CONNECTOR = ("aileron.runner", "aileron.inband", "aileron.daemon")
+_OPENS_SECRETS = ("aileron.connectors", "aileron.vault")
+
+
+def connector_calls(source: Source) -> Iterator[str]:
+    """Find calls of a connector's ``invoke``, ``reconcile`` and ``read`` outside the executor.
+
+    Files have a ``read`` too, so that name is banned where connectors are in hand, and elsewhere on what is called a
+    connector; the other two names mean a connector everywhere.
+    """
+    if source.name == _EXECUTOR or source.name.startswith(_CONNECTOR_SIDE):
+        return
+    for call, method in _method_calls(source):
+        on_connector = "connector" in ast.unparse(method.value).lower() or source.name.startswith(_HOLDS_A_CONNECTOR)
+        if method.attr in {"invoke", "reconcile"} or (method.attr == "read" and on_connector):
+            yield f"{source.name}:{call.lineno} only the executor calls .{method.attr}("
+
+
+def secrets_opened(source: Source) -> Iterator[str]:
+    """Find calls of a credential's ``reveal`` above the connectors."""
+    if source.name.startswith(_OPENS_SECRETS):
+        return
+    for call, method in _method_calls(source):
+        if method.attr == "reveal":
+            yield f"{source.name}:{call.lineno} only connectors and the vault call .reveal("
+
+
+def _method_calls(source: Source) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node, node.func

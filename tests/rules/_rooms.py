@@ -1,0 +1,84 @@
+"""Who may import whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ._source import Imported, Source
+
+_GROUND = frozenset({"interfaces", "values", "errors"})
+_AGENT_SIDE = frozenset({"client", "home"})
+
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "values": frozenset(),
+    "errors": frozenset({"values"}),
+    "interfaces": frozenset({"values", "errors"}),
+    "home": _GROUND,
+    "manifests": _GROUND,
+    "connectors": _GROUND,
+    "vault": _GROUND,
+    "audit": _GROUND,
+    "store": _GROUND,
+    "runner": _GROUND | {"manifests"},
+    "api": _GROUND | {"runner"},
+    "web": _GROUND | {"runner"},
+    "gateway": _GROUND,
+    "inband": _GROUND | {"gateway"},
+    "client": _GROUND,
+    "mcp": _GROUND | _AGENT_SIDE,
+    "launch": _GROUND | _AGENT_SIDE,
+    "demo": _GROUND | _AGENT_SIDE,
+    # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
+    "cli": _GROUND | _AGENT_SIDE | {"launch", "demo", "daemon"},
+    "testing": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "client"},
+    "daemon": _GROUND
+    | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "api", "web", "gateway", "inband"},
+}
+"""For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
+
+_OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
+    "cli": frozenset(
+        {"aileron.vault.keys", "aileron.manifests.check", "aileron.connectors.check", "aileron.audit.verify"}
+    ),
+}
+"""Single modules that a room may import although their room is closed to it: they work without a daemon."""
+
+_ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
+    # Klein installs a reactor when it is imported: twistd must have chosen one before.
+    "daemon": frozenset({"api", "web", "gateway", "inband"}),
+    # "aileron version" need not load an agent, and only one command loads the daemon.
+    "cli": frozenset({"daemon", "demo", "launch"}),
+}
+
+
+def arrows(source: Source) -> Iterator[str]:
+    """Find imports of a room that is closed to this one, or past another room's door."""
+    room = _room(source.name)
+    for imported in source.imports:
+        target = _target(imported)
+        if target and target != room and (fault := _fault(room, target, imported)):
+            yield f"{source.name}:{imported.line} {fault}"
+
+
+def _room(module: str) -> str:
+    return module.removeprefix("aileron").removeprefix(".").split(".")[0]
+
+
+def _target(imported: Imported) -> str | None:
+    """Name the room that an import enters, if it is one of ours."""
+    parts = imported.path.split(".")
+    if parts[0] != "aileron" or len(parts) == 1:
+        return None
+    return None if parts[1].startswith("__") else parts[1]
+
+
+def _fault(room: str, target: str, imported: Imported) -> str | None:
+    if imported.path in _OFFLINE_DOORS.get(room, ()) or imported.module in _OFFLINE_DOORS.get(room, ()):
+        return None
+    if target not in ALLOWED.get(room, frozenset()):
+        return f"{room or 'aileron'} may not import {target}"
+    if imported.module.count(".") > 1 or (imported.name or "").startswith("_"):
+        return f"{imported.path} is past the door of {target}"
+    if imported.at_module_level and target in _ONLY_INSIDE_FUNCTIONS.get(room, ()):
+        return f"{room} may import {target} only inside a function"
+    return None

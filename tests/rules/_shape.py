@@ -1,0 +1,63 @@
+"""How long things may be, and what may not stand at module level or in a handler."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ._source import FunctionNode, Source
+
+_LONGEST_MODULE = 400
+_LONGEST_FUNCTION = 50
+_INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
+_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.web")
+
+
+def long_module(source: Source) -> Iterator[str]:
+    """Find a module that should be split."""
+    lines = len(source.text.splitlines())
+    if lines > _LONGEST_MODULE:
+        yield f"{source.name} has {lines} lines"
+
+
+def long_functions(source: Source) -> Iterator[str]:
+    """Find functions whose body, its docstring apart, should be split."""
+    for function in source.functions:
+        lines = _body_lines(function)
+        if lines > _LONGEST_FUNCTION:
+            yield f"{source.name}:{function.lineno} {function.name} has {lines} lines"
+
+
+def _body_lines(function: FunctionNode) -> int:
+    body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def module_level_reactor(source: Source) -> Iterator[str]:
+    """Find imports that choose a reactor as soon as their module is imported.
+
+    Klein is one of them, so only ``api`` and ``web`` may import it at module level: ``daemon`` imports those two rooms
+    inside makeService, when twistd has installed its reactor already.
+    """
+    below = source.name.startswith(_IMPORTED_BELOW_MAKE_SERVICE)
+    for imported in source.imports:
+        found = next((name for name in _INSTALLS_A_REACTOR if f"{imported.path}.".startswith(f"{name}.")), None)
+        if imported.at_module_level and found and not (below and found == "klein"):
+            yield f"{source.name}:{imported.line} imports {found} at module level"
+
+
+def swallowed_exceptions(source: Source) -> Iterator[str]:
+    """Find handlers that catch everything, or drop what they catch."""
+    for node in source.nodes:
+        if isinstance(node, ast.ExceptHandler) and (fault := _swallows(node)):
+            yield f"{source.name}:{node.lineno} {fault}"
+
+
+def _swallows(handler: ast.ExceptHandler) -> str | None:
+    if handler.type is None:
+        return "bare except"
+    names = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+    silent = all(isinstance(statement, ast.Pass | ast.Continue) for statement in handler.body)
+    if silent and names & {"Exception", "BaseException"}:
+        return "an exception is dropped"
+    return None

@@ -1,0 +1,99 @@
+"""What is packed is what there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from configparser import ConfigParser
+from fnmatch import fnmatch
+from pathlib import Path
+
+from twisted.application.service import IServiceMaker, ServiceMaker
+from twisted.plugin import getPlugins
+from twisted.python.reflect import namedAny
+from twisted.trial.unittest import SynchronousTestCase
+
+import aileron
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def _setup() -> ConfigParser:
+    setup = ConfigParser(interpolation=None)
+    setup.read(_ROOT / "setup.cfg", encoding="utf-8")
+    return setup
+
+
+def _lines(value: str) -> list[str]:
+    return [line.strip() for line in value.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _data_files() -> Iterator[Path]:
+    """Yield the files of the package that are no modules, caches of tools apart."""
+    for path in sorted((_ROOT / "aileron").rglob("*")):
+        cached = any(part.startswith((".", "__pycache__")) for part in path.relative_to(_ROOT).parts)
+        if path.is_file() and path.suffix != ".py" and not cached:
+            yield path
+
+
+def _declares(patterns: list[str], path: str) -> bool:
+    """Tell whether a package's patterns cover a file; ``**`` stands for one directory at least."""
+    return any(fnmatch(path, each) and ("**" in each or path.count("/") == each.count("/")) for each in patterns)
+
+
+class PackagingTests(SynchronousTestCase):
+    """setup.cfg against the tree."""
+
+    def setUp(self) -> None:
+        """Read setup.cfg."""
+        self.config = _setup()
+
+    def test_packages(self) -> None:
+        """The packages listed by hand are those on disk, and the plugin's comes last."""
+        found = {".".join(path.parent.relative_to(_ROOT).parts) for path in (_ROOT / "aileron").rglob("__init__.py")}
+        listed = _lines(self.config["options"]["packages"])
+        self.assertEqual(listed[-1], "twisted.plugins")
+        self.assertEqual(set(listed[:-1]), found)
+        self.assertEqual(len(listed), len(set(listed)))
+
+    def test_every_module_is_in_a_package(self) -> None:
+        """No module lies in a directory that is not packed."""
+        homeless = [path for path in (_ROOT / "aileron").rglob("*.py") if not (path.parent / "__init__.py").exists()]
+        self.assertEqual(homeless, [])
+
+    def test_plugin_directory(self) -> None:
+        """Nothing makes twisted/ a package of ours, which would hide Twisted."""
+        self.assertEqual([str(path) for path in (_ROOT / "twisted").rglob("__init__.py")], [])
+
+    def test_plugin(self) -> None:
+        """Twistd finds the daemon by name."""
+        makers = [maker for maker in getPlugins(IServiceMaker) if isinstance(maker, ServiceMaker)]
+        self.assertEqual([maker.module for maker in makers if maker.tapname == "aileron"], ["aileron.daemon"])
+
+    def test_version(self) -> None:
+        """The version stands in one place, and setup.cfg reads it there."""
+        self.assertEqual(self.config["metadata"]["version"], "attr: aileron.__version__")
+        self.assertRegex(aileron.__version__, r"^\d+\.\d+\.\d+$")
+
+    def test_console_scripts(self) -> None:
+        """Every command names something that can be called."""
+        for line in _lines(self.config["options.entry_points"]["console_scripts"]):
+            module, name = line.split("=")[1].strip().split(":")
+            self.assertTrue(callable(namedAny(f"{module}.{name}")), line)
+
+    def test_data_files(self) -> None:
+        """Every file that is no module is declared by its package."""
+        declared = {name: re.split(r"[,\s]+", value) for name, value in self.config["options.package_data"].items()}
+        packages = sorted(_lines(self.config["options"]["packages"]), key=len, reverse=True)
+        for path in _data_files():
+            dotted = ".".join(path.relative_to(_ROOT).parts)
+            package = next(name for name in packages if dotted.startswith(f"{name}."))
+            inside = path.relative_to(_ROOT.joinpath(*package.split("."))).as_posix()
+            self.assertTrue(_declares(declared.get(package, []), inside), f"{path} is not packed")
+
+    def test_lowest(self) -> None:
+        """The lowest dependencies that are tested are the lower bounds that are promised."""
+        promised = self.config["options"]["install_requires"] + self.config["options.extras_require"]["test"]
+        tested = (_ROOT / "requirements" / "lowest.txt").read_text(encoding="utf-8")
+        bounds = [line.replace("[tls]", "").replace(">=", "==") for line in _lines(promised)]
+        self.assertEqual(sorted(bounds), sorted(_lines(tested)))
