@@ -1,0 +1,308 @@
+"""The state directory keeps others out, is written whole, and names the right daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import Conflict, Forbidden, InvalidRequest
+from aileron.home import (
+    Discovery,
+    Home,
+    Ports,
+    acquire_lock,
+    atomic_write,
+    find_home,
+    live_discovery,
+    load_ports,
+    prepare,
+    read_discovery,
+    read_private,
+    release_lock,
+    running_pid,
+    save_ports,
+    withdraw_discovery,
+    write_discovery,
+)
+
+_HOLDER = """
+import sys
+from pathlib import Path
+from aileron.home import Home, acquire_lock
+acquire_lock(Home(Path(sys.argv[1])))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class HomeCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.home = Home(Path(self.mktemp()).absolute())
+        self.home.root.parent.mkdir(parents=True, exist_ok=True)
+
+
+class FindTests(SynchronousTestCase):
+    def test_named(self) -> None:
+        """AILERON_HOME wins over HOME."""
+        self.assertEqual(find_home({"AILERON_HOME": "/a", "HOME": "/b"}).root, Path("/a"))
+
+    def test_default(self) -> None:
+        """Without it, or with an empty one, the home lies in the user's."""
+        self.assertEqual(find_home({"AILERON_HOME": "", "HOME": "/b"}).root, Path("/b/.aileron"))
+
+    def test_relative(self) -> None:
+        """A relative path, which would mean another place in every directory, is refused."""
+        self.assertRaises(InvalidRequest, find_home, {"AILERON_HOME": "here"})
+
+    def test_nowhere(self) -> None:
+        """An environment that names no place is an error."""
+        self.assertRaises(InvalidRequest, find_home, {})
+
+
+class PrepareTests(HomeCase):
+    def test_private(self) -> None:
+        """All directories are made for this user only, whatever the umask."""
+        before = os.umask(0)
+        try:
+            prepare(self.home)
+        finally:
+            os.umask(before)
+        for path in (self.home.root, self.home.actions, self.home.connectors, self.home.log):
+            self.assertEqual(mode_of(path), 0o700)
+
+    def test_closes_what_is_open(self) -> None:
+        """A directory or file of ours that others may read is closed to them."""
+        prepare(self.home)
+        self.home.secrets.write_bytes(b"{}")
+        self.home.secrets.chmod(0o644)
+        self.home.root.chmod(0o755)
+        prepare(self.home)
+        self.assertEqual((mode_of(self.home.secrets), mode_of(self.home.root)), (0o600, 0o700))
+
+    def test_foreign(self) -> None:
+        """A home that belongs to somebody else is refused, not changed."""
+        self.home.root.mkdir(mode=0o755)
+        uid = os.getuid()
+        self.patch(os, "getuid", lambda: uid + 1)
+        self.assertRaises(Forbidden, prepare, self.home)
+        self.assertEqual(mode_of(self.home.root), 0o755)
+
+    def test_file_in_the_way(self) -> None:
+        """A file where the home should be is an error."""
+        self.home.root.write_bytes(b"")
+        self.assertRaises(FileExistsError, prepare, self.home)
+
+
+class AtomicWriteTests(HomeCase):
+    def setUp(self) -> None:
+        super().setUp()
+        prepare(self.home)
+        self.path = self.home.root / "file"
+
+    def test_mode(self) -> None:
+        """The file is private from its first byte, whatever was there and whatever the umask."""
+        self.path.write_bytes(b"old")
+        self.path.chmod(0o666)
+        atomic_write(self.path, b"new")
+        self.assertEqual((self.path.read_bytes(), mode_of(self.path)), (b"new", 0o600))
+
+    def test_failure_leaves_the_old(self) -> None:
+        """A write that fails leaves the old file and no litter."""
+        atomic_write(self.path, b"old")
+
+        def full(_descriptor: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        self.patch(os, "fsync", full)
+        self.assertRaises(OSError, atomic_write, self.path, b"new")
+        self.assertEqual(self.path.read_bytes(), b"old")
+        self.assertEqual([path.name for path in self.home.root.iterdir() if path.is_file()], ["file"])
+
+    def test_no_replace(self) -> None:
+        """Where replacing is forbidden the present file stays."""
+        atomic_write(self.path, b"old", replace=False)
+        self.assertRaises(FileExistsError, atomic_write, self.path, b"new", replace=False)
+        self.assertEqual(self.path.read_bytes(), b"old")
+
+    def test_link_is_replaced(self) -> None:
+        """A symbolic link is replaced, never written through."""
+        target = self.home.root / "target"
+        target.write_bytes(b"target")
+        self.path.symlink_to(target)
+        atomic_write(self.path, b"new")
+        self.assertEqual((target.read_bytes(), self.path.is_symlink()), (b"target", False))
+
+
+class ReadPrivateTests(HomeCase):
+    def setUp(self) -> None:
+        super().setUp()
+        prepare(self.home)
+        self.path = self.home.root / "file"
+
+    def test_missing(self) -> None:
+        """No file is no error."""
+        self.assertIsNone(read_private(self.path))
+
+    def test_link(self) -> None:
+        """A link is not followed."""
+        self.path.symlink_to("/etc/passwd")
+        self.assertRaises(Forbidden, read_private, self.path)
+
+    def test_pipe(self) -> None:
+        """A pipe is refused at once and does not block."""
+        os.mkfifo(self.path)
+        self.assertRaises(Forbidden, read_private, self.path)
+
+    def test_size(self) -> None:
+        """The cap is exact."""
+        self.path.write_bytes(b"1234")
+        self.assertEqual(read_private(self.path, 4), b"1234")
+        self.assertRaises(InvalidRequest, read_private, self.path, 3)
+
+
+DISCOVERY = Discovery(
+    "http://127.0.0.1:1", "http://localhost:2", 7, "i1", "0.1.0", "2026-01-01T00:00:00.000000Z", "ail_l_canary"
+)
+
+
+class DiscoveryTests(HomeCase):
+    def setUp(self) -> None:
+        super().setUp()
+        prepare(self.home)
+
+    def test_round_trip(self) -> None:
+        """What was written is read, from a private file."""
+        write_discovery(self.home, DISCOVERY)
+        self.assertEqual(read_discovery(self.home), DISCOVERY)
+        self.assertEqual(mode_of(self.home.discovery), 0o600)
+
+    def test_none(self) -> None:
+        """No file, no discovery."""
+        self.assertIsNone(read_discovery(self.home))
+
+    def test_hides_the_key(self) -> None:
+        """The launch key shows in no repr."""
+        self.assertNotIn("canary", repr(DISCOVERY))
+
+    def test_newer_fields(self) -> None:
+        """Fields of a newer version are ignored."""
+        write_discovery(self.home, DISCOVERY)
+        text = json.loads(self.home.discovery.read_bytes())
+        self.home.discovery.write_text(json.dumps(text | {"mcp_url": "x"}))
+        self.assertEqual(read_discovery(self.home), DISCOVERY)
+
+    def test_damaged(self) -> None:
+        """Damage is a clear error that tells no key."""
+        for text in ("", "[]", "null", '{"url": "x"}', '{"launch_key": 5}', "[" * 60000, "\udcff"):
+            self.home.discovery.write_bytes(text.encode("utf-8", "surrogateescape"))
+            self.assertRaises(InvalidRequest, read_discovery, self.home)
+        write_discovery(self.home, DISCOVERY)
+        self.home.discovery.write_bytes(self.home.discovery.read_bytes().replace(b'"ail_l_canary"', b'["canary"]'))
+        error = self.assertRaises(InvalidRequest, read_discovery, self.home)
+        self.assertNotIn("canary", f"{error!r}{error.__context__ if not error.__suppress_context__ else ''}")
+
+    def test_withdrawn_by_its_writer_only(self) -> None:
+        """Another life's file stays; ours goes, and twice is safe."""
+        write_discovery(self.home, DISCOVERY)
+        withdraw_discovery(self.home, "i2")
+        self.assertTrue(self.home.discovery.exists())
+        withdraw_discovery(self.home, "i1")
+        withdraw_discovery(self.home, "i1")
+        self.assertFalse(self.home.discovery.exists())
+
+    @settings(deadline=None, max_examples=50)
+    @given(st.binary(max_size=200))
+    def test_wild(self, data: bytes) -> None:
+        """Whatever the file holds, reading it ends in our own errors."""
+        prepare(self.home)
+        self.home.discovery.write_bytes(data)
+        self.assertRaises(InvalidRequest, read_discovery, self.home)
+
+
+class LockTests(HomeCase):
+    def setUp(self) -> None:
+        super().setUp()
+        prepare(self.home)
+        self.addCleanup(release_lock, self.home)
+
+    def hold_elsewhere(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", _HOLDER, str(self.home.root)]
+        holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, holder)
+        assert holder.stdout is not None
+        self.assertEqual(holder.stdout.readline(), b"held\n")
+        return holder
+
+    def end(self, holder: subprocess.Popen[bytes]) -> None:
+        holder.send_signal(signal.SIGKILL)
+        holder.communicate()
+
+    def test_nobody(self) -> None:
+        """Without a lock file, and with one that nobody holds, nobody runs."""
+        self.assertIsNone(running_pid(self.home))
+        acquire_lock(self.home)
+        release_lock(self.home)
+        self.assertIsNone(running_pid(self.home))
+
+    def test_own(self) -> None:
+        """The holder sees itself, may not take it twice, and asking does not drop the lock."""
+        acquire_lock(self.home)
+        self.assertEqual(running_pid(self.home), os.getpid())
+        self.assertRaises(Conflict, acquire_lock, self.home)
+        probe = "import sys; from pathlib import Path; from aileron.home import Home, running_pid\n"
+        probe += "print(running_pid(Home(Path(sys.argv[1]))))"
+        seen = subprocess.run([sys.executable, "-c", probe, str(self.home.root)], stdout=subprocess.PIPE, check=True)
+        self.assertEqual(int(seen.stdout), os.getpid())
+
+    def test_other(self) -> None:
+        """Another process's lock names that process, and is free at its death, however it died."""
+        holder = self.hold_elsewhere()
+        self.assertEqual(running_pid(self.home), holder.pid)
+        error = self.assertRaises(Conflict, acquire_lock, self.home)
+        self.assertEqual(error.details["pid"], holder.pid)
+        self.end(holder)
+        self.assertIsNone(running_pid(self.home))
+        acquire_lock(self.home)
+
+    def test_stale_discovery(self) -> None:
+        """A discovery file counts only while the process that it names holds the lock."""
+        holder = self.hold_elsewhere()
+        write_discovery(self.home, DISCOVERY)
+        self.assertIsNone(live_discovery(self.home))
+        live = attrs.evolve(DISCOVERY, pid=holder.pid)
+        write_discovery(self.home, live)
+        self.assertEqual(live_discovery(self.home), live)
+        self.end(holder)
+        self.assertIsNone(live_discovery(self.home))
+
+
+class PortsTests(HomeCase):
+    def setUp(self) -> None:
+        super().setUp()
+        prepare(self.home)
+
+    def test_round_trip(self) -> None:
+        """Ports are remembered."""
+        save_ports(self.home, Ports(1024, 65535))
+        self.assertEqual(load_ports(self.home), Ports(1024, 65535))
+
+    def test_nothing_useful(self) -> None:
+        """None, damaged or impossible ports mean that the system chooses."""
+        self.assertEqual(load_ports(self.home), Ports())
+        for text in ("[]", "{", '{"agent": 0}', '{"agent": 65536}', '{"agent": "80"}'):
+            self.home.ports.write_text(text)
+            self.assertEqual(load_ports(self.home), Ports())
