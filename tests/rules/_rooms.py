@@ -16,7 +16,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "home": _GROUND,
     "manifests": _GROUND,
     "connectors": _GROUND,
-    "vault": _GROUND,
+    # The vault's file is read and replaced like every other private file of the home.
+    "vault": _GROUND | {"home"},
     "audit": _GROUND,
     "store": _GROUND,
     "runner": _GROUND | {"manifests"},
