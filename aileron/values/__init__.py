@@ -22,7 +22,7 @@ from ._connectors import (
     Request,
 )
 from ._faults import Fault
-from ._json import JSON, canonical, digest, digest_of_bytes, plain
+from ._json import JSON, canonical, compact, digest, digest_of_bytes, plain
 from ._pages import Page
 from ._runs import (
     Approval,
@@ -87,6 +87,7 @@ __all__ = [
     "VaultState",
     "WRITE",
     "canonical",
+    "compact",
     "digest",
     "digest_of_bytes",
     "from_timestamp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, Union, cast
 
@@ -37,3 +38,22 @@ def plain(value: JSON) -> JSON:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
     return value
+
+
+def _bare(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(type(value).__name__)
+
+
+_compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_bare)
+
+
+def compact(value: JSON) -> str:
+    """One text for C{value}, as it is kept: keys sorted, no blanks, nothing but ASCII.
+
+    Unlike L{canonical} it takes whatever a service may have answered: long integers, lone surrogates.
+    """
+    return _compact.encode(value)

@@ -167,6 +167,8 @@ class AttemptRow:
 class Transition:
     """One change of state: applied whole, with its events, or not at all.
 
+    C{result}, C{fault}, C{reason} and C{audit_id} replace the run's, also where they are L{None}.
+
     :ivar verify: called inside the transaction with the row as it stands there; what it raises undoes the transition.
     """
 
