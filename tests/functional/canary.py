@@ -1,12 +1,15 @@
 """Looks for a secret where it must not be: in files, and in what other processes can read of a process."""
 
 import base64
-import binascii
+import json
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
+
+SHORTEST = 12
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 @attrs.frozen
@@ -18,14 +21,23 @@ class Finding:
 
 
 def forms(canary: str) -> dict[str, bytes]:
-    """The shapes in which a secret may leak, each by name."""
+    """The shapes in which a secret may leak, each once and by name.
+
+    :raises ValueError: for a canary so short that a piece of it may turn up by chance.
+    """
+    if len(canary) < SHORTEST:
+        raise ValueError(f"a canary has at least {SHORTEST} characters")
     raw = canary.encode()
-    shapes = {"plain": raw, "hex": binascii.hexlify(raw), "percent": urllib.parse.quote(canary, safe="").encode()}
-    # Base64 looks different at each of three offsets; the ends depend on the neighbours and are cut.
+    shapes = {
+        "plain": raw,
+        "hex": raw.hex().encode(),
+        "percent": urllib.parse.quote(canary, safe="").encode(),
+        "json": json.dumps(canary)[1:-1].encode(),
+    }
     for offset in range(3):
-        padded = base64.b64encode(b"\0" * offset + raw)
-        shapes[f"base64+{offset}"] = padded[0 if not offset else 4 : -4]
-    return shapes
+        shapes[f"base64+{offset}"] = _base64_core(raw, offset)
+        shapes[f"base64url+{offset}"] = _base64_core(raw, offset).translate(_URL_SAFE)
+    return {name: shape for shape, name in {shape: name for name, shape in reversed(shapes.items())}.items()}
 
 
 def in_bytes(place: str, content: bytes, canary: str) -> Iterator[Finding]:
@@ -52,6 +64,11 @@ def in_process(pid: int, canary: str) -> list[Finding]:
     :raises FileNotFoundError: when there is no such process.
     """
     return [finding for name in ("environ", "cmdline") for finding in _in_proc(Path(f"/proc/{pid}/{name}"), canary)]
+
+
+def _base64_core(raw: bytes, offset: int) -> bytes:
+    """What base64 makes of ``raw`` at an offset (modulo three), less the ends that its neighbours share."""
+    return base64.b64encode(b"\0" * offset + raw)[4 if offset else 0 : -4]
 
 
 def _in_path(path: Path, canary: str) -> Iterator[Finding]:

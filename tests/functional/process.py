@@ -6,9 +6,10 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import attrs
-from twisted.internet.interfaces import IProcessTransport
+from twisted.internet.interfaces import IProcessTransport, ITransport
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
@@ -110,7 +111,7 @@ class Running(ProcessProtocol):
 
     def send(self, line: str) -> None:
         """Type a line at the terminal."""
-        _transport(self).writeToChild(0, line.encode() + b"\n")
+        cast(ITransport, self.transport).write(line.encode() + b"\n")
 
     async def finish(self, seconds: float) -> Finished:
         """Wait for its end.
