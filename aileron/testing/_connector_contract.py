@@ -1,0 +1,190 @@
+"""What every connector must do, as tests that any implementation mixes in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import define
+from twisted.internet.defer import CancelledError, Deferred
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from aileron.errors import BindingFailed, CapabilityDenied
+from aileron.interfaces import IConnector, ICredential
+from aileron.values import JSON, READ, WRITE, Outcome, Request
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Mixed
+else:
+    _Mixed = object
+
+_LONG = 3600.0
+
+
+@implementer(ICredential)
+@define
+class MemoryCredential:
+    """Opens to what it is given, or fails to open, and counts how often it was asked.
+
+    :ivar secret: the secret, or the exception that opening it raises.
+    """
+
+    secret: bytes | Exception
+    opened: int = 0
+
+    def reveal(self) -> bytes:
+        """The secret."""
+        self.opened += 1
+        if isinstance(self.secret, Exception):
+            raise self.secret
+        return self.secret
+
+
+class ConnectorRig(Protocol):
+    """A connector that wants a credential, with the service behind it in the test's hand.
+
+    :ivar reads: an operation declared C{read}.
+    :ivar writes: one declared C{write}, not idempotent, that places the effect key.
+    :ivar inputs: what both take.
+    """
+
+    base_url: str
+    reads: str
+    writes: str
+    inputs: Mapping[str, JSON]
+
+    @property
+    def connector(self) -> IConnector:
+        """The connector under test."""
+
+    def answers(self, output: JSON) -> None:
+        """The next sending succeeds with C{output}."""
+
+    def hangs(self) -> None:
+        """The next sending is never answered."""
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and let bytes arrive."""
+
+    def sent(self) -> int:
+        """How many requests the service has got."""
+
+
+class ConnectorContract(_Mixed):
+    """Mix into a C{SynchronousTestCase}, and say what L{rig} is.
+
+    :ivar rig: makes a fresh connector and its service.
+    """
+
+    rig: Callable[[], ConnectorRig]
+
+    def prepared(self, rig: ConnectorRig, operation: str, effect_key: str = "effect-1") -> Request:
+        """The request of C{operation} with the rig's inputs."""
+        return rig.connector.prepare(operation, rig.inputs, rig.base_url, effect_key)
+
+    def started(self, rig: ConnectorRig, operation: str, credential: ICredential | None = None) -> Deferred[Outcome]:
+        """Send it, by the method that its declaration asks for."""
+        request = self.prepared(rig, operation)
+        send = rig.connector.read if request.effect == READ else rig.connector.invoke
+        started = Deferred.fromCoroutine(send(request, credential or MemoryCredential(b"s3cret-value"), _LONG))
+        rig.advance(0)
+        return started
+
+    def test_provides_the_interface(self) -> None:
+        """It provides IConnector, signatures and all."""
+        self.assertTrue(verifyObject(IConnector, self.rig().connector))
+
+    def test_describes_itself_alike(self) -> None:
+        """Its description never changes."""
+        connector = self.rig().connector
+        self.assertEqual(connector.describe(), connector.describe())
+
+    def test_declares_what_the_rig_says(self) -> None:
+        """The description names the operations, their effects and the credential."""
+        rig = self.rig()
+        description = rig.connector.describe()
+        self.assertEqual(READ, description.operations[rig.reads].effect)
+        self.assertEqual(WRITE, description.operations[rig.writes].effect)
+        self.assertFalse(description.operations[rig.writes].idempotent)
+        self.assertIsNotNone(description.credential)
+
+    def test_prepares_alike(self) -> None:
+        """The same arguments give the same request."""
+        rig = self.rig()
+        self.assertEqual(self.prepared(rig, rig.writes), self.prepared(rig, rig.writes))
+
+    def test_request_says_what_it_is(self) -> None:
+        """A request names its connector, operation, effect and the header that the credential will fill."""
+        rig = self.rig()
+        request, description = self.prepared(rig, rig.writes), rig.connector.describe()
+        self.assertEqual((description.fqn, rig.writes, WRITE), (request.connector, request.operation, request.effect))
+        self.assertEqual(description.credential and description.credential.header, request.credential_header)
+
+    def test_another_effect_is_another_request(self) -> None:
+        """The effect key is in the request, so the digest binds it."""
+        rig = self.rig()
+        self.assertNotEqual(
+            self.prepared(rig, rig.writes, "effect-1").as_json(), self.prepared(rig, rig.writes, "effect-2").as_json()
+        )
+
+    def test_unknown_operation(self) -> None:
+        """An operation that is not declared is denied."""
+        rig = self.rig()
+        self.assertRaises(CapabilityDenied, rig.connector.prepare, "conjure", rig.inputs, rig.base_url, "effect-1")
+
+    def test_undeclared_host(self) -> None:
+        """A base URL on a host that is not declared is denied."""
+        rig = self.rig()
+        elsewhere = "https://elsewhere.invalid"
+        self.assertRaises(CapabilityDenied, rig.connector.prepare, rig.writes, rig.inputs, elsewhere, "effect-1")
+
+    def test_read_refuses_an_effect(self) -> None:
+        """A request with an effect does not pass for a read, and nothing is sent."""
+        rig = self.rig()
+        reading = rig.connector.read(self.prepared(rig, rig.writes), MemoryCredential(b"s3cret-value"), _LONG)
+        self.failureResultOf(Deferred.fromCoroutine(reading), CapabilityDenied)
+        self.assertEqual(0, rig.sent())
+
+    def test_success(self) -> None:
+        """A service that does it gives an output, no fault, and one sending."""
+        rig = self.rig()
+        for operation in (rig.reads, rig.writes):
+            rig.answers({"ts": "1"})
+            outcome = self.successResultOf(self.started(rig, operation))
+            self.assertEqual(({"ts": "1"}, None, True), (outcome.output, outcome.fault, outcome.sent))
+        self.assertEqual(2, rig.sent())
+
+    def test_credential_does_not_open(self) -> None:
+        """A credential that does not open is raised, and nothing is sent."""
+        rig = self.rig()
+        closed = MemoryCredential(BindingFailed("It does not open."))
+        self.failureResultOf(self.started(rig, rig.writes, closed), BindingFailed)
+        self.assertEqual(0, rig.sent())
+
+    def test_credential_is_opened_once_for_each_sending(self) -> None:
+        """Preparing opens nothing; a sending opens the credential once."""
+        rig = self.rig()
+        rig.answers({"ts": "1"})
+        credential = MemoryCredential(b"s3cret-value")
+        self.started(rig, rig.writes, credential)
+        self.assertEqual(1, credential.opened)
+
+    def test_too_slow(self) -> None:
+        """A service that does not answer in time is a resource limit, not classified."""
+        rig = self.rig()
+        rig.hangs()
+        started = self.started(rig, rig.writes)
+        self.assertNoResult(started)
+        rig.advance(_LONG + 1)
+        outcome = self.successResultOf(started)
+        self.assertEqual("resource_limit_exceeded", outcome.fault and outcome.fault.kind)
+        self.assertEqual((True, False), (outcome.sent, outcome.classified))
+
+    def test_cancelling(self) -> None:
+        """Cancelling errbacks at once."""
+        rig = self.rig()
+        rig.hangs()
+        started = self.started(rig, rig.writes)
+        started.cancel()
+        self.failureResultOf(started, CancelledError)

@@ -1,0 +1,202 @@
+"""Connectors in memory: one that answers as a test has written, and a registry that holds what it is given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as Overdue
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import Clock
+from zope.interface import implementer
+
+from aileron.errors import CapabilityDenied, ResourceLimitExceeded
+from aileron.interfaces import IConnector, IConnectors, ICredential
+from aileron.values import (
+    JSON,
+    READ,
+    WRITE,
+    ConnectorDescription,
+    CredentialNeed,
+    LoadError,
+    Operation,
+    Outcome,
+    Request,
+    canonical,
+    digest,
+)
+
+EFFECT_HEADER = "Idempotency-Key"
+"""Where L{ScriptedConnector} puts the effect key."""
+
+READS = Operation("look", READ, idempotent=True)
+WRITES = Operation("post", WRITE, idempotent=False)
+REPEATS = Operation("put", WRITE, idempotent=True)
+
+
+def scripted_description(
+    *operations: Operation, fqn: str = "local://test/scripted", credential: CredentialNeed | None = None
+) -> ConnectorDescription:
+    """A description of a connector with these operations, by default one that reads and two that write."""
+    return ConnectorDescription(
+        fqn=fqn,
+        version="1.0.0",
+        content_hash=digest(fqn),
+        base_url="https://scripted.invalid",
+        bindable=False,
+        hosts=("scripted.invalid:443",),
+        operations={each.name: each for each in operations or (READS, WRITES, REPEATS)},
+        credential=credential,
+    )
+
+
+@frozen
+class Sending:
+    """One request that reached a L{ScriptedConnector}, and the secret that went with it.
+
+    :ivar method: C{read} or C{invoke}: which of the two was called.
+    """
+
+    method: str
+    request: Request
+    secret: bytes | None = field(repr=False)
+    seconds: float
+
+    @property
+    def effect_key(self) -> str:
+        """The effect key that the request carries."""
+        return dict(self.request.headers)[EFFECT_HEADER]
+
+
+Answer = Outcome | Deferred[Outcome] | Exception
+"""What a script may hold: an outcome, one that the test fires later, or a bug to raise."""
+
+
+@implementer(IConnector)
+@define
+class ScriptedConnector:
+    """Answers from a script, one entry a sending, then with C{usual}; remembers every sending.
+
+    :ivar clock: what C{seconds} are counted on.
+    :ivar sendings: all that was sent, in order; append to C{script} at any time.
+    """
+
+    description: ConnectorDescription = field(factory=scripted_description)
+    clock: IReactorTime = field(factory=Clock)
+    script: list[Answer] = field(factory=list)
+    usual: Outcome = field(factory=lambda: Outcome(output={"done": True}))
+    sendings: list[Sending] = field(factory=list)
+
+    def describe(self) -> ConnectorDescription:
+        """As given."""
+        return self.description
+
+    def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        """A POST (a GET for a read) of the inputs as JSON, the effect key in L{EFFECT_HEADER}."""
+        declared = self._declared(operation)
+        host = urlsplit(base_url)
+        if not self.description.bindable and f"{host.hostname}:{host.port or 443}" not in self.description.hosts:
+            raise CapabilityDenied("The host is not declared.")
+        return Request(
+            connector=self.description.fqn,
+            operation=operation,
+            effect=declared.effect,
+            idempotent=declared.idempotent,
+            method="GET" if declared.effect == READ else "POST",
+            url=f"{base_url}/{operation}",
+            headers=((EFFECT_HEADER, effect_key),),
+            body=canonical(inputs),
+            credential_header=self.description.credential.header if self.description.credential else None,
+        )
+
+    async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """The script's next entry, for a read."""
+        if self._declared(request.operation).effect != READ:
+            raise CapabilityDenied("The operation is not declared as a read.")
+        return await self._send("read", request, credential, seconds)
+
+    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """The script's next entry."""
+        self._declared(request.operation)
+        return await self._send("invoke", request, credential, seconds)
+
+    def effects(self) -> Counter[str]:
+        """How many times each effect key was invoked."""
+        return Counter(each.effect_key for each in self.sendings if each.method == "invoke")
+
+    def _declared(self, operation: str) -> Operation:
+        if operation not in self.description.operations:
+            raise CapabilityDenied(f"There is no operation {operation!r}.")
+        return self.description.operations[operation]
+
+    async def _send(self, method: str, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        secret = credential.reveal() if credential is not None and self.description.credential is not None else None
+        self.sendings.append(Sending(method, request, secret, seconds))
+        answer = self.script.pop(0) if self.script else self.usual
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Outcome):
+            return answer
+        try:
+            return await answer.addTimeout(seconds, self.clock)
+        except Overdue:
+            return Outcome(fault=ResourceLimitExceeded("The service took too long.").fault(), classified=False)
+
+
+@implementer(IConnectors)
+@define
+class MemoryConnectors:
+    """A registry of the connectors it is given; L{add}, L{remove} and L{replace} are what a changed file would do.
+
+    :ivar reported: what L{problems} answers.
+    """
+
+    _connectors: dict[str, IConnector] = field(factory=dict)
+    reported: tuple[LoadError, ...] = ()
+    refreshed: int = 0
+    _generation: int = 1
+
+    @classmethod
+    def of(cls, connectors: Iterable[IConnector]) -> MemoryConnectors:
+        """One that holds C{connectors}."""
+        return cls({each.describe().fqn: each for each in connectors})
+
+    def get(self, fqn: str) -> IConnector | None:
+        """As given."""
+        return self._connectors.get(fqn)
+
+    def descriptions(self) -> tuple[ConnectorDescription, ...]:
+        """Of all that are held, by name."""
+        return tuple(each.describe() for _, each in sorted(self._connectors.items()))
+
+    def problems(self) -> tuple[LoadError, ...]:
+        """As reported."""
+        return self.reported
+
+    def generation(self) -> int:
+        """Grows with every change."""
+        return self._generation
+
+    def refresh(self) -> None:
+        """Only counted: nothing changes behind a test's back."""
+        self.refreshed += 1
+
+    def add(self, connector: IConnector) -> None:
+        """Hold C{connector}, in place of one of the same name."""
+        self._connectors[connector.describe().fqn] = connector
+        self._generation += 1
+
+    def remove(self, fqn: str) -> None:
+        """Hold it no more."""
+        del self._connectors[fqn]
+        self._generation += 1
+
+    def replace(self, connector: ScriptedConnector, version: str) -> ScriptedConnector:
+        """Hold a successor that differs in version and content and shares the script and the sendings."""
+        description = evolve(connector.description, version=version, content_hash=digest(version))
+        successor = evolve(connector, description=description)
+        self.add(successor)
+        return successor
