@@ -101,3 +101,6 @@ class IRunner(Interface):
 
     async def pending(session_id: str | None) -> int:
         """How many approvals wait, of one session or of all."""
+
+    async def at_rest() -> None:
+        """Answers as soon as no run is on its way to or in its effect.  (What waits for a decision is at rest.)"""
