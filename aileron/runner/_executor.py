@@ -1,0 +1,227 @@
+"""The one place that calls a connector, and never before a committed C{executing} row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, StoreUnavailable
+from aileron.interfaces import IBindings
+from aileron.values import (
+    JSON,
+    READ,
+    Approval,
+    AttemptRow,
+    Event,
+    Fault,
+    Outcome,
+    Progress,
+    Request,
+    Run,
+    RunState,
+    StepRow,
+    Transition,
+)
+
+from ._ledger import Ledger
+from ._lifecycle import transition
+from ._pen import Pen
+from ._plan import Plan, PlannedStep
+from ._retry import Meaning, RetryPolicy, meaning
+
+_log = Logger()
+_STORE_PAUSE_SECONDS = 1.0
+_ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
+_STOPPED = Outcome(
+    fault=Fault("outcome_unknown", "The daemon stopped before an answer came.", "runtime"), sent=True, classified=False
+)
+_BROKEN = Outcome(
+    fault=Fault("connector_runtime_error", "The connector failed in a way it does not declare.", "sandbox"),
+    sent=True,
+    classified=False,
+)
+
+
+@define(eq=False)
+class _Execution:
+    """One run under way, as far as it got."""
+
+    run: Run
+    plan: Plan
+    deadline: float
+    current: AttemptRow
+    in_doubt: bool = False  # some attempt may have happened, and no later one settled it
+    outputs: dict[str, JSON] = field(factory=dict)
+    steps: tuple[StepRow, ...] = ()  # done and not yet written
+    attempts: tuple[AttemptRow, ...] = ()  # begun or ended and not yet written
+
+
+@define(eq=False)
+class Executor:
+    """Carries plans out, step by step, attempt by attempt, each on record before its first byte leaves.
+
+    :param probe: called with the name of each point that a crash may hit; in production it does nothing.
+    """
+
+    _ledger: Ledger
+    _bindings: IBindings
+    _pen: Pen
+    _clock: IReactorTime
+    _retry: RetryPolicy
+    _probe: Callable[[str], None]
+
+    async def carry_out(self, run: Run, plan: Plan, verify: Callable[[Run, Approval | None], None] | None) -> Run:
+        """Bring an approved run to its end.
+
+        Cancelling it stops the attempt under way, which is then in doubt, and records that.
+
+        :param verify: checked inside the transaction that commits C{executing}.
+        :raises StateConflict: it is no longer approved; nothing was sent.
+        """
+        execution = await self._begin(run, plan, verify)
+        for position, planned in enumerate(plan.steps):
+            outcome = await self._step(execution, position, planned)
+            if outcome.fault is not None:
+                return await self._stop(execution, planned, outcome.fault)
+        return await self._complete(execution)
+
+    async def _begin(self, run: Run, plan: Plan, verify: Callable[[Run, Approval | None], None] | None) -> _Execution:
+        first = self._attempt_row(run, plan.steps[0], 1)
+        event = self._pen.of_run("execution.started", run, steps=[planned.pinned() for planned in plan.steps])
+        event = evolve(event, connector=plan.steps[0].description.fqn)
+        begun = await self._ledger.apply(
+            transition(run, RunState.EXECUTING, self._pen.now(), event, attempts=(first,), verify=verify)
+        )
+        self._probe("executing")
+        return _Execution(begun, plan, self._clock.seconds() + plan.action.timeout_seconds, first)
+
+    async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
+        """Attempt one step until it is done, refused, in doubt, or out of time."""
+        number = 0
+        while True:
+            number += 1
+            if position or number > 1:
+                await self._note_attempt(execution, planned, number)
+            outcome = await self._attempt(execution, planned)
+            self._probe("answered")
+            self._keep(execution, position, planned, outcome)
+            delay = self._retry.delay(outcome, planned.idempotent, number, self._remaining(execution))
+            if delay is None or not await self._pause(delay):
+                return _with_retries(outcome, number - 1)
+
+    async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
+        try:
+            request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
+            return await self._send(execution, planned, request)
+        except CancelledError:
+            return _STOPPED
+        except AileronError as error:  # raised, by contract, before anything is sent
+            return Outcome(fault=error.fault(), sent=False)
+        except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            return _BROKEN
+
+    async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
+        needed = planned.description.credential is not None and planned.binding is not None
+        credential = self._bindings.credential(planned.binding) if needed and planned.binding else None
+        seconds = self._remaining(execution)
+        if planned.effect == READ:
+            return await planned.connector.read(request, credential, seconds)
+        return await planned.connector.invoke(request, credential, seconds)
+
+    async def _pause(self, seconds: float) -> bool:
+        """Wait; C{False} if the daemon stops meanwhile."""
+        try:
+            await deferLater(self._clock, seconds)
+        except CancelledError:
+            return False
+        return True
+
+    # what is put on record -------------------------------------------------------------------
+
+    def _attempt_row(self, run: Run, planned: PlannedStep, number: int) -> AttemptRow:
+        return AttemptRow(run.id, planned.step.id, number, "started", self._pen.now())
+
+    async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
+        """Commit that another attempt begins, with what ended before it."""
+        begun = execution.current = self._attempt_row(execution.run, planned, number)
+        events = tuple(
+            self._pen.of_run("execution.attempt", execution.run, fault=row.fault, step=row.step_id, attempt=row.number)
+            for row in execution.attempts
+            if row.fault is not None
+        )
+        rows = (*execution.attempts, begun)
+        await self._ledger.progress(Progress(execution.run.id, events, execution.steps, rows))
+        execution.steps = execution.attempts = ()
+
+    def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
+        """Remember how an attempt ended, to be written with whatever comes next."""
+        read = meaning(outcome, planned.effect)
+        ended = evolve(
+            execution.current,
+            state=_ATTEMPT_STATE[read],
+            ended_at=self._pen.now(),
+            fault=outcome.fault,
+            sent=outcome.sent,
+        )
+        execution.attempts = (*execution.attempts, ended)
+        execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
+        if read is Meaning.DONE:
+            execution.outputs[planned.step.id] = outcome.output
+            done = StepRow(execution.run.id, planned.step.id, position, "completed", outcome.output)
+            execution.steps = (*execution.steps, done)
+
+    async def _complete(self, execution: _Execution) -> Run:
+        last = execution.plan.steps[-1].step.id
+        result: JSON = {"output": execution.outputs[last], "steps": dict(execution.outputs)}
+        event = self._pen.of_run("execution.succeeded", execution.run)
+        return await self._end(execution, RunState.COMPLETED, event, result=result)
+
+    async def _stop(self, execution: _Execution, planned: PlannedStep, fault: Fault) -> Run:
+        fault = fault.with_details(step=planned.step.id, steps_done=list(execution.outputs))
+        if execution.in_doubt:
+            event = self._pen.of_run("execution.unknown", execution.run, fault=fault)
+            return await self._end(execution, RunState.UNKNOWN, event, fault=fault)
+        event = self._pen.of_run("execution.failed", execution.run, fault=fault)
+        return await self._end(execution, RunState.FAILED, event, fault=fault)
+
+    async def _end(self, execution: _Execution, state: RunState, event: Event, **changes: Any) -> Run:
+        event = evolve(event, connector=execution.plan.steps[-1].description.fqn)
+        ending = transition(
+            execution.run,
+            state,
+            self._pen.now(),
+            event,
+            steps=execution.steps,
+            attempts=execution.attempts,
+            **changes,
+        )
+        return await self._write_down(ending)
+
+    async def _write_down(self, ending: Transition) -> Run:
+        """Commit how it ended, however long the database refuses.
+
+        Until then the row says C{executing}, which a new life of the daemon reads as in doubt.
+        """
+        while True:
+            try:
+                return await self._ledger.apply(ending)
+            except StoreUnavailable:
+                _log.warn("the end of run {run} cannot be written yet", run=ending.run_id)
+                await deferLater(self._clock, _STORE_PAUSE_SECONDS)
+
+    def _remaining(self, execution: _Execution) -> float:
+        return max(0.0, execution.deadline - self._clock.seconds())
+
+
+def _with_retries(outcome: Outcome, retried: int) -> Outcome:
+    """C{outcome}, its fault saying how often it was tried again."""
+    if outcome.fault is None:
+        return outcome
+    return evolve(outcome, fault=outcome.fault.with_details(retried=retried))

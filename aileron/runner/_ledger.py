@@ -1,0 +1,77 @@
+"""The runner's only way to write: legal, committed, and only then told to those who wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import define
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import NotFound
+from aileron.interfaces import IRuns
+from aileron.values import Approval, PendingLimits, Progress, Run, Transition
+
+from ._waiters import Waiters
+
+
+@define(eq=False)
+class Ledger:
+    """Runs as they stand, and who waits for them to settle."""
+
+    _runs: IRuns
+    _waiters: Waiters[str, Run]
+
+    @classmethod
+    def over(cls, runs: IRuns, clock: IReactorTime) -> Ledger:
+        """A ledger of C{runs} with nobody waiting."""
+        return cls(runs, Waiters(clock))
+
+    async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
+        """See L{IRuns.receive}."""
+        return await self._runs.receive(run, transitions, limits)
+
+    async def apply(self, *transitions: Transition) -> Run:
+        """Apply C{transitions}, then tell who waits for an end.
+
+        :raises StateConflict: somebody else was faster.
+        """
+        run = await self._runs.apply(*transitions)
+        if run.state.settled:
+            self._waiters.tell(run.id, run)
+        return run
+
+    async def progress(self, progress: Progress) -> None:
+        """See L{IRuns.progress}."""
+        await self._runs.progress(progress)
+
+    async def run(self, run_id: str) -> Run:
+        """The run.
+
+        :raises NotFound: there is none.
+        """
+        run = await self._runs.get(run_id)
+        if run is None:
+            raise NotFound("There is no such run.")
+        return run
+
+    async def approval(self, run_id: str) -> Approval:
+        """The approval.
+
+        :raises NotFound: there is none.
+        """
+        approval = await self._runs.approval(run_id)
+        if approval is None:
+            raise NotFound("There is no such approval.")
+        return approval
+
+    async def settled(self, run_id: str, seconds: float) -> Run:
+        """The run once it is settled, or as it is after C{seconds}."""
+        waiter = self._waiters.enlist(run_id)  # before the look, so that nothing falls between the two
+        try:
+            run = await self.run(run_id)
+            if run.state.settled or seconds <= 0:
+                return run
+            news = await self._waiters.first(run_id, waiter, seconds)
+        finally:
+            self._waiters.dismiss(run_id, waiter)
+        return news if news is not None else await self.run(run_id)

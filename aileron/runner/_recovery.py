@@ -1,0 +1,70 @@
+"""The start of the daemon: what an earlier life left unfinished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define
+from twisted.logger import Logger
+
+from aileron.errors import StateConflict
+from aileron.interfaces import IRuns
+from aileron.values import Approval, Fault, Run, RunState
+
+from ._ledger import Ledger
+from ._lifecycle import transition
+from ._pen import Pen
+
+_log = Logger()
+_CRASHED = Fault(
+    "outcome_unknown", "The daemon ended while this was being done: it may have happened. Please look, and settle it."
+)
+
+
+@define(eq=False)
+class Recovery:
+    """Takes every unfinished run to where it is safe, and starts none that may have happened.
+
+    :param advance: starts an approved run, as after a decision.
+    :param watch: minds the expiry of a pending approval.
+    """
+
+    _runs: IRuns
+    _ledger: Ledger
+    _pen: Pen
+    _advance: Callable[[Run], None]
+    _watch: Callable[[Approval], None]
+
+    async def recover(self) -> None:
+        """Go through them, oldest first."""
+        for run in await self._runs.unfinished():
+            try:
+                await self._take_up(run)
+            except StateConflict:
+                _log.warn("run {run} moved while it was being recovered", run=run.id)
+
+    async def _take_up(self, run: Run) -> None:
+        if run.state is RunState.EXECUTING:
+            await self._in_doubt(run)
+        elif run.state is RunState.PENDING:
+            self._watch(await self._ledger.approval(run.id))
+        elif run.gated:
+            self._advance(run)  # approved, or waiting for the vault
+        else:
+            await self._give_up(run)
+
+    async def _in_doubt(self, run: Run) -> None:
+        """Whether it happened, nobody here can say: a person settles it."""
+        done = [step.step_id for step in await self._runs.steps(run.id)]
+        fault = _CRASHED.with_details(steps_done=done)
+        event = self._pen.of_run("execution.unknown", run, fault=fault)
+        await self._ledger.apply(transition(run, RunState.UNKNOWN, self._pen.now(), event, fault=fault))
+
+    async def _give_up(self, run: Run) -> None:
+        """An ungated run that had not begun: whoever asked is told that nothing was sent, and may ask again."""
+        if run.state is RunState.RECEIVED:
+            event = self._pen.of_run("run.approved", run)
+            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
+        reason = "The daemon ended before it began; nothing was sent."
+        event = self._pen.of_run("run.cancelled", run, reason=reason)
+        await self._ledger.apply(transition(run, RunState.CANCELLED, self._pen.now(), event, reason=reason))

@@ -1,0 +1,63 @@
+"""What an outcome means, and whether and when to try again: pure policy, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from attrs import frozen
+
+from aileron.values import READ, Outcome
+
+MAX_RETRIES = 3
+_FIRST_DELAY_SECONDS = 1.0
+_JITTER = 0.2
+_RETRIED_KINDS = frozenset({"network_error", "external_api_error"})
+
+
+class Meaning(Enum):
+    """What became of the effect.  C{IN_DOUBT}: it may have happened, and nobody here can say."""
+
+    DONE = "done"
+    NOT_DONE = "not done"
+    IN_DOUBT = "in doubt"
+
+
+def meaning(outcome: Outcome, effect: str) -> Meaning:
+    """Read one attempt's outcome.
+
+    A write whose request left and whose answer the connector does not classify is in doubt, whatever the answer was.
+    """
+    if outcome.fault is None:
+        return Meaning.DONE
+    if effect == READ or outcome.classified or not outcome.sent:
+        return Meaning.NOT_DONE
+    return Meaning.IN_DOUBT
+
+
+@frozen
+class RetryPolicy:
+    """At most three retries after 1, 2 and 4 seconds, each stretched at random by up to a fifth.
+
+    :param chance: uniform in [0, 1) at each call.
+    """
+
+    _chance: Callable[[], float]
+
+    def delay(self, outcome: Outcome, idempotent: bool, attempts: int, remaining_seconds: float) -> float | None:
+        """Seconds to wait before the next attempt, or L{None}: there is none.
+
+        Only failures that may pass (of the network or the service), and only where a second request can do no harm:
+        the operation is idempotent, or not a byte of the first one left.  What the service asks for by C{Retry-After} is honoured.
+
+        :param attempts: how many were made.
+        :param remaining_seconds: of the action's wall clock; a retry that would not begin within it is none.
+        """
+        fault = outcome.fault
+        if fault is None or not fault.retriable or fault.kind not in _RETRIED_KINDS or attempts > MAX_RETRIES:
+            return None
+        if outcome.sent and not idempotent:
+            return None
+        backoff = _FIRST_DELAY_SECONDS * 2 ** (attempts - 1) * (1 + _JITTER * self._chance())
+        delay = max(backoff, outcome.retry_after_seconds or 0.0)
+        return delay if delay < remaining_seconds else None

@@ -1,0 +1,276 @@
+"""The chokepoint: every invocation enters here, and nothing else reaches a connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define, field
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron.errors import ApprovalStale, Conflict, StateConflict, VaultLocked
+from aileron.interfaces import IRunner, IRuns, IVault
+from aileron.manifests import check_arguments
+from aileron.values import (
+    JSON,
+    Action,
+    Actor,
+    Approval,
+    AttemptRow,
+    Call,
+    Decision,
+    Offer,
+    Offering,
+    Page,
+    PendingLimits,
+    Run,
+    RunQuery,
+    RunState,
+    StepRow,
+    Transition,
+    VaultState,
+    canonical,
+)
+
+from ._executor import Executor
+from ._expiry import Expiry
+from ._gate import Gate
+from ._ledger import Ledger
+from ._lifecycle import transition
+from ._offering import Offerings
+from ._pen import Pen
+from ._plan import Plan, Planner
+from ._recovery import Recovery
+from ._tasks import Tasks
+
+_log = Logger()
+_WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
+
+
+@implementer(IRunner)
+@define(eq=False)
+class Runner:
+    """Looks up, validates, asks, executes, records.  Built by L{aileron.runner.build}."""
+
+    _runs: IRuns
+    _vault: IVault
+    _ledger: Ledger
+    _offerings: Offerings
+    _planner: Planner
+    _gate: Gate
+    _executor: Executor
+    _tasks: Tasks
+    _pen: Pen
+    _limits: PendingLimits
+    _expiry: Expiry = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._expiry = Expiry(self._tasks.clock, self._expire)
+
+    # the life of the runner ------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Take up what an earlier life left, before anybody is served."""
+        await self._offerings.load()
+        await Recovery(self._runs, self._ledger, self._pen, self._start, self._watch).recover()
+
+    def look(self) -> None:
+        """Notice changed files and a changed vault; the daemon's timer calls it."""
+        self._offerings.refresh()
+
+    async def stop(self, seconds: float) -> None:
+        """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""
+        self._expiry.stop()
+        await self._tasks.drain(seconds)
+
+    async def at_rest(self) -> None:
+        """See L{IRunner.at_rest}."""
+        await self._tasks.at_rest()
+
+    # what can be run -------------------------------------------------------------------------
+
+    def offering(self) -> Offering:
+        """See L{IRunner.offering}."""
+        self._offerings.look()
+        return self._offerings.current()
+
+    async def offering_after(self, generation: int, seconds: float) -> Offering:
+        """See L{IRunner.offering_after}."""
+        return await self._offerings.after(generation, seconds)
+
+    async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
+        """See L{IRunner.set_enabled}."""
+        return await self._offerings.switch(name, enabled, actor)
+
+    # invocations -----------------------------------------------------------------------------
+
+    async def submit(self, call: Call) -> Run:
+        """See L{IRunner.submit}."""
+        action = self._offerings.find(call.action).action
+        arguments = check_arguments(action, call.arguments)
+        known = await self._known(call, action, arguments)
+        if known is not None:
+            return known
+        if not action.approval.required:
+            self._require_vault()
+        run = self._new_run(call, action, arguments)
+        plan = self._planner.plan(action, arguments, run.effect_key)
+        run, created = await self._ledger.receive(run, self._first_steps(run, plan, call.actor), self._limits)
+        if created and run.state is RunState.APPROVED:
+            self._tasks.start(run.id, self._carry_out(run, plan))
+        elif created:
+            self._watch(await self._ledger.approval(run.id))
+        return run
+
+    async def wait(self, run_id: str, seconds: float) -> Run:
+        """See L{IRunner.wait}."""
+        return await self._ledger.settled(run_id, seconds)
+
+    async def run(self, run_id: str) -> Run:
+        """See L{IRunner.run}."""
+        return await self._ledger.run(run_id)
+
+    async def runs(self, query: RunQuery) -> Page[Run]:
+        """See L{IRunner.runs}."""
+        return await self._runs.list(query)
+
+    async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
+        """See L{IRunner.history}."""
+        return await self._runs.steps(run_id), await self._runs.attempts(run_id)
+
+    async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
+        """See L{IRunner.withdraw}."""
+        run = await self._ledger.run(run_id)
+        if run.state not in _WITHDRAWABLE:
+            raise _in_another_state(run)
+        event = self._pen.of_run("run.cancelled", run, actor, reason=reason)
+        cancelled = await self._change(transition(run, RunState.CANCELLED, self._pen.now(), event, reason=reason))
+        self._expiry.forget(run_id)
+        return cancelled
+
+    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """See L{IRunner.settle}."""
+        run = await self._ledger.run(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise _in_another_state(run)
+        event = self._pen.of_run("run.settled", run, actor, happened=happened, note=note)
+        end = RunState.COMPLETED if happened else RunState.FAILED
+        done: JSON = {step.step_id: step.output for step in await self._runs.steps(run_id)}
+        result: JSON = {"output": None, "steps": done} if happened else None
+        fault = None if happened else run.fault
+        return await self._change(transition(run, end, self._pen.now(), event, reason=note, result=result, fault=fault))
+
+    # approvals -------------------------------------------------------------------------------
+
+    async def approval(self, run_id: str) -> Approval:
+        """See L{IRunner.approval}."""
+        self._offerings.refresh()
+        return await self._gate.fresh(await self._ledger.approval(run_id))
+
+    async def approvals(self, query: RunQuery) -> Page[Approval]:
+        """See L{IRunner.approvals}."""
+        self._offerings.refresh()
+        page = await self._runs.approvals(query)
+        return Page(tuple([await self._gate.fresh(approval) for approval in page.items]), page.cursor)
+
+    async def decide(self, run_id: str, decision: Decision) -> Approval:
+        """See L{IRunner.decide}."""
+        approval = await self._gate.decide(run_id, decision)
+        self._expiry.forget(run_id)
+        if approval.run.state is RunState.APPROVED:
+            self._start(approval.run)
+        return approval
+
+    async def pending(self, session_id: str | None) -> int:
+        """See L{IRunner.pending}."""
+        return await self._runs.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
+
+    # inside ----------------------------------------------------------------------------------
+
+    async def _known(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
+        """The run that this idempotency key stands for, if it was used."""
+        if call.idempotency_key is None:
+            return None
+        session_id = call.session.id if call.session else None
+        run = await self._runs.find_by_key(session_id, action.name, call.idempotency_key)
+        if run is not None and (
+            run.manifest_digest != action.digest or canonical(run.arguments) != canonical(arguments)
+        ):
+            raise Conflict("This idempotency key was used with other arguments or another version of the action.")
+        return run
+
+    def _require_vault(self) -> None:
+        state = self._vault.state()
+        if state is not VaultState.UNLOCKED:
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state.value})
+
+    def _new_run(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run:
+        now = self._pen.now()
+        return Run(
+            id=self._pen.fresh_id(),
+            action=action.name,
+            action_version=action.version,
+            manifest_digest=action.digest,
+            arguments=arguments,
+            state=RunState.RECEIVED,
+            gated=action.approval.required,
+            effect_key=self._pen.fresh_id(),
+            received_at=now,
+            changed_at=now,
+            session_id=call.session.id if call.session else None,
+            idempotency_key=call.idempotency_key,
+        )
+
+    def _first_steps(self, run: Run, plan: Plan, actor: Actor) -> list[Transition]:
+        """From C{received} to where it waits or may start, in the transaction that makes the row."""
+        if run.gated:
+            return [self._gate.opening(run, plan)]
+        event = self._pen.of_run("run.received", run, actor, arguments=run.arguments)
+        return [transition(run, RunState.APPROVED, self._pen.now(), event)]
+
+    def _start(self, run: Run) -> None:
+        """Take an approved (or waiting) gated run further, unless that is under way."""
+        self._tasks.start(run.id, self._advance(run))
+
+    async def _advance(self, run: Run) -> None:
+        """Through the gate's last look to the effect, or to wait for the vault, or back to be asked anew."""
+        unlocked = self._vault.state() is VaultState.UNLOCKED
+        if run.state is RunState.AWAITING_VAULT and unlocked:
+            event = self._pen.of_run("run.resumed", run)
+            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
+        if run.state is not RunState.APPROVED:
+            return
+        if not unlocked:
+            event = self._pen.of_run("run.awaiting_vault", run)
+            await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
+            return
+        plan = await self._gate.ready(run)
+        if plan is not None:
+            await self._carry_out(run, plan)
+
+    async def _carry_out(self, run: Run, plan: Plan) -> None:
+        verify = self._gate.verification(plan.digest(run)) if run.gated else None
+        try:
+            await self._executor.carry_out(run, plan, verify)
+        except StateConflict as conflict:
+            _log.info("run {run} went {state} before it began", run=run.id, state=conflict.present.state.value)
+        except ApprovalStale:
+            await self._gate.distrust(run, plan)
+
+    async def _expire(self, run_id: str) -> None:
+        run = await self._ledger.run(run_id)
+        if run.state is RunState.PENDING:
+            await self._gate.expire(run)
+
+    def _watch(self, approval: Approval) -> None:
+        self._expiry.watch(approval.run.id, approval.expires_at)
+
+    async def _change(self, change: Transition) -> Run:
+        try:
+            return await self._ledger.apply(change)
+        except StateConflict as conflict:
+            raise _in_another_state(conflict.present) from conflict
+
+
+def _in_another_state(run: Run) -> Conflict:
+    return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
