@@ -10,7 +10,7 @@ from ._source import Source
 _EXECUTOR = "aileron.runner._executor"
 _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
 _HOLDS_A_CONNECTOR = ("aileron.runner", "aileron.inband", "aileron.daemon")
-_OPENS_SECRETS = ("aileron.connectors", "aileron.vault")
+_OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault")
 
 
 def connector_calls(source: Source) -> Iterator[str]:
