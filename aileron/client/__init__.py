@@ -1,1 +1,23 @@
-"""The daemon's HTTP client; importing it loads no Klein."""
+"""The daemon's HTTP client, for whoever is not the daemon.  Importing it loads no server and no reactor."""
+
+from ._agent import Daemon, IDaemon, OpenedSession
+from ._body import http_client
+from ._connections import Connections
+from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._operator import Operator
+from ._wire import Answer, Wire
+
+__all__ = [
+    "Answer",
+    "AnswerNotUnderstood",
+    "Connections",
+    "Daemon",
+    "DaemonError",
+    "DaemonFault",
+    "DaemonUnreachable",
+    "IDaemon",
+    "OpenedSession",
+    "Operator",
+    "Wire",
+    "http_client",
+]

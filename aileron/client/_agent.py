@@ -1,0 +1,137 @@
+"""The agent site's client: what a launcher and an agent's session may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+from zope.interface import Interface, implementer
+
+from aileron.values import JSON
+
+from ._faults import AnswerNotUnderstood
+from ._wire import Answer, Wire
+
+
+@frozen
+class OpenedSession:
+    """A session as it was opened; its secrets are shown this once.
+
+    :ivar token: for the agent's requests.
+    :ivar gateway_key: for the agent's LLM traffic.
+    """
+
+    id: str
+    token: str = field(repr=False)
+    gateway_key: str = field(repr=False)
+
+
+class IDaemon(Interface):
+    """What an agent's session asks of the daemon.
+
+    Each raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}; cancelling ends the wait, never a run.
+    """
+
+    async def status() -> Mapping[str, Any]:
+        """Version, vault state, counts."""
+
+    async def actions(generation: int | None, wait_seconds: float) -> Mapping[str, Any]:
+        """C{{generation, items, load_errors}}, as soon as C{generation} is not the present one, or after the wait."""
+
+    async def run(name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float) -> Answer:
+        """Run an action: 200 with the result, or 202 where it is not settled after C{wait_seconds}.
+
+        The same key with the same arguments is the same run, so asking again is safe.
+        """
+
+    async def result(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
+        """How a run stands, as soon as it is settled or the wait is over."""
+
+
+@implementer(IDaemon)
+@frozen
+class Daemon:
+    """The agent site, with a launch key or an agent token."""
+
+    _wire: Wire
+
+    async def health(self) -> Mapping[str, Any]:
+        """C{{status, service, version, timestamp}}."""
+        return (await self._wire.ask("GET", "v1", "health")).body
+
+    async def status(self) -> Mapping[str, Any]:
+        """Version, vault state, counts."""
+        return (await self._wire.ask("GET", "v1", "status")).body
+
+    async def vault_status(self) -> Mapping[str, Any]:
+        """C{{state}}."""
+        return (await self._wire.ask("GET", "v1", "vault", "status")).body
+
+    async def open_session(self, agent: str, working_dir: str) -> OpenedSession:
+        """Open a session.  Both arguments are claims, and shown as such."""
+        answer = await self._wire.ask("POST", "v1", "sessions", body={"agent": agent, "working_dir": working_dir})
+        try:
+            body = answer.body
+            return OpenedSession(id=body["id"], token=body["token"], gateway_key=body["gateway_key"])
+        except KeyError:
+            raise AnswerNotUnderstood("The daemon opened a session but did not say which.", answer.status) from None
+
+    async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
+        """End the session.  Twice is safe."""
+        body = {"exit_code": exit_code}
+        return (await self._wire.ask("POST", "v1", "sessions", session_id, "end", body=body)).body
+
+    async def session(self, session_id: str) -> Mapping[str, Any]:
+        """One session."""
+        return (await self._wire.ask("GET", "v1", "sessions", session_id)).body
+
+    async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """C{{generation, items, load_errors}}, at once, or by long poll."""
+        query = {"generation": generation, "wait": _seconds(wait_seconds)}
+        return (await self._wire.ask("GET", "v1", "actions", query=query, wait_seconds=wait_seconds)).body
+
+    async def action(self, name: str) -> Mapping[str, Any]:
+        """One action."""
+        return (await self._wire.ask("GET", "v1", "actions", name)).body
+
+    async def run(
+        self,
+        name: str,
+        arguments: Mapping[str, JSON],
+        idempotency_key: str | None = None,
+        wait_seconds: float | None = None,
+    ) -> Answer:
+        """Run an action.
+
+        :param wait_seconds: L{None}: until settled if it is not gated, not at all if it is.
+        :return: 200 with the result, or 202 with what waits.
+        """
+        key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
+        prefer = {} if wait_seconds is None else {"Prefer": f"wait={int(wait_seconds)}"}
+        held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
+        body: dict[str, JSON] = {"args": arguments, **key}
+        return await self._wire.ask("POST", "v1", "actions", name, "run", body=body, headers=prefer, wait_seconds=held)
+
+    async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """How a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
+        query = {"wait": _seconds(wait_seconds)}
+        path = ("v1", "action-approvals", run_id, "result")
+        return (await self._wire.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
+
+    async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """One run, gated or not."""
+        query = {"wait": _seconds(wait_seconds)}
+        return (await self._wire.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
+
+    async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
+        """Take a run back before anything is sent."""
+        body = {} if reason is None else {"reason": reason}
+        return (await self._wire.ask("POST", "v1", "action-approvals", run_id, "withdraw", body=body)).body
+
+
+_LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
+
+
+def _seconds(wait: float) -> int | None:
+    return int(wait) or None

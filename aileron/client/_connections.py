@@ -1,0 +1,63 @@
+"""Real connections to a daemon: one persistent pool a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import field, frozen
+from treq.client import HTTPClient
+from twisted.internet.defer import Deferred
+from twisted.web.client import Agent, HTTPConnectionPool
+
+from ._agent import Daemon
+from ._body import http_client
+from ._operator import Operator
+from ._wire import Wire
+
+_CONNECT_SECONDS = 5.0
+_KEPT_CONNECTIONS = 8
+
+
+@frozen
+class Connections:
+    """Kept-alive connections, and the clients that share them.
+
+    :param reactor: provides time and TCP.
+    """
+
+    _reactor: Any
+    _pool: HTTPConnectionPool = field(init=False)
+    _http: HTTPClient = field(init=False)
+
+    @_pool.default
+    def _make_pool(self) -> HTTPConnectionPool:
+        pool = HTTPConnectionPool(self._reactor, persistent=True)
+        pool.maxPersistentPerHost = _KEPT_CONNECTIONS
+        return pool
+
+    @_http.default
+    def _make_http(self) -> HTTPClient:
+        return http_client(Agent(self._reactor, pool=self._pool, connectTimeout=_CONNECT_SECONDS))
+
+    def daemon(self, url: str, token: str | None) -> Daemon:
+        """The agent site.
+
+        :raises ValueError: a malformed address or token; the message repeats neither.
+        """
+        return Daemon(self._wire(url, token))
+
+    def operator(self, operator_url: str, token: str | None) -> Operator:
+        """The operator site.
+
+        :raises ValueError: a malformed address or token; the message repeats neither.
+        """
+        return Operator(self._wire(operator_url, token))
+
+    def close(self) -> Deferred[None]:
+        """Close what is kept alive.  Requests under way are their callers' to cancel."""
+        closing: Callable[[], Deferred[None]] = self._pool.closeCachedConnections
+        return closing()
+
+    def _wire(self, url: str, token: str | None) -> Wire:
+        return Wire(self._http, url, token, self._reactor)

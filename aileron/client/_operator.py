@@ -1,0 +1,139 @@
+"""The operator site's client: deciding, looking back, and what belongs to the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.values import JSON
+
+from ._wire import Wire
+
+Filters = Mapping[str, str | int | float | None]
+
+
+@frozen
+class Operator:
+    """The operator site; without a token only L{challenge}, L{login} and L{status} are answered.
+
+    Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
+    """
+
+    _wire: Wire
+
+    async def status(self) -> Mapping[str, Any]:
+        """Version, vault state, counts."""
+        return await self._get("status")
+
+    async def challenge(self, nonce: str) -> Mapping[str, Any]:
+        """C{{nonce, proof}}: the daemon proves that it knows the operator's key.
+
+        :param nonce: ours, as unpadded base64url.
+        """
+        return await self._post("operator", "challenge", body={"nonce": nonce})
+
+    async def login(self, nonce: str, proof: str) -> Mapping[str, Any]:
+        """C{{token, expires_at}} for our proof over the daemon's nonce."""
+        return await self._post("operator", "login", body={"nonce": nonce, "proof": proof})
+
+    async def logout(self) -> Mapping[str, Any]:
+        """End this operator session."""
+        return await self._post("operator", "logout")
+
+    async def hand_over(self) -> Mapping[str, Any]:
+        """C{{code}}: what one browser may redeem once."""
+        return await self._post("operator", "handover")
+
+    async def approvals(self, filters: Filters | None = None) -> Mapping[str, Any]:
+        """C{{items, cursor}}, oldest first."""
+        return await self._get("action-approvals", query=filters)
+
+    async def approval(self, run_id: str) -> Mapping[str, Any]:
+        """One approval, whole."""
+        return await self._get("action-approvals", run_id)
+
+    async def decide(self, run_id: str, approved: bool, digest: str, *, reason: str | None = None) -> Mapping[str, Any]:
+        """Say yes or no to exactly what C{digest} binds."""
+        why = {} if reason is None else {"reason": reason}
+        body: dict[str, JSON] = {"approved": approved, "digest": digest, **why}
+        return await self._post("action-approvals", run_id, "decide", body=body)
+
+    async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
+        """Take a run back before anything is sent."""
+        return await self._post(
+            "action-approvals", run_id, "withdraw", body={} if reason is None else {"reason": reason}
+        )
+
+    async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
+        """How a run stands, as soon as it is settled or the wait is over."""
+        path = ("v1", "action-approvals", run_id, "result")
+        query = {"wait": int(wait_seconds) or None}
+        return (await self._wire.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
+
+    async def runs(self, filters: Filters | None = None) -> Mapping[str, Any]:
+        """C{{items, cursor}}, newest first."""
+        return await self._get("runs", query=filters)
+
+    async def run(self, run_id: str) -> Mapping[str, Any]:
+        """One run, whole."""
+        return await self._get("runs", run_id)
+
+    async def resolve(self, run_id: str, outcome: str, note: str) -> Mapping[str, Any]:
+        """Settle an C{unknown} run: C{happened}, C{did_not_happen} or C{run_again}."""
+        return await self._post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
+
+    async def audit(self, filters: Filters | None = None) -> Mapping[str, Any]:
+        """C{{items, cursor}}, newest first."""
+        return await self._get("audit", query=filters)
+
+    async def audit_record(self, audit_id: str) -> Mapping[str, Any]:
+        """One record."""
+        return await self._get("audit", audit_id)
+
+    async def actions(self) -> Mapping[str, Any]:
+        """C{{generation, items, load_errors}}."""
+        return await self._get("actions")
+
+    async def action(self, name: str) -> Mapping[str, Any]:
+        """One action."""
+        return await self._get("actions", name)
+
+    async def set_enabled(self, name: str, enabled: bool) -> Mapping[str, Any]:
+        """Switch an action on or off."""
+        return (await self._wire.ask("PATCH", "v1", "actions", name, body={"enabled": enabled})).body
+
+    async def bindings(self) -> Mapping[str, Any]:
+        """C{{items}}, without secrets."""
+        return await self._get("bindings")
+
+    async def set_up_binding(self, binding: Mapping[str, JSON]) -> Mapping[str, Any]:
+        """Bind a credential to a connector; the secret travels in the body, once."""
+        return await self._post("bindings", "setup", body=binding)
+
+    async def revoke_binding(self, name: str) -> Mapping[str, Any]:
+        """Remove a binding and its secret."""
+        return (await self._wire.ask("DELETE", "v1", "bindings", name)).body
+
+    async def connectors(self) -> Mapping[str, Any]:
+        """C{{items, problems}}."""
+        return await self._get("connectors")
+
+    async def sessions(self, filters: Filters | None = None) -> Mapping[str, Any]:
+        """C{{items, cursor}}, newest first."""
+        return await self._get("sessions", query=filters)
+
+    async def end_session(self, session_id: str) -> Mapping[str, Any]:
+        """End an agent's session."""
+        return await self._post("sessions", session_id, "end", body={"exit_code": None})
+
+    async def lock_vault(self) -> Mapping[str, Any]:
+        """Lock the vault; running effects finish first."""
+        return await self._post("vault", "lock")
+
+    async def _get(self, *path: str, query: Filters | None = None) -> Mapping[str, Any]:
+        return (await self._wire.ask("GET", "v1", *path, query=query)).body
+
+    async def _post(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
+        return (await self._wire.ask("POST", "v1", *path, body=body or {})).body

@@ -1,0 +1,164 @@
+"""One request to the daemon: sent, waited for with a deadline, read up to a cap, understood or raised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from attrs import field, frozen
+from treq.client import HTTPClient
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectError, ConnectingCancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from aileron.values import JSON, Fault
+
+from ._body import TooLong, read_body
+from ._faults import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+DEADLINE_SECONDS = 15.0
+
+
+@frozen
+class Answer:
+    """A successful answer.
+
+    :ivar body: its JSON object; empty where there was no body.
+    """
+
+    status: int
+    body: Mapping[str, Any]
+
+
+def _bare(url: str) -> str:
+    return url.rstrip("/")
+
+
+@frozen
+class Wire:
+    """One credential at one site of the daemon.
+
+    :ivar http: as L{http_client} makes it.
+    :ivar base_url: the site's, without a path.
+    :ivar token: sent as bearer, shown nowhere.
+    """
+
+    http: HTTPClient
+    base_url: str = field(converter=_bare)
+    token: str | None = field(repr=False)
+    clock: IReactorTime
+
+    @base_url.validator
+    def _web_address(self, _attribute: object, value: str) -> None:
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise ValueError("the daemon's address must be an http URL without credentials")
+
+    @token.validator
+    def _visible_ascii(self, _attribute: object, value: str | None) -> None:
+        if value is not None and not all("!" <= letter <= "~" for letter in value):
+            raise ValueError("the daemon's token must be visible ASCII")
+
+    async def ask(
+        self,
+        method: str,
+        *path: str,
+        query: Mapping[str, str | int | float | None] | None = None,
+        body: Mapping[str, JSON] | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait_seconds: float = 0.0,
+    ) -> Answer:
+        """Send one request and understand its answer.
+
+        Cancelling ends the connection, which ends the daemon's wait and nothing else.
+
+        :param path: segments, not yet encoded.
+        :param query: what is L{None} is left out.
+        :param wait_seconds: how long the daemon was asked to hold the answer back; the deadline grows by it.
+        :raises DaemonUnreachable: no answer within the deadline.
+        :raises DaemonFault: the daemon's error envelope came.
+        :raises AnswerNotUnderstood: anything else came.
+        """
+        seconds = DEADLINE_SECONDS + wait_seconds
+        url = self._url(path, query or {})
+        asking = Deferred.fromCoroutine(self._exchange(method, url, self._headers(headers or {}), body))
+        return await asking.addTimeout(seconds, self.clock, lambda _result, _seconds: self._late(seconds))
+
+    def _url(self, path: tuple[str, ...], query: Mapping[str, str | int | float | None]) -> str:
+        given = {key: value for key, value in query.items() if value is not None}
+        text = f"{self.base_url}/{'/'.join(quote(part, safe='') for part in path)}"
+        return f"{text}?{urlencode(given)}" if given else text
+
+    def _headers(self, more: Mapping[str, str]) -> dict[str, str]:
+        bearer = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return {"Accept": "application/json", **bearer, **more}
+
+    def _late(self, seconds: float) -> Failure:
+        return Failure(DaemonUnreachable(f"The Aileron daemon did not answer within {seconds:g} s.", sent=True))
+
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: Mapping[str, JSON] | None
+    ) -> Answer:
+        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        typed = {} if body is None else {"Content-Type": "application/json"}
+        given: dict[bytes | str, bytes | str] = dict([*headers.items(), *typed.items()])
+        try:
+            response = await self.http.request(
+                method, url, headers=given, data=data, allow_redirects=False, unbuffered=True, reactor=self._reactor()
+            )
+            content = await read_body(response, MAX_BODY_BYTES)
+        except TooLong:
+            raise AnswerNotUnderstood("The daemon's answer is too long.", response.code) from None
+        except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
+            raise self._lost(error) from None
+        return understand(response.code, content)
+
+    def _reactor(self) -> Any:
+        # Only so that treq imports none; its own deadline is not used.
+        return self.clock
+
+    def _lost(self, error: Exception) -> Exception:
+        if _cancelled(error):
+            return CancelledError()
+        if isinstance(error, ConnectError):
+            return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
+        return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
+
+
+def _cancelled(error: Exception) -> bool:
+    reasons = [reason.value for reason in getattr(error, "reasons", ())]
+    return any(isinstance(reason, (CancelledError, ConnectingCancelledError)) for reason in [error, *reasons])
+
+
+def understand(status: int, content: bytes) -> Answer:
+    """The answer in C{content}.
+
+    :raises DaemonFault: it is an error envelope.
+    :raises AnswerNotUnderstood: it is neither that nor a successful JSON object.
+    """
+    try:
+        body = json.loads(content) if content else {}
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict) or not (status >= 400 or 200 <= status < 300):
+        raise AnswerNotUnderstood(f"What answered is not an Aileron daemon (HTTP {status}).", status)
+    if status >= 400:
+        raise _refusal(status, body)
+    return Answer(status, body)
+
+
+def _refusal(status: int, body: Mapping[str, Any]) -> Exception:
+    envelope: Any = body.get("error")
+    try:
+        fault = Fault.from_json(envelope)
+    except (KeyError, TypeError, AttributeError):
+        return AnswerNotUnderstood(f"What answered is not an Aileron daemon (HTTP {status}).", status)
+    return DaemonFault(fault.message, status, fault, _text(envelope.get("run_id")), _text(envelope.get("audit_id")))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
