@@ -1,6 +1,7 @@
 """Looks for a secret where it must not be: in files, and in what other processes can read of a process."""
 
 import base64
+import contextlib
 import json
 import urllib.parse
 from collections.abc import Iterator
@@ -74,7 +75,9 @@ def _base64_core(raw: bytes, offset: int) -> bytes:
 def _in_path(path: Path, canary: str) -> Iterator[Finding]:
     yield from in_bytes(f"name of {path}", path.name.encode(), canary)
     if path.is_file() and not path.is_symlink():
-        yield from in_bytes(str(path), path.read_bytes(), canary)
+        # A living daemon may delete a file between the listing and the reading.
+        with contextlib.suppress(FileNotFoundError):
+            yield from in_bytes(str(path), path.read_bytes(), canary)
 
 
 def _in_proc(path: Path, canary: str) -> Iterator[Finding]:

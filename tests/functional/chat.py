@@ -1,55 +1,29 @@
-"""The OpenAI chat-completions wire format, as far as an agent that streams needs it."""
+"""The OpenAI chat-completions format, as far as an agent that streams needs it."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
+from tests.functional.answer import Answer, ToolCall
 
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-
-
-@attrs.frozen
-class ToolCall:
-    """One call as it goes over the wire.
-
-    :param arguments: JSON text.
-    """
-
-    id: str
-    name: str
-    arguments: str
-
-
-@attrs.frozen
-class Answer:
-    """What the model answers: text, tool calls, or both."""
-
-    model: str
-    text: str = ""
-    calls: Sequence[ToolCall] = ()
-
-    @property
-    def finish_reason(self) -> str:
-        """Why the answer ends, in the format's words."""
-        return "tool_calls" if self.calls else "stop"
 
 
 def whole(answer: Answer) -> bytes:
     """The answer as one JSON document."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
-        message["tool_calls"] = [_call(index, call) for index, call in enumerate(answer.calls)]
-    choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
+        message["tool_calls"] = [_call(index, call, call.arguments) for index, call in enumerate(answer.calls)]
+    choice = {"index": 0, "message": message, "finish_reason": _reason(answer)}
     return json.dumps(_frame("chat.completion", answer.model, [choice], USAGE)).encode()
 
 
 def stream(answer: Answer) -> Iterator[bytes]:
-    """The answer as server-sent events: text by words, arguments in two halves, usage, the end mark."""
+    """The answer as server-sent events: text by words, arguments in halves, usage, the end mark."""
     for delta in _deltas(answer):
         yield _event(answer.model, [{"index": 0, "delta": delta, "finish_reason": None}])
-    yield _event(answer.model, [{"index": 0, "delta": {}, "finish_reason": answer.finish_reason}])
+    yield _event(answer.model, [{"index": 0, "delta": {}, "finish_reason": _reason(answer)}])
     yield _event(answer.model, [], USAGE)
     yield b"data: [DONE]\n\n"
 
@@ -59,18 +33,22 @@ def refusal(message: str) -> bytes:
     return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": None}}).encode()
 
 
+def _reason(answer: Answer) -> str:
+    return "tool_calls" if answer.calls else "stop"
+
+
 def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
     for word in re.findall(r"\s*\S+\s*$|\s*\S+", answer.text):
         yield {"content": word}
     for index, call in enumerate(answer.calls):
-        half = len(call.arguments) // 2
-        yield {"tool_calls": [_call(index, attrs.evolve(call, arguments=call.arguments[:half]))]}
-        yield {"tool_calls": [{"index": index, "function": {"arguments": call.arguments[half:]}}]}
+        first, second = call.halves
+        yield {"tool_calls": [_call(index, call, first)]}
+        yield {"tool_calls": [{"index": index, "function": {"arguments": second}}]}
 
 
-def _call(index: int, call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.arguments}
+def _call(index: int, call: ToolCall, arguments: str) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": arguments}
     return {"index": index, "id": call.id, "type": "function", "function": function}
 
 

@@ -8,12 +8,14 @@ from twisted.web.http import BAD_REQUEST, NOT_FOUND
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from tests.functional import chat
+from tests.functional import anthropic, chat
+from tests.functional.answer import Answer, ToolCall, WireFormat
 from tests.functional.loopback import LoopbackSite, headers_of, json_of
 from tests.functional.reactor import IKitReactor
 from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, Turn
 
-Reply = chat.Answer | Refuse | Hang
+Reply = Answer | Refuse | Hang
+_FORMATS: Mapping[str, WireFormat] = {"/chat/completions": chat, "/messages": anthropic}
 
 
 @attrs.define
@@ -33,7 +35,7 @@ class Script:
         """Record the request and spend a turn on it; a title request spends none."""
         if received.is_title:
             self.titles.append(received)
-            return chat.Answer(received.model, "A title")
+            return Answer(received.model, "A title")
         self.received.append(received)
         try:
             return self._spend(received)
@@ -67,24 +69,24 @@ class Script:
             case Hang() | Refuse():
                 return turn
             case Say():
-                return chat.Answer(received.model, turn.text)
+                return Answer(received.model, turn.text)
             case Call():
-                return chat.Answer(received.model, calls=self._wire((turn,), received))
+                return Answer(received.model, calls=self._wire((turn,), received))
             case Calls():
-                return chat.Answer(received.model, calls=self._wire(turn.calls, received))
+                return Answer(received.model, calls=self._wire(turn.calls, received))
         assert_never(turn)
 
-    def _wire(self, calls: Sequence[Call], received: Received) -> list[chat.ToolCall]:
+    def _wire(self, calls: Sequence[Call], received: Received) -> list[ToolCall]:
         return [self._wire_one(call, received) for call in calls]
 
-    def _wire_one(self, call: Call, received: Received) -> chat.ToolCall:
+    def _wire_one(self, call: Call, received: Received) -> ToolCall:
         name, arguments = received.tool_named(call.tool), call.arguments_for(received)
         self._calls_made += 1
-        return chat.ToolCall(f"call_{self._calls_made}", name, arguments)
+        return ToolCall(f"call_{self._calls_made}", name, arguments)
 
 
-class _ChatResource(Resource):
-    """Every path of the service; only chat completions and the list of models are known."""
+class _ModelResource(Resource):
+    """Every path of the service; only generations and the list of models are known."""
 
     isLeaf = True
 
@@ -98,8 +100,9 @@ class _ChatResource(Resource):
         return self._unknown(request) if not request.path.endswith(b"/models") else b'{"object":"list","data":[]}'
 
     def render_POST(self, request: Request) -> bytes | int:
-        """Answer one completion as the script says."""
-        if not request.path.endswith(b"/chat/completions"):
+        """Answer one generation as the script says, in the format of the path."""
+        wire = next((wire for path, wire in _FORMATS.items() if request.path.decode().endswith(path)), None)
+        if wire is None:
             return self._unknown(request)
         received = _received(request)
         reply = self._script.reply(received)
@@ -110,9 +113,9 @@ class _ChatResource(Resource):
             case Refuse():
                 request.setResponseCode(reply.status)
                 request.setHeader("content-type", "application/json")
-                return chat.refusal(reply.message)
-            case chat.Answer():
-                return _completion(request, reply, bool(received.body.get("stream")))
+                return wire.refusal(reply.message)
+            case Answer():
+                return _generation(request, wire, reply, bool(received.body.get("stream")))
         assert_never(reply)
 
     def _unknown(self, request: Request) -> bytes:
@@ -139,7 +142,7 @@ class ScriptedLLM:
         :param turns: the script of each model, by the model's name.
         """
         service = cls(Script({model: list(its) for model, its in turns.items()}))
-        service._site = LoopbackSite.listen(reactor, _ChatResource(service.script, service._count_hung_up))
+        service._site = LoopbackSite.listen(reactor, _ModelResource(service.script, service._count_hung_up))
         return service
 
     @property
@@ -159,12 +162,12 @@ def _received(request: Request) -> Received:
     return Received(request.path.decode(), headers_of(request), json_of(request) or {})
 
 
-def _completion(request: Request, answer: chat.Answer, streamed: bool) -> bytes | int:
+def _generation(request: Request, wire: WireFormat, answer: Answer, streamed: bool) -> bytes | int:
     if not streamed:
         request.setHeader("content-type", "application/json")
-        return chat.whole(answer)
+        return wire.whole(answer)
     request.setHeader("content-type", "text/event-stream")
-    for event in chat.stream(answer):
+    for event in wire.stream(answer):
         request.write(event)
     request.finish()
     return NOT_DONE_YET

@@ -13,6 +13,7 @@ from tests.functional.process import Command, Finished
 
 BINARY_VARIABLE = "AILERON_TEST_OPENCODE"
 MODEL = "mock-model"
+CLAUDE = "claude-sonnet-4-5"
 # Without these it asks for a list of models, for newer versions of itself, and for its own plugin package in the
 # background; nothing switches the last off, so its registry is a port where nobody listens.
 QUIET = {
@@ -64,6 +65,24 @@ def configuration(llm_url: str, servers: Mapping[str, Any] | None = None, model:
         "models": {model: {}},
     }
     return json.dumps({"provider": {"scripted": provider}, "model": f"scripted/{model}", "mcp": dict(servers or {})})
+
+
+def anthropic_configuration(llm_url: str, servers: Mapping[str, Any] | None = None, key: str = "k") -> str:
+    """The same with the agent's built-in Anthropic provider, whose model is `CLAUDE`."""
+    options = {"baseURL": f"{llm_url}/v1", "apiKey": key}
+    provider = {"anthropic": {"options": options}}
+    return json.dumps({"provider": provider, "model": f"anthropic/{CLAUDE}", "mcp": dict(servers or {})})
+
+
+def configure_user(home: Home, config: str) -> Path:
+    """Write a configuration as the user's own file, for runs whose environment brings none, and return its path.
+
+    It names its schema, as the agent would otherwise rewrite the file to do so.
+    """
+    path = home.user / ".config" / "opencode" / "opencode.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"$schema": "https://opencode.ai/config.json", **json.loads(config)}))
+    return path
 
 
 def headless(home: Home, prompt: str, config: str | None, **environment: str) -> Command:

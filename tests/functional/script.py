@@ -35,17 +35,18 @@ class Received:
     @property
     def tools(self) -> list[str]:
         """The names of the tools that the agent offers."""
-        return [tool["function"]["name"] for tool in self.body.get("tools") or []]
+        return [tool.get("function", tool)["name"] for tool in self.body.get("tools") or []]
 
     @property
     def tool_results(self) -> list[str]:
         """What tools answered so far, as text, oldest first."""
-        return [_text(message["content"]) for message in self.messages if message.get("role") == "tool"]
+        return [result for message in self.messages for result in _results(message)]
 
     @property
     def is_title(self) -> bool:
         """Whether the agent only wants a heading for its session, which is no turn of the script."""
         system = [_text(message["content"]) for message in self.messages if message.get("role") == "system"]
+        system.append(_text(self.body.get("system")))
         return not self.tools and any("title" in text for text in system)
 
     def tool_named(self, suffix: str) -> str:
@@ -115,6 +116,15 @@ def found(pattern: str, received: Received) -> str:
         if match := re.search(pattern, result):
             return match.group(1)
     raise ScriptError(f"no tool result matches {pattern!r}: {received.tool_results}")
+
+
+def _results(message: Mapping[str, Any]) -> list[str]:
+    """The tool results in one message: a message of its own (chat completions) or parts of one (messages)."""
+    content = message["content"]
+    if message.get("role") == "tool":
+        return [_text(content)]
+    parts = [] if isinstance(content, str) else content or []
+    return [_text(part["content"]) for part in parts if part.get("type") == "tool_result"]
 
 
 def _text(content: Any) -> str:

@@ -1,5 +1,6 @@
 """The kit itself works: a real agent, a scripted model and a toy MCP server understand each other."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -48,6 +49,25 @@ class AgentTests(FunctionalTestCase):
         self.assertIn("aileron_ship_update", first.tools)
         self.assertEqual(first.headers["authorization"], "Bearer k")
         self.assertEqual(second.tool_results, ["mock-model: pending, approval_id=apr_3, for #engineering"])
+
+    async def test_anthropic_format(self) -> None:
+        """The agent's built-in Anthropic provider is served as well, in that provider's own format."""
+        llm = self.llm({opencode.CLAUDE: [Call("_ship_update", SHIP), Say("all done")]})
+        config = opencode.anthropic_configuration(llm.url, toy(), key="canary")
+        finished = await self.run_command(opencode.headless(self.home, "tell the team", config))
+        self.assertEqual(opencode.texts(finished), ["all done"])
+        first, second = llm.script.received
+        self.assertEqual((first.path, first.headers["x-api-key"]), ("/v1/messages", "canary"))
+        self.assertEqual(second.tool_results, ["toy: pending, approval_id=apr_3, for #engineering"])
+
+    async def test_users_own_configuration(self) -> None:
+        """The agent takes its model from the user's file and its servers from the environment, and leaves the file."""
+        llm = self.llm([Call("_ship_update", SHIP), Say("all done")])
+        path = opencode.configure_user(self.home, opencode.configuration(llm.url))
+        before = path.read_bytes()
+        command = opencode.headless(self.home, "tell the team", json.dumps({"mcp": toy()}))
+        self.assertEqual(opencode.texts(await self.run_command(command)), ["all done"])
+        self.assertEqual(path.read_bytes(), before)
 
     async def test_arguments_from_an_earlier_result(self) -> None:
         """A turn may take its arguments out of what a tool answered before."""
@@ -127,7 +147,7 @@ class AgentTests(FunctionalTestCase):
         finished: Finished = await self.run_command(self.agent(llm).behind("/usr/bin/env", "MARK=1"))
         self.assertEqual(opencode.texts(finished), ["hello"])
 
-    async def test_canary_in_the_model_key_stays_out_of_other_places(self) -> None:
+    async def test_search_for_a_canary(self) -> None:
         """A search of the home and of the process finds a canary exactly where it was put."""
         llm = self.llm([Hang()])
         word = "canary-5e1f0a7b"

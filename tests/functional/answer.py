@@ -1,0 +1,46 @@
+"""What a scripted model answers, before a provider's format gives it bytes."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import attrs
+
+
+@attrs.frozen
+class ToolCall:
+    """One call as it goes over the wire.
+
+    :param arguments: JSON text.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+    @property
+    def halves(self) -> tuple[str, str]:
+        """The arguments in two pieces, as a stream brings them."""
+        half = len(self.arguments) // 2
+        return self.arguments[:half], self.arguments[half:]
+
+
+@attrs.frozen
+class Answer:
+    """Text, tool calls, or both."""
+
+    model: str
+    text: str = ""
+    calls: Sequence[ToolCall] = ()
+
+
+class WireFormat(Protocol):
+    """How one provider writes an answer."""
+
+    def whole(self, answer: Answer) -> bytes:
+        """The answer as one JSON document."""
+
+    def stream(self, answer: Answer) -> Iterator[bytes]:
+        """The answer as server-sent events."""
+
+    def refusal(self, message: str) -> bytes:
+        """An error as one JSON document."""
