@@ -48,7 +48,7 @@ class RetryPolicy:
         """Seconds to wait before the next attempt, or L{None}: there is none.
 
         Only failures that may pass (of the network or the service), and only where a second request can do no harm:
-        the operation is idempotent, or not a byte of the first one left.  What the service asks for by C{Retry-After} is honoured.
+        the operation is idempotent, or not a byte of the first one left.  C{Retry-After} is honoured.
 
         :param attempts: how many were made.
         :param remaining_seconds: of the action's wall clock; a retry that would not begin within it is none.
