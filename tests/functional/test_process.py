@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 from twisted.internet.defer import Deferred
 
-from tests.functional import canary
+from tests.functional import canary, opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
 from tests.functional.process import Command
@@ -103,6 +103,12 @@ class ProcessTests(FunctionalTestCase):
         finished = await self.run_command(self.home.script("twistd", "--version"))
         self.assertIn("Twisted", finished.stdout)
         self.assertIn("no-such-script", str(self.assertRaises(AssertionError, installed, "no-such-script")))
+
+    def test_missing_agent_is_a_failure(self) -> None:
+        """Where the agent is not installed a test fails and is told what to run; nothing is skipped."""
+        self.patch(os, "environ", {opencode.BINARY_VARIABLE: str(self.home.root / "nowhere")})
+        missing = str(self.assertRaises(AssertionError, opencode.program))
+        self.assertIn("-m tests.functional.install", missing)
 
     async def test_passphrase_command(self) -> None:
         """A command that needs the passphrase is told the descriptor and gets it there, never as an argument."""
