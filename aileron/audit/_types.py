@@ -1,0 +1,35 @@
+"""What is recorded when.  The names that other tools of this kind use are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+RECORDED: Mapping[str, str] = MappingProxyType(
+    {
+        "run.received": "An agent or the operator called an action, and its arguments were accepted.",
+        "run.cancelled": "A run was withdrawn, or dropped at a start of the daemon, before anything was sent.",
+        "run.settled": "A person said what came of a run whose outcome was unknown.",
+        "approval.requested": "A gated run was put up for decision, or put up anew.",
+        "approval.approved": "The operator approved exactly what was shown.",
+        "approval.denied": "The operator said no.",
+        "approval.expired": "Nobody decided in the time that the action allows.",
+        "approval.stale": "What was shown is no longer what would run: it is shown anew and needs a new decision.",
+        "execution.started": "A run may now have an effect; kept before the first byte leaves.",
+        "execution.attempt": "One attempt of one step begins; kept before its first byte leaves.",
+        "execution.succeeded": "Every step was answered as its connector declares success.",
+        "execution.failed": "A step failed, and its effect did not happen.",
+        "execution.unknown": "A request left, and no answer says whether its effect happened.",
+        "binding.created": "A credential was bound to a connector.",
+        "binding.rebound": "Another credential took the place of a bound one.",
+        "binding.revoked": "A binding was removed, and its credential with it.",
+        "vault.unlocked": "The vault was opened.",
+        "vault.locked": "The vault was closed.",
+        "action.enabled": "The operator switched an action on.",
+        "action.disabled": "The operator switched an action off.",
+        "session.started": "An agent's session began.",
+        "session.ended": "An agent's session ended.",
+        "operator.login": "The operator proved the passphrase and was given a session.",
+    }
+)
+"""Each type of event, and what happened when it is on record."""
