@@ -1,1 +1,23 @@
-"""The only SQL: one writer, readers apart, numbered schema files, one module a table."""
+"""The only SQL: one writer, readers apart, numbered schema files, one module a table.
+
+A new file is made under a temporary name and then renamed; an older one is copied aside, then stepped through the
+numbered files; a newer one is refused.
+"""
+
+from ._chain import Seals
+from ._connections import Threads, Tuning
+from ._migration import Schema
+from ._refusals import DatabaseRefused, ForeignDatabase, NewerDatabase
+from ._store import Store, make_store
+
+__all__ = [
+    "DatabaseRefused",
+    "ForeignDatabase",
+    "NewerDatabase",
+    "Schema",
+    "Seals",
+    "Store",
+    "Threads",
+    "Tuning",
+    "make_store",
+]

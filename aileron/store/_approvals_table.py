@@ -1,0 +1,75 @@
+"""C{approvals}: what the operator is asked and what was said, one for each gated run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from aileron.values import Approval, Run, RunQuery, compact, from_timestamp, timestamp
+
+from ._columns import flag_of, moment_of, of_moment
+from ._runs_table import COLUMNS as RUN_COLUMNS
+from ._runs_table import WIDTH, matching, run_of
+
+_COLUMNS = """
+    approvals.digest, approvals.review, approvals.requested_at, approvals.expires_at, approvals.stale,
+    approvals.approved, approvals.decided_at, approvals.decided_by, approvals.reason
+"""
+_PUT = """
+    INSERT INTO approvals (
+        run_id, digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run_id) DO UPDATE SET
+        digest = excluded.digest, review = excluded.review, requested_at = excluded.requested_at,
+        expires_at = excluded.expires_at, stale = excluded.stale, approved = excluded.approved,
+        decided_at = excluded.decided_at, decided_by = excluded.decided_by, reason = excluded.reason
+"""
+_JOINED = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
+
+
+def put(cursor: sqlite3.Cursor, approval: Approval) -> None:
+    """Keep the approval of a run, in place of what stood there."""
+    row = (
+        approval.run.id,
+        approval.digest,
+        compact(approval.review),
+        timestamp(approval.requested_at),
+        of_moment(approval.expires_at),
+        approval.stale,
+        approval.approved,
+        of_moment(approval.decided_at),
+        approval.decided_by,
+        approval.reason,
+    )
+    cursor.execute(_PUT, row)
+
+
+def of_run(cursor: sqlite3.Cursor, run: Run) -> Approval | None:
+    """The approval of C{run}, or L{None}."""
+    row = cursor.execute(" ".join(("SELECT", _COLUMNS, "FROM approvals WHERE run_id = ?")), (run.id,)).fetchone()
+    return None if row is None else _approval(run, row)
+
+
+def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tuple[int, Approval]]:
+    """Approvals of runs beyond the ordinal C{key}, oldest first, one more than the limit if there are more."""
+    where, values = matching(query, ("runs.ordinal > ?", key))
+    parts = ("SELECT runs.ordinal,", RUN_COLUMNS, ",", _COLUMNS, _JOINED, where, "ORDER BY runs.ordinal LIMIT ?")
+    rows = cursor.execute(" ".join(parts), (*values, query.limit + 1))
+    return [(row[0], _approval(run_of(row[1 : WIDTH + 1]), row[WIDTH + 1 :])) for row in rows]
+
+
+def _approval(run: Run, row: tuple[Any, ...]) -> Approval:
+    digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason = row
+    return Approval(
+        run=run,
+        digest=digest,
+        review=json.loads(review),
+        requested_at=from_timestamp(requested_at),
+        expires_at=moment_of(expires_at),
+        stale=stale,
+        approved=flag_of(approved),
+        decided_at=moment_of(decided_at),
+        decided_by=decided_by,
+        reason=reason,
+    )

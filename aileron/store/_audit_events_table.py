@@ -1,0 +1,83 @@
+"""C{audit_events}: the chain."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from aileron.values import Actor, AuditQuery, Event, Link, Record, from_timestamp, timestamp
+
+from ._columns import conditions, of_moment
+
+_INSERT = """
+    INSERT INTO audit_events (
+        seq, id, type, at, actor_type, actor_id, run_id, session_id, action, connector, failure_class,
+        payload_digest, prev_hash, hash
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_SELECT = """
+    SELECT
+        seq, id, type, at, actor_type, actor_id, run_id, session_id, action, connector, failure_class,
+        payload_digest, prev_hash, hash, salt, payload
+    FROM audit_events JOIN audit_payloads USING (seq)
+"""
+
+
+def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
+    """Sequence and hash of the newest record, or L{None}."""
+    row: tuple[int, str] | None = cursor.execute(
+        "SELECT seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    return row
+
+
+def insert(cursor: sqlite3.Cursor, link: Link, previous_hash: str, sealed: str) -> None:
+    """Add a link to the chain."""
+    event = link.event
+    row = (
+        link.sequence,
+        event.id,
+        event.type,
+        timestamp(event.at),
+        event.actor.type,
+        event.actor.id,
+        event.run_id,
+        event.session_id,
+        event.action,
+        event.connector,
+        event.failure_class,
+        link.payload_digest,
+        previous_hash,
+        sealed,
+    )
+    cursor.execute(_INSERT, row)
+
+
+def get(cursor: sqlite3.Cursor, audit_id: str) -> Record | None:
+    """One record, or L{None}."""
+    row = cursor.execute(" ".join((_SELECT, "WHERE id = ?")), (audit_id,)).fetchone()
+    return None if row is None else _record(row)
+
+
+def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> list[tuple[int, Record]]:
+    """Records below the sequence C{before}, newest first, one more than the limit if there are more."""
+    where, values = conditions(
+        ("seq < ?", before),
+        ("at >= ?", of_moment(query.since)),
+        ("at < ?", of_moment(query.until)),
+        ("type = ?", query.type),
+        ("action = ?", query.action),
+        ("connector = ?", query.connector),
+        ("session_id = ?", query.session_id),
+        ("run_id = ?", query.run_id),
+        ("failure_class = ?", query.failure_class),
+    )
+    rows = cursor.execute(" ".join((_SELECT, where, "ORDER BY seq DESC LIMIT ?")), (*values, query.limit + 1))
+    return [(row[0], _record(row)) for row in rows]
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    sequence, id_, type_, at, actor_type, actor_id, *about, payload_digest, previous, sealed, salt, payload = row
+    event = Event(id_, type_, from_timestamp(at), Actor(actor_type, actor_id), json.loads(payload), *about)
+    return Record(sequence, event, previous, sealed, payload_digest, salt)

@@ -1,0 +1,71 @@
+"""Connection pools as SQLite wants them: one that writes, some that only read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from attrs import frozen
+from twisted.enterprise.adbapi import ConnectionPool
+from twisted.python.threadpool import ThreadPool
+
+Threads: TypeAlias = Callable[[int, int], ThreadPool]
+"""Makes a thread pool of at least and at most so many threads."""
+
+
+@frozen
+class Tuning:
+    """What a deployment, or a test, may choose.
+
+    :ivar busy_seconds: how long to wait for another process's lock.
+    :ivar durable: whether a commit waits for the disk.  Off only where a lost file does not matter.
+    :ivar readers: how many threads read.
+    :ivar max_batch: most writes that share a commit.
+    :ivar max_pages: the size that the file may reach, in pages; L{None}: as the disk allows.
+    """
+
+    busy_seconds: float = 5.0
+    durable: bool = True
+    readers: int = 2
+    max_batch: int = 256
+    max_pages: int | None = None
+
+
+def writing_pool(path: str, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
+    """One thread, one connection."""
+    return _pool(path, reactor, threads(1, 1), tuning, _writing(tuning))
+
+
+def reading_pool(path: str, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
+    """Connections that cannot write."""
+    return _pool(path, reactor, threads(1, tuning.readers), tuning, ("query_only=ON",))
+
+
+def _writing(tuning: Tuning) -> tuple[str, ...]:
+    pragmas = (
+        "journal_mode=WAL",
+        f"synchronous={'FULL' if tuning.durable else 'OFF'}",
+        "fullfsync=ON",
+        "foreign_keys=ON",
+    )
+    return pragmas if tuning.max_pages is None else (*pragmas, f"max_page_count={tuning.max_pages}")
+
+
+def _pool(path: str, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas: tuple[str, ...]) -> ConnectionPool:
+    def told(connection: sqlite3.Connection) -> None:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    pool = ConnectionPool(
+        "sqlite3",
+        path,
+        isolation_level=None,  # transactions begin where we say so
+        check_same_thread=False,  # the pool closes from the reactor's thread
+        timeout=tuning.busy_seconds,
+        cp_noisy=False,
+        cp_openfun=told,
+        cp_reactor=reactor,
+    )
+    pool.threadpool = threads
+    return pool

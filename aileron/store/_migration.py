@@ -1,0 +1,137 @@
+"""Brings a database file to the schema of this version: made whole or not at all, backed up before it changes."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+
+from attrs import frozen
+
+from ._refusals import ForeignDatabase, NewerDatabase, refusal
+
+APPLICATION_ID = 0x41494C52  # "AILR", in the header of each of our files
+_SUFFIX = ".sql"
+
+
+@frozen
+class Schema:
+    """Numbered steps, from 1 without a gap.
+
+    :ivar steps: SQL; the first makes version 1 out of an empty file.
+    """
+
+    steps: tuple[str, ...]
+
+    @property
+    def version(self) -> int:
+        """What the last step makes."""
+        return len(self.steps)
+
+
+def shipped() -> Schema:
+    """The schema files of this package.
+
+    :raises ValueError: their numbers have a gap.
+    """
+    found = sorted(
+        entry.name for entry in files(__package__).joinpath("schema").iterdir() if entry.name.endswith(_SUFFIX)
+    )
+    if [int(name.partition("_")[0]) for name in found] != list(range(1, len(found) + 1)):
+        raise ValueError("schema files are not numbered from 1 without a gap")
+    return Schema(tuple(files(__package__).joinpath("schema", name).read_text("utf-8") for name in found))
+
+
+def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
+    """Make the file at C{path}, or bring it up to C{schema}; its mode is 0600 from its first byte.
+
+    Blocks.  Twice is safe.  An older file is copied to C{<path>.backup-<version>} first.
+
+    :raises NewerDatabase: a newer version wrote it.  Untouched.
+    :raises ForeignDatabase: it is no database of ours.  Untouched.
+    :raises StoreUnavailable: it cannot be read or written.
+    """
+    try:
+        if path.exists():
+            _upgrade(path, schema, busy_seconds)
+        else:
+            _create(path, schema)
+    except (sqlite3.Error, OSError) as error:
+        raise refusal(error) from None
+
+
+def _create(path: Path, schema: Schema) -> None:
+    fresh = _empty(path.with_name(f"{path.name}.new"))
+    with closing(_connected(fresh, 0)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        _step_through(connection, schema, 0)
+    _put_in_place(fresh, path)
+
+
+def _upgrade(path: Path, schema: Schema, busy_seconds: float) -> None:
+    with closing(_connected(path, busy_seconds)) as connection:
+        version = _version(connection, schema)
+        path.chmod(0o600)
+        if version < schema.version:
+            _back_up(connection, path, version)
+            _step_through(connection, schema, version)
+
+
+def _version(connection: sqlite3.Connection, schema: Schema) -> int:
+    try:
+        (ours,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise ForeignDatabase("The file is no database.") from None
+    if ours != APPLICATION_ID:
+        raise ForeignDatabase("The file is no database of Aileron.")
+    if version > schema.version:
+        raise NewerDatabase(
+            f"The database was written by a newer Aileron (schema {version}; this one knows {schema.version}).",
+            {"version": version, "known": schema.version},
+        )
+    return int(version)
+
+
+def _step_through(connection: sqlite3.Connection, schema: Schema, version: int) -> None:
+    """Each step is a transaction of its own that ends with its number."""
+    for number, step in enumerate(schema.steps[version:], version + 1):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{step}\nPRAGMA user_version = {number};\nCOMMIT;")
+        except sqlite3.Error:
+            connection.rollback()
+            raise
+
+
+def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    copy = _empty(path.with_name(f"{path.name}.backup-{version}.new"))
+    with closing(_connected(copy, 0)) as target:
+        connection.backup(target)
+    _put_in_place(copy, path.with_name(f"{path.name}.backup-{version}"))
+
+
+def _empty(path: Path) -> Path:
+    """A new empty file that only we may read; what an interrupted attempt left there goes."""
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+    return path
+
+
+def _put_in_place(made: Path, path: Path) -> None:
+    """Rename, and keep the name as durably as the content."""
+    made.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _connected(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=busy_seconds)
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection

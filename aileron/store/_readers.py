@@ -1,0 +1,76 @@
+"""Reads, apart from the writer: each sees one moment of the database, and none waits for a commit."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from attrs import define, field
+from twisted.enterprise.adbapi import ConnectionPool
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ._refusals import closing, refusal
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_log = Logger()
+
+
+@define(eq=False)
+class Readers:
+    """Runs functions of a cursor that only read.
+
+    :param pool: connections that are C{query_only}.
+    """
+
+    _pool: ConnectionPool
+    _reading: int = field(default=0, init=False)
+    _at_rest: list[Deferred[None]] = field(factory=list, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    def read(
+        self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Deferred[T]:
+        """Run C{function(cursor, …)} in a reader's thread, on what was committed before it.
+
+        :raises StoreUnavailable: (errback) the database could not be read, or L{close} was called.
+        """
+        if self._closed:
+            return fail(closing())
+        self._reading += 1
+        answer: Deferred[T] = self._pool.runWithConnection(_at_one_moment, function, *args, **kwargs)
+        return answer.addErrback(_translated).addBoth(self._done)
+
+    def close(self) -> Deferred[None]:
+        """Take no more, and answer when the last read has ended.  Twice is safe."""
+        self._closed = True
+        if not self._reading:
+            return succeed(None)
+        self._at_rest.append(Deferred())
+        return self._at_rest[-1]
+
+    def _done(self, result: Any) -> Any:
+        self._reading -= 1
+        if not self._reading:
+            waiting, self._at_rest = self._at_rest, []
+            for waiter in waiting:
+                waiter.callback(None)
+        return result
+
+
+def _at_one_moment(connection: sqlite3.Connection, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    cursor = connection.cursor()
+    cursor.execute("BEGIN")
+    return function(cursor, *args, **kwargs)
+
+
+def _translated(failure: Failure) -> Failure:
+    if failure.check(sqlite3.Error) is None:
+        return failure
+    refused = refusal(failure.value)
+    _log.error("a read failed: {cause}", cause=refused)
+    return Failure(refused)

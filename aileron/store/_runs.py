@@ -1,0 +1,192 @@
+"""Runs over SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.errors import Conflict, LimitExceeded, NotFound, StateConflict
+from aileron.interfaces import IRuns
+from aileron.values import (
+    Approval,
+    AttemptRow,
+    Page,
+    PendingLimits,
+    Progress,
+    Run,
+    RunQuery,
+    RunState,
+    StepRow,
+    Transition,
+    compact,
+    utc,
+)
+
+from . import _approvals_table as approvals_table
+from . import _run_attempts_table as attempts_table
+from . import _run_steps_table as steps_table
+from . import _runs_table as runs_table
+from ._chain import Seals, keep
+from ._cursors import after, page
+from ._readers import Readers
+from ._standing import Standing, advanced
+from ._writer import Writer
+
+_KEY_LIVES = timedelta(days=7)
+_RETRY_AFTER_SECONDS = 30
+
+
+@implementer(IRuns)
+@frozen
+class SQLiteRuns:
+    """See L{IRuns}."""
+
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+    _seals: Seals
+
+    async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
+        """See L{IRuns.receive}."""
+        return await self._writer.write(_receive, self._seals, run, tuple(transitions), limits)
+
+    async def find_by_key(self, session_id: str | None, action: str, idempotency_key: str) -> Run | None:
+        """See L{IRuns.find_by_key}."""
+        since = utc(self._clock.seconds()) - _KEY_LIVES
+        return await self._readers.read(runs_table.by_key, session_id, action, idempotency_key, since)
+
+    async def apply(self, *transitions: Transition) -> Run:
+        """See L{IRuns.apply}."""
+        if not transitions:
+            raise ValueError("no transition")
+        return await self._writer.write(_apply, self._seals, transitions)
+
+    async def progress(self, progress: Progress) -> None:
+        """See L{IRuns.progress}."""
+        await self._writer.write(_progress, self._seals, progress)
+
+    async def get(self, run_id: str) -> Run | None:
+        """See L{IRuns.get}."""
+        return await self._readers.read(runs_table.get, run_id)
+
+    async def approval(self, run_id: str) -> Approval | None:
+        """See L{IRuns.approval}."""
+        return await self._readers.read(_approval, run_id)
+
+    async def list(self, query: RunQuery) -> Page[Run]:
+        """See L{IRuns.list}."""
+        kind = "runs-up" if query.oldest_first else "runs"
+        rows = await self._readers.read(runs_table.select, query, after(kind, query.cursor))
+        return page(kind, rows, query.limit)
+
+    async def approvals(self, query: RunQuery) -> Page[Approval]:
+        """See L{IRuns.approvals}."""
+        rows = await self._readers.read(approvals_table.select, query, after("approvals", query.cursor))
+        return page("approvals", rows, query.limit)
+
+    async def unfinished(self) -> tuple[Run, ...]:
+        """See L{IRuns.unfinished}."""
+        return await self._readers.read(runs_table.unfinished)
+
+    async def steps(self, run_id: str) -> tuple[StepRow, ...]:
+        """See L{IRuns.steps}."""
+        return await self._readers.read(steps_table.of_run, run_id)
+
+    async def attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
+        """See L{IRuns.attempts}."""
+        return await self._readers.read(attempts_table.of_run, run_id)
+
+    async def count(self, query: RunQuery) -> int:
+        """See L{IRuns.count}."""
+        return await self._readers.read(runs_table.count, query)
+
+
+def _receive(
+    cursor: sqlite3.Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
+) -> tuple[Run, bool]:
+    earlier = _earlier(cursor, run)
+    if earlier is not None:
+        return earlier, False
+    standing = advanced(Standing(run), transitions)
+    if any(transition.end is RunState.PENDING for transition in transitions):
+        _refuse_beyond(cursor, run, limits)
+    runs_table.insert(cursor, standing.run)
+    _keep_rest(cursor, seals, standing, transitions)
+    return standing.run, True
+
+
+def _earlier(cursor: sqlite3.Cursor, run: Run) -> Run | None:
+    if run.idempotency_key is None:
+        return None
+    since: datetime = run.received_at - _KEY_LIVES
+    earlier = runs_table.by_key(cursor, run.session_id, run.action, run.idempotency_key, since)
+    if earlier is None or _same_call(earlier, run):
+        return earlier
+    raise Conflict(
+        "This idempotency key was used with other arguments, or before the action changed.",
+        {"run_id": earlier.id, "status": earlier.state.value},
+    )
+
+
+def _same_call(earlier: Run, run: Run) -> bool:
+    same_arguments = compact(earlier.arguments) == compact(run.arguments)  # as text: 1 is not true
+    return same_arguments and earlier.manifest_digest == run.manifest_digest
+
+
+def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
+    """:raises LimitExceeded: as many approvals wait as may."""
+    details = {"retry_after": _RETRY_AFTER_SECONDS}
+    if run.session_id is not None and runs_table.pending(cursor, run.session_id) >= limits.per_session:
+        raise LimitExceeded("Too many approvals of this session wait for a decision.", details)
+    if runs_table.pending(cursor) >= limits.per_home:
+        raise LimitExceeded("Too many approvals wait for a decision.", details)
+
+
+def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
+    before = _standing(cursor, transitions[0].run_id)
+    standing = advanced(before, transitions)
+    if not runs_table.update(cursor, standing.run, before.run.state):
+        raise StateConflict(before.run)
+    _keep_rest(cursor, seals, standing, transitions)
+    return standing.run
+
+
+def _keep_rest(cursor: sqlite3.Cursor, seals: Seals, standing: Standing, transitions: Sequence[Transition]) -> None:
+    """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
+    if standing.approval is not None and any(each.ask or each.decision for each in transitions):
+        approvals_table.put(cursor, standing.approval)
+    for transition in transitions:
+        steps_table.put(cursor, transition.steps)
+        attempts_table.put(cursor, transition.attempts)
+    keep(cursor, seals, [event for transition in transitions for event in transition.events])
+
+
+def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
+    run = _known(cursor, progress.run_id)
+    if run.state is not RunState.EXECUTING:
+        raise StateConflict(run)
+    steps_table.put(cursor, progress.steps)
+    attempts_table.put(cursor, progress.attempts)
+    keep(cursor, seals, progress.events)
+
+
+def _standing(cursor: sqlite3.Cursor, run_id: str) -> Standing:
+    run = _known(cursor, run_id)
+    return Standing(run, approvals_table.of_run(cursor, run) if run.gated else None)
+
+
+def _known(cursor: sqlite3.Cursor, run_id: str) -> Run:
+    run = runs_table.get(cursor, run_id)
+    if run is None:
+        raise NotFound("There is no such run.")
+    return run
+
+
+def _approval(cursor: sqlite3.Cursor, run_id: str) -> Approval | None:
+    run = runs_table.get(cursor, run_id)
+    return None if run is None else approvals_table.of_run(cursor, run)

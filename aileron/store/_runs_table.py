@@ -1,0 +1,147 @@
+"""C{runs}: every invocation, from its first moment."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import datetime
+from typing import Any
+
+from aileron.values import Run, RunQuery, RunState, compact, from_timestamp, timestamp
+
+from ._columns import among, conditions, fault_of, json_of, of_fault, of_json, one_of
+
+COLUMNS = """
+    runs.id, runs.action, runs.action_version, runs.manifest_digest, runs.arguments, runs.state, runs.gated,
+    runs.effect_key, runs.received_at, runs.changed_at, runs.session_id, runs.idempotency_key, runs.result,
+    runs.fault, runs.reason, runs.audit_id
+"""
+WIDTH = 16
+_INSERT = """
+    INSERT INTO runs (
+        id, action, action_version, manifest_digest, arguments, state, gated, effect_key, received_at, changed_at,
+        session_id, idempotency_key, result, fault, reason, audit_id
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_UPDATE = """
+    UPDATE runs SET state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?
+    WHERE id = ? AND state = ?
+"""
+_BY_KEY = """
+    WHERE idempotency_key = ? AND action = ? AND session_id IS ? AND received_at > ?
+    ORDER BY ordinal DESC LIMIT 1
+"""
+_UNFINISHED = """
+    WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'executing') ORDER BY ordinal
+"""
+_PENDING = "SELECT count(*) FROM runs WHERE state = 'pending_approval'"
+
+
+def insert(cursor: sqlite3.Cursor, run: Run) -> None:
+    """Add a run."""
+    row = (
+        run.id,
+        run.action,
+        run.action_version,
+        run.manifest_digest,
+        compact(run.arguments),
+        run.state.value,
+        run.gated,
+        run.effect_key,
+        timestamp(run.received_at),
+        timestamp(run.changed_at),
+        run.session_id,
+        run.idempotency_key,
+        of_json(run.result),
+        of_fault(run.fault),
+        run.reason,
+        run.audit_id,
+    )
+    cursor.execute(_INSERT, row)
+
+
+def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
+    """Bring the row of C{run} to what C{run} says, if it stands in C{start}.
+
+    :return: whether it stood there.
+    """
+    changed = (run.state.value, timestamp(run.changed_at), of_json(run.result), of_fault(run.fault))
+    cursor.execute(_UPDATE, (*changed, run.reason, run.audit_id, run.id, start.value))
+    return cursor.rowcount == 1
+
+
+def get(cursor: sqlite3.Cursor, run_id: str) -> Run | None:
+    """The run, or L{None}."""
+    return _one(cursor, "WHERE id = ?", run_id)
+
+
+def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
+    """The newest run after C{since} that used the idempotency key, or L{None}."""
+    return _one(cursor, _BY_KEY, key, action, session_id, timestamp(since))
+
+
+def unfinished(cursor: sqlite3.Cursor) -> tuple[Run, ...]:
+    """Runs that are not settled, oldest first."""
+    rows = cursor.execute(" ".join(("SELECT", COLUMNS, "FROM runs", _UNFINISHED)))
+    return tuple(run_of(row) for row in rows)
+
+
+def pending(cursor: sqlite3.Cursor, session_id: str | None = None) -> int:
+    """How many runs wait for a decision, of one session or of all."""
+    more, values = ("", ()) if session_id is None else ("AND session_id = ?", (session_id,))
+    count: int = cursor.execute(" ".join((_PENDING, more)), values).fetchone()[0]
+    return count
+
+
+def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tuple[int, Run]]:
+    """Runs beyond the ordinal C{key}, one more than the limit if there are more."""
+    beyond, order = (">", "ASC") if query.oldest_first else ("<", "DESC")
+    where, values = matching(query, (f"ordinal {beyond} ?", key))
+    tail = f"ORDER BY ordinal {order} LIMIT ?"
+    rows = cursor.execute(" ".join(("SELECT ordinal,", COLUMNS, "FROM runs", where, tail)), (*values, query.limit + 1))
+    return [(row[0], run_of(row[1:])) for row in rows]
+
+
+def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:
+    """How many runs match."""
+    where, values = matching(query)
+    found: int = cursor.execute(" ".join(("SELECT count(*) FROM runs", where)), values).fetchone()[0]
+    return found
+
+
+def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[object]]:
+    """The C{WHERE} of a query, and its values."""
+    return conditions(
+        (among("runs.state", query.states), one_of(query.states)),
+        ("runs.session_id = ?", query.session_id),
+        ("runs.action = ?", query.action),
+        ("runs.gated = ?", query.gated),
+        *terms,
+    )
+
+
+def run_of(row: tuple[Any, ...]) -> Run:
+    """The run in L{COLUMNS}."""
+    return Run(
+        id=row[0],
+        action=row[1],
+        action_version=row[2],
+        manifest_digest=row[3],
+        arguments=json.loads(row[4]),
+        state=RunState(row[5]),
+        gated=bool(row[6]),
+        effect_key=row[7],
+        received_at=from_timestamp(row[8]),
+        changed_at=from_timestamp(row[9]),
+        session_id=row[10],
+        idempotency_key=row[11],
+        result=json_of(row[12]),
+        fault=fault_of(row[13]),
+        reason=row[14],
+        audit_id=row[15],
+    )
+
+
+def _one(cursor: sqlite3.Cursor, where: str, *values: object) -> Run | None:
+    row = cursor.execute(" ".join(("SELECT", COLUMNS, "FROM runs", where)), values).fetchone()
+    return None if row is None else run_of(row)

@@ -1,0 +1,157 @@
+"""Sessions over SQLite, those in use at hand."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
+from aileron.interfaces import ISessions
+from aileron.values import Event, Page, Session, utc
+
+from . import _sessions_table as sessions_table
+from ._chain import Seals, keep
+from ._cursors import after, page
+from ._readers import Readers
+from ._recent import Recent
+from ._shield import shielded
+from ._writer import Writer
+
+MOST_LIVE = 64
+_ORPHANED_AFTER = timedelta(seconds=600)
+_FLUSH_SECONDS = 60.0
+_RETRY_AFTER_SECONDS = 60
+
+_log = Logger()
+
+
+@implementer(ISessions)
+@define(eq=False)
+class SQLiteSessions:
+    """See L{ISessions}.  Who was seen when is written once a minute at most, all together."""
+
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+    _seals: Seals
+    _recent: Recent = field(factory=Recent, init=False)
+    _seen: dict[str, datetime] = field(factory=dict, init=False)
+    _flushed_at: float = field(init=False)
+
+    @_flushed_at.default
+    def _made_at(self) -> float:
+        return self._clock.seconds()
+
+    async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
+        """See L{ISessions.open}."""
+        new = _New(session, token_digest, gateway_digest, tuple(events))
+        seen = tuple(self._seen.items())
+        await self._writer.write(_open, self._seals, new, seen, self._now() - _ORPHANED_AFTER)
+
+    async def by_token(self, token_digest: bytes) -> Session | None:
+        """See L{ISessions.by_token}."""
+        session = self._recent.get(token_digest)
+        if session is None:
+            ticket = self._recent.ticket()
+            session = await self._readers.read(sessions_table.by_token, token_digest)
+            if session is None:
+                return None
+            self._recent.put(token_digest, session, ticket)
+        return self._note(session)
+
+    async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
+        """See L{ISessions.end}."""
+        seen = self._seen.get(session_id)
+        written = self._writer.write(
+            _end, self._seals, session_id, _Ending(self._now(), exit_code, tuple(events), seen)
+        )
+        return await shielded(written.addCallback(self._forget))
+
+    async def get(self, session_id: str) -> Session | None:
+        """See L{ISessions.get}."""
+        session = await self._readers.read(sessions_table.get, session_id)
+        return None if session is None else self._fresh(session)
+
+    async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
+        """See L{ISessions.list}."""
+        rows = await self._readers.read(sessions_table.select, live_only, limit, after("sessions", cursor))
+        return page("sessions", [(ordinal, self._fresh(session)) for ordinal, session in rows], limit)
+
+    def flush(self) -> Deferred[None]:
+        """Write who was seen when; a database that refuses only costs these times."""
+        seen, self._seen = tuple(self._seen.items()), {}
+        self._flushed_at = self._clock.seconds()
+        if not seen:
+            return succeed(None)
+        return self._writer.write(sessions_table.note_seen, seen).addErrback(_note_lost)
+
+    def _now(self) -> datetime:
+        return utc(self._clock.seconds())
+
+    def _note(self, session: Session) -> Session:
+        if not session.live:
+            return session
+        now = self._now()
+        self._seen[session.id] = now
+        if self._clock.seconds() - self._flushed_at >= _FLUSH_SECONDS:
+            self.flush()  # the writer holds it, and its close drains it
+        return evolve(session, seen_at=now)
+
+    def _fresh(self, session: Session) -> Session:
+        seen = self._seen.get(session.id)
+        return session if seen is None else evolve(session, seen_at=max(seen, session.seen_at))
+
+    def _forget(self, session: Session) -> Session:
+        self._seen.pop(session.id, None)
+        self._recent.drop(session.id)
+        return session
+
+
+@frozen
+class _New:
+    session: Session
+    token_digest: bytes
+    gateway_digest: bytes
+    events: tuple[Event, ...]
+
+
+@frozen
+class _Ending:
+    at: datetime
+    exit_code: int | None
+    events: tuple[Event, ...]
+    seen_at: datetime | None
+
+
+def _open(
+    cursor: sqlite3.Cursor, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime
+) -> None:
+    sessions_table.note_seen(cursor, seen)
+    if sessions_table.live(cursor, since) >= MOST_LIVE:
+        raise LimitExceeded(f"{MOST_LIVE} sessions are live; end one first.", {"retry_after": _RETRY_AFTER_SECONDS})
+    sessions_table.insert(cursor, new.session, new.token_digest, new.gateway_digest)
+    keep(cursor, seals, new.events)
+
+
+def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _Ending) -> Session:
+    if ending.seen_at is not None:
+        sessions_table.note_seen(cursor, [(session_id, ending.seen_at)])
+    if sessions_table.end(cursor, session_id, ending.at, ending.exit_code):
+        keep(cursor, seals, ending.events)
+    session = sessions_table.get(cursor, session_id)
+    if session is None:
+        raise NotFound("There is no such session.")
+    return session
+
+
+def _note_lost(failure: Failure) -> None:
+    failure.trap(StoreUnavailable)
+    _log.warn("when sessions were last seen was not written")

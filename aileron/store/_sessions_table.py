@@ -1,0 +1,77 @@
+"""C{sessions}: agents' sessions and the digests of their tokens."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from aileron.values import Session, from_timestamp, timestamp
+
+from ._columns import conditions, moment_of
+
+_COLUMNS = "id, agent, working_dir, started_at, seen_at, ended_at, exit_code"
+_INSERT = """
+    INSERT INTO sessions (id, agent, working_dir, started_at, seen_at, token_digest, gateway_digest)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_END = "UPDATE sessions SET ended_at = ?, exit_code = ? WHERE id = ? AND ended_at IS NULL"
+_SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
+_LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
+
+
+def insert(cursor: sqlite3.Cursor, session: Session, token_digest: bytes, gateway_digest: bytes) -> None:
+    """Add a session."""
+    times = (timestamp(session.started_at), timestamp(session.seen_at))
+    cursor.execute(_INSERT, (session.id, session.agent, session.working_dir, *times, token_digest, gateway_digest))
+
+
+def end(cursor: sqlite3.Cursor, session_id: str, at: datetime, exit_code: int | None) -> bool:
+    """End a live session.
+
+    :return: whether it was live.
+    """
+    cursor.execute(_END, (timestamp(at), exit_code, session_id))
+    return cursor.rowcount == 1
+
+
+def note_seen(cursor: sqlite3.Cursor, seen: Iterable[tuple[str, datetime]]) -> None:
+    """Keep when sessions made their last request; never earlier than what stands there."""
+    for session_id, moment in seen:
+        at = timestamp(moment)
+        cursor.execute(_SEEN, (at, session_id, at))
+
+
+def live(cursor: sqlite3.Cursor, since: datetime) -> int:
+    """How many sessions have not ended and made a request after C{since}."""
+    count: int = cursor.execute(_LIVE, (timestamp(since),)).fetchone()[0]
+    return count
+
+
+def get(cursor: sqlite3.Cursor, session_id: str) -> Session | None:
+    """One session, or L{None}."""
+    return _one(cursor, "WHERE id = ?", session_id)
+
+
+def by_token(cursor: sqlite3.Cursor, token_digest: bytes) -> Session | None:
+    """The session of a token, or L{None}."""
+    return _one(cursor, "WHERE token_digest = ?", token_digest)
+
+
+def select(cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None) -> list[tuple[int, Session]]:
+    """Sessions below the ordinal C{before}, newest first, one more than C{limit} if there are more."""
+    where, values = conditions(("ordinal < ?", before), ("(ended_at IS NULL) = ?", live_only or None))
+    parts = ("SELECT ordinal,", _COLUMNS, "FROM sessions", where, "ORDER BY ordinal DESC LIMIT ?")
+    return [(row[0], _session(row[1:])) for row in cursor.execute(" ".join(parts), (*values, limit + 1))]
+
+
+def _one(cursor: sqlite3.Cursor, where: str, value: object) -> Session | None:
+    row = cursor.execute(" ".join(("SELECT", _COLUMNS, "FROM sessions", where)), (value,)).fetchone()
+    return None if row is None else _session(row)
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    id_, agent, working_dir, started_at, seen_at, ended_at, exit_code = row
+    times = (from_timestamp(started_at), from_timestamp(seen_at), moment_of(ended_at))
+    return Session(id_, agent, working_dir, *times, exit_code)

@@ -1,0 +1,116 @@
+"""The store as a whole: made, opened, used, closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from twisted.enterprise.adbapi import ConnectionPool
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.threadpool import ThreadPool
+
+from aileron.interfaces import IAudit, IOverlay, IRuns, ISessions
+
+from ._audit import SQLiteAudit
+from ._chain import Seals
+from ._connections import Threads, Tuning, reading_pool, writing_pool
+from ._migration import Schema, migrate, shipped
+from ._overlay import SQLiteOverlay
+from ._readers import Readers
+from ._runs import SQLiteRuns
+from ._sessions import SQLiteSessions
+from ._writer import Writer
+
+
+@frozen
+class _Pools:
+    """The threads and their connections.
+
+    :ivar reactor: what results are told by.
+    """
+
+    reactor: Any
+    writing: ConnectionPool
+    reading: ConnectionPool
+
+    def close(self) -> None:
+        """Close the connections and end the threads."""
+        self.reading.close()
+        self.writing.close()
+
+
+@frozen
+class Store:
+    """One database file.  L{open} it before use, L{close} it after."""
+
+    runs: IRuns
+    audit: IAudit
+    sessions: ISessions
+    overlay: IOverlay
+    _path: Path
+    _schema: Schema
+    _tuning: Tuning
+    _pools: _Pools
+    _writer: Writer
+    _readers: Readers
+    _flush: Callable[[], Deferred[None]]
+
+    async def open(self) -> None:
+        """Make the file, or bring it up to this version's schema.  See L{aileron.store} for the rules.
+
+        :raises NewerDatabase: a newer version wrote it.
+        :raises ForeignDatabase: it is no database of ours.
+        :raises StoreUnavailable: it cannot be used now.
+        """
+        busy = self._tuning.busy_seconds
+        pool = self._pools.writing.threadpool
+        await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
+
+    async def close(self) -> None:
+        """Take no more, let what was taken become durable, and let go of the file.  Once only."""
+        await self._flush()
+        await self._writer.close()
+        await self._readers.close()
+        self._pools.close()
+
+
+def make_store(
+    path: Path,
+    reactor: Any,
+    clock: IReactorTime,
+    seals: Seals,
+    tuning: Tuning | None = None,
+    threads: Threads = ThreadPool,
+    schema: Schema | None = None,
+) -> Store:
+    """A store on the file at C{path}, not yet opened.
+
+    :param reactor: runs the thread pools: C{callWhenRunning}, C{callFromThread} and shutdown triggers.
+    :param clock: for expiry of keys and for when sessions were seen.
+    :param schema: other than the shipped one only in tests.
+    """
+    tuning = tuning or Tuning()
+    pools = _Pools(
+        reactor,
+        writing_pool(str(path), reactor, threads, tuning),
+        reading_pool(str(path), reactor, threads, tuning),
+    )
+    writer, readers = Writer(pools.writing, tuning.max_batch), Readers(pools.reading)
+    sessions = SQLiteSessions(writer, readers, clock, seals)
+    return Store(
+        runs=SQLiteRuns(writer, readers, clock, seals),
+        audit=SQLiteAudit(writer, readers, seals),
+        sessions=sessions,
+        overlay=SQLiteOverlay(writer, readers, clock, seals),
+        path=path,
+        schema=schema or shipped(),
+        tuning=tuning,
+        pools=pools,
+        writer=writer,
+        readers=readers,
+        flush=sessions.flush,
+    )

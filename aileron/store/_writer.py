@@ -1,0 +1,151 @@
+"""One writer, many callers: functions that arrive together share one durable commit."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from attrs import define, field
+from twisted.enterprise.adbapi import ConnectionPool
+from twisted.internet.defer import Deferred, succeed
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from aileron.errors import StoreUnavailable
+
+from ._refusals import closing, refusal
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_log = Logger()
+
+
+@define(eq=False)
+class _Job:
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    done: Deferred[Any]
+
+
+@define(eq=False)
+class _RolledBackError(Exception):
+    """SQLite itself undid the whole transaction while it ran one job."""
+
+    job: _Job
+    cause: Exception
+
+
+@define(eq=False)
+class Writer:
+    """Runs functions of a cursor in the order they came, each all or nothing, and answers once it is durable.
+
+    :param pool: exactly one thread and one connection, without transactions of its own.
+    :param max_batch: most functions that share a commit.
+    """
+
+    _pool: ConnectionPool
+    _max_batch: int = 256
+    _queue: deque[_Job] = field(factory=deque, init=False)
+    _writing: bool = field(default=False, init=False)
+    _at_rest: list[Deferred[None]] = field(factory=list, init=False)
+    _closed: bool = field(default=False, init=False)
+
+    def write(
+        self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Deferred[T]:
+        """Run C{function(cursor, …)} in a transaction of its own, in the writer's thread.
+
+        It may touch nothing but the cursor and frozen values.
+
+        :return: its value, after the commit.  Cancelling takes it back while it is queued; later it only ends the wait.
+        :raises StoreUnavailable: (errback) the database refused, or L{close} was called; nothing was kept.
+        """
+        done: Deferred[T] = Deferred(lambda _: self._forget(job))
+        job = _Job(function, args, done)
+        if kwargs:
+            raise TypeError("positional arguments only")
+        if self._closed:
+            done.errback(closing())
+            return done
+        self._queue.append(job)
+        self._start()
+        return done
+
+    def close(self) -> Deferred[None]:
+        """Take no more, and answer when all that was taken is durable.  Twice is safe."""
+        self._closed = True
+        if not self._writing:
+            return succeed(None)
+        self._at_rest.append(Deferred())
+        return self._at_rest[-1]
+
+    def _forget(self, job: _Job) -> None:
+        if job in self._queue:
+            self._queue.remove(job)
+
+    def _start(self) -> None:
+        if self._writing or not self._queue:
+            return
+        self._writing = True
+        batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
+        told = self._pool.runWithConnection(_apply, batch).addCallbacks(
+            self._tell, self._refuse, (batch,), None, (batch,)
+        )
+        told.addErrback(lambda failure: _log.failure("telling a batch", failure))
+
+    def _tell(self, outcomes: Sequence[Any], batch: Sequence[_Job]) -> None:
+        self._writing = False
+        self._start()  # the disk works while the callers are told
+        for job, outcome in zip(batch, outcomes, strict=True):
+            _answer(job, outcome)
+        self._rest()
+
+    def _refuse(self, reason: Failure, batch: Sequence[_Job]) -> None:
+        guilty, cause = list(batch), reason.value
+        if isinstance(
+            cause, _RolledBackError
+        ):  # the others lost their work through no fault of theirs: again, without it
+            guilty, cause = [cause.job], cause.cause
+            self._queue.extendleft(job for job in reversed(batch) if job is not guilty[0] and not job.done.called)
+        refused = refusal(cause)
+        _log.error("the database refused {count} writes: {cause}", count=len(guilty), cause=refused)
+        self._tell([StoreUnavailable(refused.message) for _ in guilty], guilty)
+
+    def _rest(self) -> None:
+        if not self._writing:
+            waiting, self._at_rest = self._at_rest, []
+            for waiter in waiting:
+                waiter.callback(None)
+
+
+def _answer(job: _Job, outcome: Any) -> None:
+    if job.done.called:  # its caller cancelled meanwhile
+        return
+    if isinstance(outcome, Exception):
+        job.done.errback(outcome)
+    else:
+        job.done.callback(outcome)
+
+
+def _apply(connection: sqlite3.Connection, batch: Sequence[_Job]) -> list[Any]:
+    """In the writer's thread: one transaction, one savepoint a function; the pool commits or rolls back."""
+    cursor = connection.cursor()
+    cursor.execute("BEGIN IMMEDIATE")
+    return [_attempt(connection, cursor, job) for job in batch]
+
+
+def _attempt(connection: sqlite3.Connection, cursor: sqlite3.Cursor, job: _Job) -> Any:
+    cursor.execute("SAVEPOINT job")
+    try:
+        value = job.function(cursor, *job.arguments)
+    except Exception as error:  # noqa: BLE001 - it is the caller's, and travels to it; the neighbours go on
+        if not connection.in_transaction:
+            raise _RolledBackError(job, error) from None
+        cursor.execute("ROLLBACK TO job")
+        cursor.execute("RELEASE job")
+        return refusal(error) if isinstance(error, sqlite3.Error) else error
+    cursor.execute("RELEASE job")
+    return value
