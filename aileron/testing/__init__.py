@@ -2,25 +2,35 @@
 
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
 from ._connectors import EFFECT_HEADER, Answer, MemoryConnectors, ScriptedConnector, Sending, scripted_description
+from ._operators_contract import OperatorsContract
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import memory_store, seals, unopened_store
 from ._threads import UnthreadedPool, UnthreadedReactor
+from ._vault import MemoryBindings, MemoryOperators, MemoryVault
+from ._vault_contract import BindingsContract, VaultContract, new_binding
 
 __all__ = [
     "EFFECT_HEADER",
     "Answer",
     "Asked",
+    "BindingsContract",
     "ConnectorContract",
     "ConnectorRig",
+    "MemoryBindings",
     "MemoryConnectors",
     "MemoryCredential",
+    "MemoryOperators",
+    "MemoryVault",
+    "OperatorsContract",
     "RefusingAgent",
     "ScriptedConnector",
     "ScriptedSite",
     "Sending",
     "UnthreadedPool",
     "UnthreadedReactor",
+    "VaultContract",
     "memory_store",
+    "new_binding",
     "scripted_description",
     "seals",
     "unopened_store",

@@ -1,0 +1,227 @@
+"""What every table of the operator's logins must do."""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from twisted.internet.task import Clock
+from zope.interface.verify import verifyObject
+
+from aileron.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
+from aileron.interfaces import IOperators
+from aileron.values import OperatorSession
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Case
+else:
+    _Case = object
+
+
+class OperatorsContract(_Case):
+    """Mix into a test case whose L{make_operators} makes a table of no logins, over an unlocked vault."""
+
+    ADDRESS = "http://localhost:7001"
+    NONCE = base64.urlsafe_b64encode(b"n" * 32).rstrip(b"=").decode()
+
+    clock: Clock
+
+    def make_operators(self) -> IOperators:
+        """No logins, on L{clock}, at L{ADDRESS}."""
+        raise NotImplementedError
+
+    def lock(self) -> None:
+        """Lock the vault that they hang on."""
+        raise NotImplementedError
+
+    def prove(self, client_nonce: str, daemon_nonce: str) -> str:
+        """What who knows the passphrase proves."""
+        raise NotImplementedError
+
+    def check_daemon(self, client_nonce: str, daemon_nonce: str, proof: str) -> bool:
+        """Whether the daemon proved that it knows the key."""
+        raise NotImplementedError
+
+    def log_in(self, operators: IOperators) -> tuple[str, OperatorSession]:
+        """A whole login."""
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        return operators.login(nonce, self.prove(self.NONCE, nonce))
+
+    def test_provides(self) -> None:
+        """They provide IOperators."""
+        self.assertTrue(verifyObject(IOperators, self.make_operators()))
+
+    def test_daemon_proves_first(self) -> None:
+        """The daemon's proof holds, and is new each time."""
+        operators = self.make_operators()
+        one, other = (operators.challenge(self.NONCE, self.ADDRESS) for _ in range(2))
+        self.assertTrue(self.check_daemon(self.NONCE, *one))
+        self.assertNotEqual(one, other)
+
+    def test_login(self) -> None:
+        """Who proves it gets a token that is known from then on, and listed without being shown."""
+        operators = self.make_operators()
+        token, session = self.log_in(operators)
+        self.assertRegex(token, r"^ail_o_[A-Za-z0-9_-]{43}$")
+        self.assertEqual(operators.by_token(token), session)
+        self.assertEqual(operators.list(), (session,))
+        self.assertNotIn(token[6:], repr((session, operators)))
+
+    def test_wrong_proof(self) -> None:
+        """The daemon's own proof, sent back, or any other proof is refused and spends the nonce."""
+        operators = self.make_operators()
+        nonce, echo = operators.challenge(self.NONCE, self.ADDRESS)
+        self.assertRaises(Unauthorized, operators.login, nonce, echo)
+        self.assertRaises(Unauthorized, operators.login, nonce, self.prove(self.NONCE, nonce))
+        self.assertEqual(operators.list(), ())
+
+    def test_nonce_once(self) -> None:
+        """A proof works once."""
+        operators = self.make_operators()
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        proof = self.prove(self.NONCE, nonce)
+        operators.login(nonce, proof)
+        self.assertRaises(Unauthorized, operators.login, nonce, proof)
+
+    def test_nonce_late(self) -> None:
+        """A nonce lives less than 60 seconds."""
+        operators = self.make_operators()
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        self.clock.advance(60)
+        self.assertRaises(Unauthorized, operators.login, nonce, self.prove(self.NONCE, nonce))
+
+    def test_malformed_nonce(self) -> None:
+        """A nonce is 16 to 64 bytes, written in one way."""
+        operators = self.make_operators()
+        for nonce in (
+            "",
+            "A" * 21,
+            "A" * 20,
+            "A" * 87,
+            "=" * 43,
+            "A" * 42 + "B",
+            "+" * 43,
+            "A" * 43 + "=",
+            "\ud800" * 43,
+        ):
+            self.assertRaises(InvalidRequest, operators.challenge, nonce, self.ADDRESS)
+
+    def test_foreign_address(self) -> None:
+        """A client that believes to speak to another address gets no proof."""
+        self.assertRaises(Forbidden, self.make_operators().challenge, self.NONCE, "http://localhost:7002")
+
+    def test_unknown(self) -> None:
+        """What nobody gave out opens nothing."""
+        operators = self.make_operators()
+        for wild in ("", "ail_o_", "ail_o_" + "A" * 43, "ä\ud800"):
+            self.assertIsNone(operators.by_token(wild))
+            self.assertIsNone(operators.by_browser(wild, wild))
+            self.assertRaises(Unauthorized, operators.hand_over, wild)
+            self.assertRaises(Unauthorized, operators.redeem, wild)
+            self.assertRaises(Unauthorized, operators.login, wild, wild)
+
+    def test_idle(self) -> None:
+        """A login ends 30 minutes after its last use, and says so."""
+        operators = self.make_operators()
+        token, session = self.log_in(operators)
+        self.clock.advance(29 * 60)
+        used = operators.by_token(token)
+        assert used is not None
+        self.assertEqual(used.expires_at - session.expires_at, timedelta(minutes=29))
+        self.clock.advance(30 * 60)
+        self.assertEqual(operators.list(), ())
+        self.assertIsNone(operators.by_token(token))
+
+    def test_absolute(self) -> None:
+        """A login ends after 12 hours whatever its use."""
+        operators = self.make_operators()
+        token, _session = self.log_in(operators)
+        for _ in range(12 * 3 - 1):
+            self.clock.advance(20 * 60)
+            self.assertIsNotNone(operators.by_token(token))
+        self.clock.advance(20 * 60)
+        self.assertIsNone(operators.by_token(token))
+
+    def test_browser(self) -> None:
+        """A code makes one browser session; only cookie and page key together are known."""
+        operators = self.make_operators()
+        token, _session = self.log_in(operators)
+        code = operators.hand_over(token)
+        cookie, page_key, session = operators.redeem(code)
+        self.assertTrue(session.browser)
+        self.assertEqual(operators.by_browser(cookie, page_key), session)
+        for pair in ((cookie, ""), ("", page_key), (cookie, cookie), (page_key, cookie)):
+            self.assertIsNone(operators.by_browser(*pair))
+        self.assertIsNone(operators.by_token(cookie))
+        self.assertIsNone(operators.by_browser(token, ""))
+        self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_code_late(self) -> None:
+        """A code lives less than 60 seconds."""
+        operators = self.make_operators()
+        code = operators.hand_over(self.log_in(operators)[0])
+        self.clock.advance(60)
+        self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_code_of_the_logged_out(self) -> None:
+        """A code is worth nothing once the login that made it has ended."""
+        operators = self.make_operators()
+        token, session = self.log_in(operators)
+        code = operators.hand_over(token)
+        operators.log_out(session.id)
+        self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_browser_outlives_no_passphrase(self) -> None:
+        """A browser's session ends no later than the twelve hours of the login that it came from."""
+        operators = self.make_operators()
+        token, _session = self.log_in(operators)
+        for _ in range(35):
+            self.clock.advance(20 * 60)
+            operators.by_token(token)
+        cookie, page_key, _browser = operators.redeem(operators.hand_over(token))
+        self.clock.advance(20 * 60 - 1)
+        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+        self.clock.advance(1)
+        self.assertIsNone(operators.by_browser(cookie, page_key))
+
+    def test_log_out(self) -> None:
+        """Logging out ends that session alone, and twice is safe."""
+        operators = self.make_operators()
+        (token, session), (other, _) = self.log_in(operators), self.log_in(operators)
+        operators.log_out(session.id)
+        operators.log_out(session.id)
+        self.assertIsNone(operators.by_token(token))
+        self.assertIsNotNone(operators.by_token(other))
+
+    def test_newest_first(self) -> None:
+        """The list begins with the newest."""
+        operators = self.make_operators()
+        ids = []
+        for _ in range(3):
+            ids.append(self.log_in(operators)[1].id)
+            self.clock.advance(1)
+        self.assertEqual([each.id for each in operators.list()], ids[::-1])
+
+    def test_locked(self) -> None:
+        """Locking ends every session, challenge and code, and no new one begins."""
+        operators = self.make_operators()
+        token, _session = self.log_in(operators)
+        code = operators.hand_over(token)
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        proof = self.prove(self.NONCE, nonce)
+        self.lock()
+        self.assertIsNone(operators.by_token(token))
+        self.assertEqual(operators.list(), ())
+        self.assertRaises(Unauthorized, operators.redeem, code)
+        self.assertRaises(Unauthorized, operators.login, nonce, proof)
+        self.assertRaises(VaultLocked, operators.challenge, self.NONCE, self.ADDRESS)
+
+    def test_flood(self) -> None:
+        """However many challenges are asked for, the newest works, and not all are kept."""
+        operators = self.make_operators()
+        first, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        for _ in range(256):
+            last, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        self.assertRaises(Unauthorized, operators.login, first, self.prove(self.NONCE, first))
+        operators.login(last, self.prove(self.NONCE, last))

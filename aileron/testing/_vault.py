@@ -1,0 +1,157 @@
+"""A vault, bindings and logins in memory: what the runner's and the API's tests are given."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import Clock
+from zope.interface import implementer
+
+from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
+from aileron.interfaces import IBindings, ICredential, IVault
+from aileron.values import Binding, NewBinding, OperatorSession, VaultState
+from aileron.vault import Exchange, Operators, binding_of, client_proof
+
+_CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@implementer(IVault)
+class MemoryVault:
+    """A vault that is in the state it was made in, until it is locked."""
+
+    def __init__(self, state: VaultState = VaultState.UNLOCKED) -> None:
+        self._state = state
+        self._ever_unlocked = state is VaultState.UNLOCKED
+        self._waiting: list[Deferred[None]] = []
+
+    def state(self) -> VaultState:
+        """See L{IVault}."""
+        return self._state
+
+    def ever_unlocked(self) -> bool:
+        """See L{IVault}."""
+        return self._ever_unlocked
+
+    def lock(self) -> None:
+        """See L{IVault}."""
+        if self._state is VaultState.UNLOCKED:
+            self._state = VaultState.LOCKED
+            while self._waiting:
+                self._waiting.pop(0).callback(None)
+
+    def locked(self) -> Deferred[None]:
+        """See L{IVault}."""
+        if self._state is not VaultState.UNLOCKED:
+            return succeed(None)
+        waiter: Deferred[None] = Deferred(self._waiting.remove)
+        self._waiting.append(waiter)
+        return waiter
+
+    def operator_key(self) -> bytes:
+        """A key that every L{MemoryVault} has."""
+        self.check()
+        return b"memory".ljust(32)
+
+    def check(self) -> None:
+        """Pass only while unlocked."""
+        if self._state is not VaultState.UNLOCKED:
+            raise VaultLocked("The vault is not unlocked.", {"state": self._state.value})
+
+
+@implementer(IBindings)
+class MemoryBindings:
+    """Bindings that are kept nowhere.
+
+    :param vault: whose state they obey.
+    """
+
+    def __init__(self, vault: MemoryVault | None = None) -> None:
+        self._vault = MemoryVault() if vault is None else vault
+        self._kept: dict[str, tuple[Binding, bytes]] = {}
+        self._revisions = itertools.count(1)
+
+    def list(self) -> tuple[Binding, ...]:
+        """See L{IBindings}."""
+        return tuple(self._kept[name][0] for name in sorted(self._kept))
+
+    def get(self, name: str) -> Binding | None:
+        """See L{IBindings}."""
+        return self._kept[name][0] if name in self._kept else None
+
+    def for_connector(self, fqn: str) -> tuple[Binding, ...]:
+        """See L{IBindings}."""
+        return tuple(binding for binding in self.list() if binding.connector == fqn)
+
+    def add(self, new: NewBinding) -> Binding:
+        """What L{set_up} does, at once, for a test's setting."""
+        self._vault.check()
+        binding = binding_of(new, _CREATED_AT, next(self._revisions))
+        if binding.name in self._kept:
+            raise Conflict("There is a binding of that name already.", {"binding": binding.name})
+        self._kept[binding.name] = (binding, new.secret)
+        return binding
+
+    async def set_up(self, new: NewBinding) -> Binding:
+        """See L{IBindings}."""
+        return self.add(new)
+
+    async def revoke(self, name: str) -> Binding:
+        """See L{IBindings}."""
+        self._vault.check()
+        if name not in self._kept:
+            raise NotFound("There is no such binding.")
+        return self._kept.pop(name)[0]
+
+    def credential(self, binding: Binding) -> ICredential:
+        """See L{IBindings}."""
+        return _Credential(self, binding)
+
+    def secret_of(self, binding: Binding) -> bytes:
+        """The secret of exactly this binding."""
+        self._vault.check()
+        kept, secret = self._kept.get(binding.name, (None, b""))
+        if kept != binding:
+            raise BindingFailed("The binding is gone or was changed.", {"binding": binding.name})
+        return secret
+
+
+@implementer(ICredential)
+class _Credential:
+    def __init__(self, bindings: MemoryBindings, binding: Binding) -> None:
+        self._bindings = bindings
+        self._binding = binding
+
+    def reveal(self) -> bytes:
+        """See L{ICredential}."""
+        return self._bindings.secret_of(self._binding)
+
+
+class MemoryOperators(Operators):
+    """The real logins, which need no more than memory, over a L{MemoryVault}, with short cuts for a test's setting."""
+
+    ADDRESS = "http://localhost:7001"
+    INSTANCE = "memory"
+    CLIENT_NONCE = "A" * 43
+
+    def __init__(self, vault: MemoryVault | None = None, clock: IReactorTime | None = None) -> None:
+        self._memory_vault = MemoryVault() if vault is None else vault
+        ticking = Clock() if clock is None else clock
+        super().__init__(self._memory_vault, self.INSTANCE, lambda: (self.ADDRESS,), ticking)
+
+    def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE) -> str:
+        """The proof that an operator would send."""
+        exchange = Exchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS)
+        return client_proof(self._memory_vault.operator_key(), exchange)
+
+    def log_in(self) -> tuple[str, OperatorSession]:
+        """The token of a whole login, and its session."""
+        nonce, _proof = self.challenge(self.CLIENT_NONCE, self.ADDRESS)
+        return self.login(nonce, self.prove(nonce))
+
+    def open_browser(self) -> tuple[str, str, OperatorSession]:
+        """The cookie and page key of a browser, and its session."""
+        token, _session = self.log_in()
+        return self.redeem(self.hand_over(token))

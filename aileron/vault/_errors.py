@@ -1,0 +1,21 @@
+"""What may be wrong with a vault or a passphrase, as leaves of the one taxonomy."""
+
+from __future__ import annotations
+
+from aileron.errors import BindingFailed, InvalidRequest, Unauthorized, VaultLocked
+
+
+class WrongPassphrase(Unauthorized):
+    """The passphrase does not open this vault (or its wrapped key was altered: nobody can tell the two apart)."""
+
+
+class WeakPassphrase(InvalidRequest):
+    """A new passphrase that would be guessed."""
+
+
+class NoVault(VaultLocked):
+    """There is no vault file."""
+
+
+class VaultDamaged(BindingFailed):
+    """The vault file is no vault that this version wrote.  It is never replaced; a person restores it or resets."""

@@ -1,0 +1,123 @@
+"""What a binding may be called, where it may point, and what may be kept in it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from ipaddress import ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from aileron.errors import InvalidRequest
+from aileron.values import Binding, NewBinding
+
+MAX_SECRET_BYTES = 8192
+KINDS = frozenset({"api_key"})
+
+_SERVICE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
+_CONNECTOR = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[A-Za-z0-9][A-Za-z0-9_./@-]{0,199}")
+_ACCOUNT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?")
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_PATH = re.compile(r"[A-Za-z0-9_.~/-]{0,500}")
+
+
+def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
+    """The binding that C{new} asks for.
+
+    :raises InvalidRequest: a malformed name, base URL or secret; the secret is not repeated.
+    """
+    check_secret(new.secret)
+    binding = Binding(
+        f"{new.kind}/{new.service}/{new.identity}",
+        new.kind,
+        new.service,
+        new.identity,
+        new.connector,
+        created_at,
+        revision,
+        new.base_url,
+        new.account,
+    )
+    check_binding(binding)
+    return binding
+
+
+def check_secret(secret: bytes) -> None:
+    """Refuse what could not be one header's value.
+
+    :raises InvalidRequest: it is empty, too long, or has other than visible ASCII.
+    """
+    if not 1 <= len(secret) <= MAX_SECRET_BYTES:
+        raise _problem("secret", f"must have 1 to {MAX_SECRET_BYTES} bytes")
+    if not all(0x21 <= byte <= 0x7E for byte in secret):
+        raise _problem("secret", "must be visible ASCII without spaces")
+
+
+def check_binding(binding: Binding) -> None:
+    """Refuse a binding whose parts are malformed.
+
+    :raises InvalidRequest: C{details["problems"]} says which part.
+    """
+    if binding.kind not in KINDS:
+        raise _problem("kind", f"must be one of: {', '.join(sorted(KINDS))}")
+    _check("service", _SERVICE, binding.service)
+    _check("identity", _IDENTITY, binding.identity)
+    _check("connector", _CONNECTOR, binding.connector)
+    if binding.account is not None:
+        _check("account", _ACCOUNT, binding.account)
+    if binding.base_url is not None:
+        _check_base_url(binding.base_url)
+
+
+def _check(part: str, pattern: re.Pattern[str], value: str) -> None:
+    if not pattern.fullmatch(value):
+        raise _problem(part, f"must match {pattern.pattern}")
+
+
+def _check_base_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise _problem("base_url", "is no URL") from None
+    if parts.scheme not in {"http", "https"} or port == 0 or not _is_host(parts):
+        raise _problem("base_url", "must be http or https with a lower-case host")
+    if url != _plain(parts, port) or not _PATH.fullmatch(parts.path) or "/." in parts.path:
+        raise _problem("base_url", "must have no user, query, fragment, default port or dot segment")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        raise _problem("base_url", "must be https, except to this machine")
+
+
+def _is_host(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    if ":" in host:
+        return _address(host)
+    return bool(_HOST.fullmatch(host)) and ".." not in host
+
+
+def _address(host: str) -> bool:
+    try:
+        return str(ip_address(host)) == host
+    except ValueError:
+        return False
+
+
+def _plain(parts: SplitResult, port: int | None) -> str:
+    host = parts.hostname or ""
+    name = f"[{host}]" if ":" in host else host
+    shown = "" if port in {None, {"http": 80, "https": 443}[parts.scheme]} else f":{port}"
+    return f"{parts.scheme}://{name}{shown}{parts.path}"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _problem(part: str, message: str) -> InvalidRequest:
+    problems = [{"pointer": f"/{part}", "message": message}]
+    return InvalidRequest(f"The binding's {part} {message}.", {"problems": problems})

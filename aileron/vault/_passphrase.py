@@ -1,0 +1,70 @@
+"""Which passphrases are refused, and six words that never are."""
+
+from __future__ import annotations
+
+import secrets
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+
+from ._errors import WeakPassphrase
+
+MIN_LENGTH = 12
+MAX_LENGTH = 1024
+_MIN_DIFFERENT = 6
+
+# Long enough for the length rule, and among the first that anybody would try.
+_COMMON = """
+    password1234 passwordpassword password12345 passw0rd1234 administrator 123456789012 1234567890123 12345678901234
+    123123123123 qwertyuiop12 qwertyuiop123 qwertyuiopasdf qwerty123456 1q2w3e4r5t6y 1qaz2wsx3edc zaq12wsxcde3
+    iloveyou1234 letmein12345 welcome12345 abcdefghijkl abcdefghijklmnop abc123abc123 changemechangeme
+    correcthorsebatterystaple aileronaileron
+"""
+
+
+def check_passphrase(passphrase: str) -> None:
+    """Accept a new passphrase or say why not.
+
+    The rule: 12 to 1024 characters, 6 different ones, no control characters, none of the best known ones, no short
+    piece repeated, no run of neighbours such as C{abcdefghijkl}.  It keeps out the worst; six generated words are 66
+    bits and pass every time.
+
+    :raises WeakPassphrase: and why; the passphrase is not repeated.
+    """
+    text = unicodedata.normalize("NFC", passphrase)
+    if not MIN_LENGTH <= len(text) <= MAX_LENGTH:
+        raise WeakPassphrase(f"The passphrase must have {MIN_LENGTH} to {MAX_LENGTH} characters.")
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
+        raise WeakPassphrase("The passphrase must have no control characters.")
+    if len(set(text)) < _MIN_DIFFERENT:
+        raise WeakPassphrase(f"The passphrase must have at least {_MIN_DIFFERENT} different characters.")
+    bare = "".join(character for character in text.casefold() if character.isalnum())
+    if bare in _COMMON.split() or _repeats(bare) or _is_run(bare):
+        raise WeakPassphrase("This passphrase is among the first that anybody would try.")
+
+
+def _repeats(text: str) -> bool:
+    """Whether one piece of at most half its length, said again and again, is all there is."""
+    return text in (text + text)[1:-1]
+
+
+def _is_run(text: str) -> bool:
+    steps = {ord(after) - ord(before) for before, after in pairwise(text)}
+    return steps in ({1}, {-1})
+
+
+@cache
+def words() -> tuple[str, ...]:
+    """The 2048 words that passphrases are made of (doc/adr, "Words for passphrases", says whose they are)."""
+    return tuple(files(__package__).joinpath("words.txt").read_text("ascii").split())
+
+
+def generate_words(count: int = 6, choose: Callable[[int], int] = secrets.randbelow) -> str:
+    """A passphrase of random words, 11 bits each.
+
+    :param choose: a number below its argument, each as likely as any other.
+    """
+    known = words()
+    return " ".join(known[choose(len(known))] for _ in range(count))

@@ -1,0 +1,77 @@
+"""Daemon and operator prove to each other that they hold the same key, without showing it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+from aileron.values import canonical
+
+from ._cipher import DataKey
+
+NONCE_BYTES = 32
+_MIN_NONCE, _MAX_NONCE = 16, 64
+
+
+def operator_key(data_key: DataKey) -> bytes:
+    """The key of the operator's logins (HKDF-SHA256 of the data key, ADR "The operator's proof")."""
+    return data_key.subkey("operator")
+
+
+@frozen
+class Exchange:
+    """What both proofs of one login are over.
+
+    :ivar client_nonce: as it was sent.
+    :ivar daemon_nonce: as it was sent.
+    :ivar instance: of this life of the daemon.
+    :ivar address: the operator URL that the client speaks to.
+    """
+
+    client_nonce: str
+    daemon_nonce: str
+    instance: str
+    address: str
+
+
+def daemon_proof(key: bytes, exchange: Exchange) -> str:
+    """The daemon's proof, 43 characters of base64url.  The client checks it before it proves anything itself."""
+    return _proof(key, "aileron.operator.daemon.v1", exchange)
+
+
+def client_proof(key: bytes, exchange: Exchange) -> str:
+    """The client's proof, 43 characters of base64url.  It has a label of its own, so no proof answers for another."""
+    return _proof(key, "aileron.operator.client.v1", exchange)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two proofs are one, in constant time."""
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+
+
+def _proof(key: bytes, label: str, exchange: Exchange) -> str:
+    # Canonical JSON: no two lists of fields make the same bytes.
+    said = [label, exchange.client_nonce, exchange.daemon_nonce, exchange.instance, exchange.address]
+    return base64url(hmac.digest(key, canonical(said), "sha256"))
+
+
+def base64url(data: bytes) -> str:
+    """Base64url without padding (RFC 4648, section 5)."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def check_nonce(nonce: str) -> None:
+    """Accept a client's nonce.
+
+    :raises InvalidRequest: it is not 16 to 64 bytes in the one way of writing them.
+    """
+    try:
+        data = base64.b64decode(nonce + "=" * (-len(nonce) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    if not _MIN_NONCE <= len(data) <= _MAX_NONCE or base64url(data) != nonce:
+        raise InvalidRequest(f"The nonce must be {_MIN_NONCE} to {_MAX_NONCE} bytes as unpadded base64url.")
