@@ -1,1 +1,23 @@
 """Action files: parsed, validated, interpolated, offered as JSON Schema, followed live."""
+
+from ._announce import Announcer
+from ._arguments import check_arguments
+from ._check import check
+from ._directory import DirectoryCatalogue
+from ._faults import ManifestFault
+from ._json_schema import input_schema
+from ._parse import RESERVED_TOOL_NAMES, parse, tool_name
+from ._resolve import resolve
+
+__all__ = [
+    "RESERVED_TOOL_NAMES",
+    "Announcer",
+    "DirectoryCatalogue",
+    "ManifestFault",
+    "check",
+    "check_arguments",
+    "input_schema",
+    "parse",
+    "resolve",
+    "tool_name",
+]

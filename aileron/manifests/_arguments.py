@@ -1,0 +1,79 @@
+"""What a caller sent, against what the action declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
+
+from jsonschema import ValidationError
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, Action, Input, json_pointer, json_problems
+
+from ._json_schema import property_schema, validator
+
+MOST_PROBLEMS = 100
+"""No answer lists more: a caller can send a megabyte of them."""
+
+_ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"}
+
+
+def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
+    """The arguments with defaults filled in, if every one is as the action declares it.
+
+    Strings stay as they are: nothing is trimmed, converted or normalised.
+
+    :param arguments: what the caller sent.
+    :raises InvalidRequest: with every problem at once; no message repeats a value.
+    """
+    if not isinstance(arguments, Mapping):
+        raise _refusal([("/args", "must be an object")])
+    problems = [*json_problems(arguments, pointer="/args"), *_undeclared(action, arguments)]
+    for one in action.inputs:
+        if one.name in arguments:
+            problems += _problems(one, arguments[one.name])
+        elif one.required:
+            problems.append((f"/args/{one.name}", "is missing"))
+    if problems:
+        raise _refusal(problems[:MOST_PROBLEMS])
+    return {one.name: one.default for one in action.inputs if one.has_default} | dict(arguments)
+
+
+def value_problems(one: Input, value: JSON) -> list[str]:
+    """What is wrong with C{value} as a value of C{one}; empty if nothing is."""
+    return [message for _, message in [*json_problems(value), *_problems(one, value)]]
+
+
+def _problems(one: Input, value: JSON) -> Iterator[tuple[str, str]]:
+    for error in validator(property_schema(one)).iter_errors(value):
+        yield json_pointer(f"/args/{one.name}", *error.absolute_path), _message(error)
+
+
+def _undeclared(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
+    declared = {one.name for one in action.inputs}
+    for name in arguments:
+        if name not in declared:
+            yield json_pointer("/args", name), "is not an input of this action"
+
+
+def _message(error: ValidationError) -> str:
+    return _MESSAGES[str(error.validator)](cast(JSON, error.validator_value))
+
+
+_MESSAGES: Mapping[str, Callable[[JSON], str]] = {
+    "type": lambda name: f"must be {_ARTICLES.get(str(name), f'a {name}')}",
+    "enum": lambda options: f"must be one of {json.dumps(options, ensure_ascii=False)[1:-1]}",
+    "minimum": lambda bound: f"must be {bound} or more",
+    "maximum": lambda bound: f"must be {bound} or less",
+    "maxLength": lambda bound: f"must have at most {bound} characters",
+    "maxItems": lambda bound: f"must have at most {bound} elements",
+    "format": lambda name: f"must be a valid {name}",
+}
+
+
+def _refusal(problems: list[tuple[str, str]]) -> InvalidRequest:
+    pointer, message = problems[0]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    details: list[JSON] = [{"pointer": pointer, "message": message} for pointer, message in problems]
+    return InvalidRequest(f"the argument {pointer} {message}{more}", {"problems": details})

@@ -1,0 +1,135 @@
+"""The directory of actions, followed live."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron.interfaces import ICatalogue
+from aileron.values import Action, Catalogue, LoadError
+
+from ._announce import Announcer
+from ._faults import DUPLICATE, ManifestFault
+from ._files import Stamp, list_files, printable, read_file
+from ._parse import parse
+
+SUFFIX = ".md"
+POLL_SECONDS = 0.5
+
+_log = Logger()
+
+
+@frozen
+class _Entry:
+    """What became of one file as it stood at C{stamp}."""
+
+    stamp: Stamp | None
+    action: Action | None
+    errors: tuple[LoadError, ...]
+
+
+@implementer(ICatalogue)
+@define(eq=False)
+class DirectoryCatalogue:
+    """The action files of one directory: read at L{start} and L{refresh}, and looked at twice a second in between.
+
+    A file that is no action is reported and the others load.  Of two files with one name the later is left out; actions
+    with different names and the same tool name are all left out, since a caller could not tell them apart.
+
+    :ivar directory: its path; it need not exist.
+    :ivar generation: what the generations begin with: more than any of an earlier life.
+    """
+
+    directory: str
+    generation: int
+    clock: IReactorTime
+    _entries: Mapping[str, _Entry] = field(factory=dict, init=False)
+    _announcer: Announcer = field(init=False)
+    _following: LoopingCall = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._announcer = Announcer(Catalogue(self.generation, {}))
+        self._following = LoopingCall(self._poll)
+        self._following.clock = self.clock
+
+    def start(self) -> None:
+        """Read the directory and follow it from now on."""
+        self._following.start(POLL_SECONDS)
+
+    def stop(self) -> None:
+        """Follow it no more; twice is fine."""
+        if self._following.running:
+            self._following.stop()
+
+    def current(self) -> Catalogue:
+        """See L{ICatalogue.current}."""
+        return self._announcer.catalogue
+
+    def changed(self, generation: int) -> Deferred[Catalogue]:
+        """See L{ICatalogue.changed}."""
+        return self._announcer.after(generation)
+
+    def refresh(self) -> Catalogue:
+        """See L{ICatalogue.refresh}."""
+        try:
+            stamps = list_files(self.directory, SUFFIX)
+        except ManifestFault as fault:
+            self._entries = {}
+            return self._announcer.publish({}, fault.errors)
+        self._entries = {path: self._entry(path, stamp) for path, stamp in stamps.items()}
+        return self._announcer.publish(*_choose(self._entries.values()))
+
+    def _entry(self, path: str, stamp: Stamp | None) -> _Entry:
+        known = self._entries.get(path)
+        if known is not None and stamp is not None and known.stamp == stamp:
+            return known
+        return _load(path, stamp)
+
+    def _poll(self) -> None:
+        try:
+            self.refresh()
+        except Exception:  # noqa: BLE001 - a timer's rim: one failure must not end the following
+            _log.failure("the directory of actions could not be followed", directory=self.directory)
+
+
+def _load(path: str, stamp: Stamp | None) -> _Entry:
+    try:
+        file = read_file(path)
+    except ManifestFault as fault:
+        return _Entry(stamp, None, fault.errors)
+    try:
+        return _Entry(file.stamp, parse(file.data, printable(path)), ())
+    except ManifestFault as fault:
+        return _Entry(file.stamp, None, fault.errors)
+
+
+def _choose(entries: Collection[_Entry]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
+    """The actions that can be told apart, and every error."""
+    actions: dict[str, Action] = {}
+    errors = [error for entry in entries for error in entry.errors]
+    for action in (entry.action for entry in entries if entry.action is not None):
+        first = actions.setdefault(action.name, action)
+        if first is not action:
+            errors.append(_duplicate(action, f"the action `{action.name}` is already in {first.path}"))
+    for clashing in _clashes(actions.values()):
+        names = ", ".join(f"`{action.name}`" for action in clashing)
+        message = f"the actions {names} make one tool name, `{clashing[0].tool_name}`: all are left out"
+        errors += [_duplicate(actions.pop(action.name), message) for action in clashing]
+    return actions, tuple(errors)
+
+
+def _clashes(actions: Collection[Action]) -> list[list[Action]]:
+    by_tool: dict[str, list[Action]] = {}
+    for action in actions:
+        by_tool.setdefault(action.tool_name, []).append(action)
+    return [same for same in by_tool.values() if len(same) > 1]
+
+
+def _duplicate(action: Action, message: str) -> LoadError:
+    return LoadError(DUPLICATE, message, action.path)

@@ -1,0 +1,69 @@
+"""What is wrong with a file: every fault, each with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from attrs import define, field
+
+from aileron.values import LoadError
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value stands in the front matter: keys of tables, indexes of arrays."""
+
+PARSE, VALIDATION, UNREADABLE, DUPLICATE = "parse_error", "validation_error", "unreadable", "duplicate"
+
+MOST_FAULTS = 50
+"""No file is reported with more: the list is read by people, and a hostile file must not fill it."""
+
+
+@define(eq=False)
+class ManifestFault(Exception):
+    """A file is no action.
+
+    :ivar errors: every fault that was found, in the order of lines; never empty.
+    """
+
+    errors: tuple[LoadError, ...]
+
+    def __str__(self) -> str:
+        """One line for each fault."""
+        return "\n".join(f"{error.file}:{error.line or 1}: {error.message}" for error in self.errors)
+
+
+@define
+class Faults:
+    """The faults of one file as they are found.
+
+    :ivar lines: lines of the front matter, by path, counted from 1.
+    :ivar offset: how many lines of the file stand before the front matter.
+    """
+
+    file: str
+    lines: Mapping[Path, int] = field(factory=dict)
+    offset: int = 0
+    found: list[LoadError] = field(factory=list)
+
+    def add(self, path: Path, message: str, kind: str = VALIDATION) -> None:
+        """Keep one; its line is that of the nearest enclosing key whose line is known."""
+        self.found.append(LoadError(kind, message, self.file, self.offset + self._line(path)))
+
+    def raise_if_any(self) -> None:
+        """Go on only without a fault.
+
+        :raises ManifestFault: with all that were kept.
+        """
+        if self.found:
+            inorder = sorted(self.found, key=lambda error: error.line or 0)
+            raise ManifestFault(tuple(inorder[:MOST_FAULTS]))
+
+    def _line(self, path: Path) -> int:
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 0)
+
+
+def shown(text: str) -> str:
+    """C{text} as part of a message: quoted, escaped, cut to a length that a line can hold."""
+    return repr(text if len(text) <= 60 else text[:60] + "…")

@@ -1,0 +1,56 @@
+"""The formats that a string input may ask for, all checked here: C{jsonschema} skips those it has no library for."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+
+from jsonschema import FormatChecker
+
+_EMAIL = re.compile(
+    r"[^\s@<>(),;:\\\"\[\]\x00-\x20\x7f]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z0-9-]+"
+)
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?(Z|z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+FORMATS = ("email", "uri", "date", "date-time")
+
+
+def is_email(text: str) -> bool:
+    """One bare address (RFC 5322 C{dot-atom} or wider on the left, a host name on the right)."""
+    return len(text) <= 254 and _EMAIL.fullmatch(text) is not None
+
+
+def is_uri(text: str) -> bool:
+    """A URI with its scheme (RFC 3986)."""
+    return _URI.fullmatch(text) is not None
+
+
+def is_date(text: str) -> bool:
+    """A day of the calendar as RFC 3339 writes it."""
+    return _DATE.fullmatch(text) is not None and _reads(date, text)
+
+
+def is_moment(text: str) -> bool:
+    """A moment with its offset as RFC 3339 writes it; no leap second."""
+    found = _MOMENT.fullmatch(text)
+    return found is not None and _reads(datetime, f"{found[1]}T{found[2]}{found[4].upper()}")
+
+
+def _reads(kind: type[date], text: str) -> bool:
+    try:
+        kind.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def checker() -> FormatChecker:
+    """A checker that knows L{FORMATS} and nothing else; values that are no strings are not its business."""
+    made = FormatChecker(formats=())
+    for name, test in zip(FORMATS, (is_email, is_uri, is_date, is_moment), strict=True):
+        made.checks(name)(lambda value, test=test: not isinstance(value, str) or test(value))
+    return made

@@ -1,0 +1,96 @@
+"""C{[[inputs]]}: what an action takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aileron.values import JSON, Input
+
+from ._arguments import value_problems
+from ._formats import FORMATS
+from ._table import Rule, Table, repeated
+
+MAX_INPUTS = 64
+MAX_LENGTH = 1_000_000
+DEFAULT_MAX_LENGTH = 65_536
+
+_NAME = Rule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
+_TYPE = Rule.choice(_TYPES)
+_ITEMS_TYPE = Rule.choice([name for name in _TYPES if name != "array"])
+_FORMAT = Rule.choice(FORMATS)
+_ONLY_FOR: Mapping[str, tuple[str, ...]] = {
+    "items_type": ("array",),
+    "multiline": ("string",),
+    "format": ("string",),
+    "enum": ("string", "integer", "number"),
+    "minimum": ("integer", "number"),
+    "maximum": ("integer", "number"),
+    "max_length": ("string", "array"),
+}
+_KEYS = ("name", "type", "description", "required", "label", "default", *_ONLY_FOR)
+
+
+def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
+    """The inputs, in order; what is wrong with them is kept with their tables."""
+    inputs = tuple(_read_input(table) for table in tables)
+    for index in repeated([one.name for one in inputs]):
+        tables[index].fault("name", f"the input `{inputs[index].name}` is declared twice")
+    return inputs
+
+
+def _read_input(table: Table) -> Input:
+    kind = table.text("type", _TYPE)
+    default = table.json("default")
+    has_default = default is not None
+    one = Input(
+        name=table.text("name", _NAME),
+        type=kind,
+        description=table.text("description"),
+        items_type=table.text("items_type", _ITEMS_TYPE, required=False) or None,
+        required=table.flag("required", default=not has_default),
+        label=table.text("label", required=False) or None,
+        multiline=table.flag("multiline", default=False),
+        enum=_read_enum(table),
+        default=default,
+        has_default=has_default,
+        minimum=table.number("minimum"),
+        maximum=table.number("maximum"),
+        max_length=table.integer("max_length", 1, MAX_LENGTH) or (DEFAULT_MAX_LENGTH if kind == "string" else None),
+        format=table.text("format", _FORMAT, required=False) or None,
+    )
+    table.close(_KEYS)
+    _check_keys_fit(table, kind)
+    if kind in _TYPES:
+        _check_values(table, one)
+    return one
+
+
+def _read_enum(table: Table) -> tuple[JSON, ...] | None:
+    values = table.json("enum")
+    if values is None:
+        return None
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        table.fault("enum", "`enum` must be an array of one or more values")
+        return None
+    if any(value in values[:index] for index, value in enumerate(values)):
+        table.fault("enum", "`enum` has a value twice")
+    return tuple(values)
+
+
+def _check_keys_fit(table: Table, kind: str) -> None:
+    for key, kinds in _ONLY_FOR.items():
+        if key in table.values and kind in _TYPES and kind not in kinds:
+            table.fault(key, f"`{key}` is for inputs of type {' or '.join(kinds)}")
+
+
+def _check_values(table: Table, one: Input) -> None:
+    """What the declaration itself holds must be what it allows."""
+    if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
+        table.fault("minimum", "`minimum` is greater than `maximum`")
+    if one.has_default and table.flag("required", default=False):
+        table.fault("required", "an input with a `default` cannot be required")
+    for key, values in (("enum", one.enum or ()), ("default", (one.default,) if one.has_default else ())):
+        problems = [message for value in values for message in value_problems(one, value)]
+        if problems:
+            table.fault(key, f"`{key}`: a value {problems[0]}")

@@ -1,0 +1,69 @@
+"""Inputs as JSON Schema (2020-12), and validators made of it once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from aileron.values import JSON, Input, plain
+
+from ._formats import checker
+
+_CONSTRAINTS = ("minimum", "maximum", "format")
+
+
+def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
+    """The schema of an action's arguments, as MCP hosts and the API's document show it."""
+    return {
+        "type": "object",
+        "properties": {one.name: property_schema(one) for one in inputs},
+        "required": [one.name for one in inputs if one.required],
+        "additionalProperties": False,
+    }
+
+
+def property_schema(one: Input) -> dict[str, JSON]:
+    """The schema of one argument; arrays always say what they hold, since some hosts refuse them otherwise."""
+    schema: dict[str, JSON] = {"type": one.type, "description": one.description}
+    if one.label is not None:
+        schema["title"] = one.label
+    if one.type == "array":
+        schema["items"] = {"type": one.items_type} if one.items_type else {}
+    if one.max_length is not None:
+        schema["maxItems" if one.type == "array" else "maxLength"] = one.max_length
+    if one.enum is not None:
+        schema["enum"] = list(one.enum)
+    if one.has_default:
+        schema["default"] = one.default
+    return schema | {key: getattr(one, key) for key in _CONSTRAINTS if getattr(one, key) is not None}
+
+
+def validator(schema: Mapping[str, JSON]) -> Validator:
+    """A validator of C{schema} that checks formats; made once for as long as it is in use."""
+    return _made(json.dumps(plain(schema), sort_keys=True))
+
+
+@lru_cache(maxsize=512)
+def _made(schema: str) -> Validator:
+    made: Validator = _Validator(json.loads(schema), format_checker=checker())
+    return made
+
+
+def _is_object(_checker: object, value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_array(_checker: object, value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+_Validator: Any = extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"object": _is_object, "array": _is_array}),
+)

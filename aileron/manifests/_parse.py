@@ -1,0 +1,152 @@
+"""An action file's bytes as an action, or every reason why they are none."""
+
+from __future__ import annotations
+
+import re
+
+from aileron.values import Action, ApprovalRule, ConnectorPin, digest_of_bytes
+
+from ._faults import Faults
+from ._inputs import MAX_INPUTS, read_inputs
+from ._json_schema import input_schema
+from ._source import read_source
+from ._steps import MAX_STEPS, Scope, read_steps
+from ._table import Rule, Table, repeated
+
+MAX_CONNECTORS = 16
+DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
+MAX_EXPIRY_SECONDS = 365 * 86_400
+RESERVED_TOOL_NAMES = frozenset({"check_action_status", "aileron_diagnostics"})
+
+_NUMBER = r"(?:0|[1-9][0-9]*)"
+_LABEL = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_SEMVER = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+_SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_OWNED = rf"(?:github|gitlab|hub|local)://{_SEGMENT}(?:/{_SEGMENT})+"
+
+_NAME = Rule.shape(r"[a-z0-9][a-z0-9._-]{0,63}", "must match ^[a-z0-9][a-z0-9._-]*$, with at most 64 characters")
+_VERSION = Rule.shape(_SEMVER, "must be a semantic version such as 1.0.0, without a leading v")
+_SOURCE = Rule.shape(rf"{_OWNED}@{_SEMVER}", "must look like github://owner/path@1.0.0 (or gitlab, hub, local)")
+_FQN = Rule.shape(
+    rf"builtin://{_SEGMENT}|{_OWNED}", "must look like builtin://name or github://owner/path (or gitlab, hub, local)"
+)
+_HASH = Rule.shape(r"sha256:\S+", "must begin with sha256: and go on")
+_DURATION = re.compile(r"([0-9]{1,8})([smhd])")
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+_KEYS = ("name", "version", "source", "requires", "match", "inputs", "execute", "approval", "timeout_seconds")
+_LATER_KEYS = ("limits", "undo_seconds", "late_fields")
+_LATER_APPROVAL_KEYS = ("preview", "undo_seconds", "late_fields")
+
+
+def parse(data: bytes, path: str) -> Action:
+    """The action that C{data} describes.
+
+    :param path: where the bytes came from; faults and the action name it.
+    :raises ManifestFault: with every fault of the file, each with its line.
+    """
+    source = read_source(data, path)
+    root = Table(source.values, (), Faults(path, source.lines, source.offset))
+    action = _read_action(root, data, source.body, path)
+    root.faults.raise_if_any()
+    return action
+
+
+def tool_name(name: str) -> str:
+    """The action's name as an MCP tool: every character that is not of C{[a-z0-9_]} becomes an underscore.
+
+    :param name: a valid action name, so at most 64 characters.
+    """
+    return re.sub(r"[^a-z0-9_]", "_", name)
+
+
+def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
+    name, version = _read_name(root), root.text("version", _VERSION)
+    requires = _read_pins(root)
+    inputs = read_inputs(root.tables("inputs", MAX_INPUTS, required=False))
+    approval = _read_approval(root.table("approval"))
+    scope = Scope({pin.name: pin for pin in requires}, {one.name for one in inputs}, approval.required)
+    action = Action(
+        name=name,
+        version=version,
+        source=root.text("source", _SOURCE, required=False) or f"local://me/{name}@{version}",
+        intent=_read_intent(root, body),
+        body=body,
+        tool_name=tool_name(name),
+        requires=requires,
+        inputs=inputs,
+        steps=read_steps(root.tables("execute", MAX_STEPS), scope),
+        approval=approval,
+        timeout_seconds=_read_timeout(root),
+        input_schema=input_schema(inputs),
+        digest=digest_of_bytes(data),
+        path=path,
+    )
+    root.close(_KEYS, _LATER_KEYS)
+    return action
+
+
+def _read_name(root: Table) -> str:
+    name = root.text("name", _NAME)
+    if tool_name(name) in RESERVED_TOOL_NAMES:
+        root.fault("name", f"the tool name `{tool_name(name)}` is Aileron's own; choose another name")
+    return name
+
+
+def _read_pins(root: Table) -> tuple[ConnectorPin, ...]:
+    requires = root.table("requires", required=True)
+    requires.close(("connectors",))
+    if "requires" not in root.values:
+        return ()
+    tables = requires.tables("connectors", MAX_CONNECTORS)
+    pins = [_read_pin(table) for table in tables]
+    for index in repeated([pin.name for pin in pins]):
+        tables[index].fault("name", f"the connector `{pins[index].name}` is required twice")
+    return tuple(pins)
+
+
+def _read_pin(table: Table) -> ConnectorPin:
+    name = table.text("name", _FQN)
+    pin = ConnectorPin(
+        name=name,
+        version=table.text("version", _VERSION),
+        capabilities=table.texts("capabilities"),
+        hash=table.text("hash", _HASH, required=not name.startswith(("builtin://", "local://"))) or None,
+    )
+    table.close(("name", "version", "hash", "capabilities"))
+    return pin
+
+
+def _read_intent(root: Table, body: str) -> str:
+    match = root.table("match")
+    match.close(("intent",))
+    if not body.strip() and not match.values:
+        root.fault(None, "write a body, or `[match] intent`: the model must be told what the action is for")
+    return match.text("intent", required=isinstance(root.values.get("match"), dict))
+
+
+def _read_approval(table: Table) -> ApprovalRule:
+    rule = ApprovalRule(table.flag("required", default=False), _read_expiry(table))
+    if rule.expires_after_seconds is not None and not rule.required:
+        table.fault("expires_after", "`expires_after` needs `required = true`")
+    table.close(("required", "expires_after"), _LATER_APPROVAL_KEYS)
+    return rule
+
+
+def _read_expiry(table: Table) -> float | None:
+    written = table.values.get("expires_after")
+    if isinstance(written, str):
+        found = _DURATION.fullmatch(written)
+        seconds = int(found[1]) * _UNIT_SECONDS[found[2]] if found else 0
+        if not 1 <= seconds <= MAX_EXPIRY_SECONDS:
+            table.fault(
+                "expires_after", '`expires_after` must be a duration such as "30m", "24h" or "7d", at most 365d'
+            )
+        return float(seconds)
+    number = table.number("expires_after", 1, MAX_EXPIRY_SECONDS)
+    return None if number is None else float(number)
+
+
+def _read_timeout(root: Table) -> float:
+    seconds = root.number("timeout_seconds", 1, MAX_TIMEOUT_SECONDS)
+    return DEFAULT_TIMEOUT_SECONDS if seconds is None else float(seconds)

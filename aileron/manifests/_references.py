@@ -1,0 +1,61 @@
+"""The one template there is: C{${args.x}}, C{${steps.id.path}}, and C{$${} for a literal C{${}."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from attrs import frozen
+
+from ._faults import shown
+
+_MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
+_ARGUMENT = re.compile(r"args\.([a-z][a-z0-9_]*)")
+_OUTPUT = re.compile(r"steps\.([A-Za-z0-9][A-Za-z0-9_-]*)((?:\.[^.\x00-\x1f]+)+)")
+
+
+@frozen
+class ArgumentReference:
+    """C{${args.<name>}}."""
+
+    name: str
+
+
+@frozen
+class OutputReference:
+    """C{${steps.<step>.<path>}}."""
+
+    step: str
+    path: tuple[str, ...]
+
+
+Reference: TypeAlias = ArgumentReference | OutputReference
+Part: TypeAlias = str | Reference
+
+
+def template_parts(text: str) -> tuple[Part, ...]:
+    """C{text} as literal pieces and references, in order; no piece is empty.
+
+    :raises ValueError: something in C{${…}} is no reference.
+    """
+    return tuple(part for part in _parts(text) if part != "")
+
+
+def _parts(text: str) -> Iterator[Part]:
+    end = 0
+    for mark in _MARK.finditer(text):
+        yield text[end : mark.start()]
+        yield "${" if mark.group() == "$${" else _reference(mark["inside"])
+        end = mark.end()
+    yield text[end:]
+
+
+def _reference(inside: str | None) -> Reference:
+    if inside is None:
+        raise ValueError("`${` is not closed; write `$${` for a literal `${`")
+    if found := _ARGUMENT.fullmatch(inside):
+        return ArgumentReference(found[1])
+    if found := _OUTPUT.fullmatch(inside):
+        return OutputReference(found[1], tuple(found[2].split(".")[1:]))
+    raise ValueError(f"{shown(inside)} in `${{…}}` is neither `args.<input>` nor `steps.<id>.<path>`")

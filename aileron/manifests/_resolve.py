@@ -1,0 +1,114 @@
+"""A step's inputs with the values of this run in place of references; the values' types are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
+from typing import TypeAlias
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, Step, canonical, json_pointer
+
+from ._references import ArgumentReference, OutputReference, Reference, template_parts
+
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+class _Absent(Enum):
+    """Stands where an optional argument was left out."""
+
+    ABSENT = auto()
+
+
+_Found: TypeAlias = JSON | _Absent
+
+
+def resolve(step: Step, arguments: Mapping[str, JSON], outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """What C{step}'s operation is given.
+
+    A value that is one reference keeps the type of what it refers to; within a longer text, texts, numbers and
+    booleans are written in.  An optional argument that was left out drops its key or element.  What was filled in is
+    not looked at again.
+
+    :param arguments: with defaults, as L{check_arguments} returned them.
+    :param outputs: of the steps before, by id.
+    :raises InvalidRequest: something cannot be filled in.
+    """
+    return _Values(arguments, outputs).fill_table(step.inputs, json_pointer("/steps", step.id, "inputs"))
+
+
+@frozen
+class _Values:
+    """What references refer to."""
+
+    arguments: Mapping[str, JSON]
+    outputs: Mapping[str, JSON]
+
+    def fill_table(self, table: Mapping[str, JSON], pointer: str) -> Mapping[str, JSON]:
+        """C{table} filled in; C{pointer} says where it stands."""
+        filled = ((key, self._fill(value, json_pointer(pointer, key))) for key, value in table.items())
+        return {key: value for key, value in filled if not isinstance(value, _Absent)}
+
+    def _fill(self, value: JSON, pointer: str) -> _Found:
+        if isinstance(value, str):
+            return self._fill_text(value, pointer)
+        if isinstance(value, Mapping):
+            return self.fill_table(value, pointer)
+        if isinstance(value, Sequence):
+            filled = (self._fill(item, json_pointer(pointer, index)) for index, item in enumerate(value))
+            return [item for item in filled if not isinstance(item, _Absent)]
+        return value
+
+    def _fill_text(self, text: str, pointer: str) -> _Found:
+        try:
+            parts = template_parts(text)
+            if len(parts) == 1 and not isinstance(parts[0], str):
+                return self._look_up(parts[0])
+            return "".join(part if isinstance(part, str) else _as_text(self._look_up(part)) for part in parts)
+        except ValueError as error:
+            message = str(error)
+            raise InvalidRequest(
+                f"a step's input cannot be built: {pointer} {message}",
+                {"problems": [{"pointer": pointer, "message": message}]},
+            ) from None
+
+    def _look_up(self, reference: Reference) -> _Found:
+        match reference:
+            case ArgumentReference(name):
+                return self.arguments.get(name, _Absent.ABSENT)
+            case OutputReference(step, path):
+                return _follow(self.outputs, (step, *path))
+
+
+def _follow(value: JSON, path: Sequence[str]) -> JSON:
+    """Where C{path} leads from C{value}: keys of objects, indexes of arrays.
+
+    :raises ValueError: nowhere.
+    """
+    for segment in path:
+        try:
+            value = _child(value, segment)
+        except LookupError:
+            raise ValueError(f"refers to `steps.{'.'.join(path)}`, which is not in the result") from None
+    return value
+
+
+def _child(value: JSON, segment: str) -> JSON:
+    if isinstance(value, Mapping):
+        return value[segment]
+    if isinstance(value, Sequence) and not isinstance(value, str) and _INDEX.fullmatch(segment):
+        return value[int(segment)]
+    raise LookupError
+
+
+def _as_text(value: _Found) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return canonical(value).decode("ascii")
+    if isinstance(value, _Absent):
+        raise ValueError("needs an argument that was left out")
+    raise ValueError("would put an object, an array or null into a text")
