@@ -14,6 +14,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset({"values"}),
     "interfaces": frozenset({"values", "errors"}),
     "home": _GROUND,
+    "listening": _GROUND | {"home"},
     "manifests": _GROUND,
     "connectors": _GROUND,
     # The vault's file is read and replaced like every other private file of the home.
@@ -33,7 +34,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND | _AGENT_SIDE | {"launch", "demo", "daemon"},
     "testing": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "client"},
     "daemon": _GROUND
-    | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "api", "web", "gateway", "inband"},
+    | {"home", "listening", "manifests", "connectors", "vault", "audit", "store", "runner"}
+    | {"api", "web", "gateway", "inband"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
