@@ -1,0 +1,110 @@
+"""The tools as they are offered: one for each enabled action, and two of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.values import JSON
+
+STATUS_TOOL = "check_action_status"
+DIAGNOSTICS_TOOL = "aileron_diagnostics"
+
+_GATED = (
+    "This needs the user's approval. The call may answer that it is pending: then show the user the message that came "
+    f"with it, go on or ask {STATUS_TOOL} later, and do not report the action as done before it says completed."
+)
+
+
+@frozen
+class Card:
+    """One tool as a client sees it.
+
+    :ivar name: C{[a-z0-9_]}.
+    :ivar action: the action behind it, or L{None} for our own.
+    :ivar input_schema: JSON Schema of the arguments.
+    """
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, JSON]
+    read_only: bool
+    idempotent: bool
+    action: str | None = None
+
+
+def cards_of(items: Iterable[Any]) -> tuple[Card, ...]:
+    """The tools of the enabled actions among C{items}, by name.
+
+    What is malformed, and what would hide one of our own tools, is left out.
+    """
+    cards = [card for item in items if (card := _card(item)) is not None]
+    return tuple(sorted(cards, key=lambda card: card.name))
+
+
+def own_cards(longest_wait_seconds: int) -> tuple[Card, Card]:
+    """The two tools that are always there."""
+    return _status_card(longest_wait_seconds), _DIAGNOSTICS_CARD
+
+
+def _card(item: Any) -> Card | None:
+    try:
+        if not item["enabled"] or item["tool_name"] in {STATUS_TOOL, DIAGNOSTICS_TOOL}:
+            return None
+        heading, body = _split(str(item.get("body") or ""))
+        about = body or str(item.get("intent") or "")
+        return Card(
+            name=str(item["tool_name"]),
+            title=heading or str(item["name"]),
+            description=f"{about}\n\n{_GATED}".strip() if item["approval"]["required"] else about,
+            input_schema=dict(item["input_schema"]),
+            read_only=bool(item["read_only"]),
+            idempotent=bool(item["idempotent"]),
+            action=str(item["name"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _split(body: str) -> tuple[str, str]:
+    """The heading that a body begins with, if it does, and the rest."""
+    first, _, rest = body.strip().partition("\n")
+    if first.startswith("# "):
+        return first[2:].strip(), rest.strip()
+    return "", body.strip()
+
+
+def _object(properties: Mapping[str, JSON], required: tuple[str, ...] = ()) -> Mapping[str, JSON]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _status_card(longest_wait_seconds: int) -> Card:
+    wait: Mapping[str, JSON] = {
+        "type": "number",
+        "minimum": 0,
+        "maximum": longest_wait_seconds,
+        "description": "How long to wait for a change before answering, in seconds. 0 answers at once.",
+    }
+    approval = {"type": "string", "description": "The approval_id that the pending answer named."}
+    return Card(
+        name=STATUS_TOOL,
+        title="Check an action's status",
+        description="Tells how an action stands that answered as pending: whether it still waits for the user's "
+        "approval, was denied, or is completed, and then its result.",
+        input_schema=_object({"approval_id": approval, "wait_seconds": wait}, ("approval_id",)),
+        read_only=True,
+        idempotent=True,
+    )
+
+
+_DIAGNOSTICS_CARD = Card(
+    name=DIAGNOSTICS_TOOL,
+    title="Aileron diagnostics",
+    description="Tells whether Aileron's daemon can be reached, which actions it offers, and what to do if not.",
+    input_schema=_object({}),
+    read_only=True,
+    idempotent=True,
+)

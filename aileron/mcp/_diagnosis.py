@@ -1,0 +1,59 @@
+"""Says how things stand between the agent and the daemon, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, IDaemon
+
+from ._link import Link
+from ._texts import Said
+
+_VAULT_REMEDIES = {
+    "locked": "The vault is locked: ask the user to run 'aileron vault unlock' in their own terminal.",
+    "missing": "There is no vault yet: ask the user to run 'aileron vault init' in their own terminal.",
+    "lost": "The vault's file is lost: ask the user to look at 'aileron vault status'.",
+}
+
+
+async def diagnosis(daemon: IDaemon, link: Link) -> Said:
+    """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
+    try:
+        status = await daemon.status()
+    except DaemonError as error:
+        return Said(_degraded(error))
+    return Said("\n".join([*_standing(status), *_offering(link), *_faulty(link)]))
+
+
+def _degraded(error: DaemonError) -> str:
+    if isinstance(error, DaemonFault) and error.status == 401:
+        return (
+            "Aileron: degraded. The daemon does not accept this session's token.\n"
+            "Remedy: ask the user to start the agent anew with 'aileron launch'."
+        )
+    if isinstance(error, DaemonUnreachable):
+        return (
+            f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron daemon start'; tools come by themselves."
+        )
+    return f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron status'."
+
+
+def _standing(status: Mapping[str, Any]) -> list[str]:
+    state = str(status.get("vault_state", "unknown"))
+    head = f"Aileron: the daemon answers (version {status.get('version')}, vault {state})."
+    paused = "It is paused: nothing runs until the user resumes it." if status.get("paused") else ""
+    return [line for line in (head, _VAULT_REMEDIES.get(state, ""), paused) if line]
+
+
+def _offering(link: Link) -> list[str]:
+    if link.trouble is not None:
+        return [f"The list of actions could not be read: {link.trouble}"]
+    if not link.cards:
+        return ["No action is offered. 'aileron action list' tells the user which there are."]
+    names = ", ".join(card.name for card in link.cards)
+    return [f"Actions offered ({len(link.cards)}): {names}."]
+
+
+def _faulty(link: Link) -> list[str]:
+    return [f"Not loaded: {fault.get('file')}: {fault.get('message')}" for fault in link.load_errors]

@@ -1,0 +1,18 @@
+"""The command's first moments, before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def main() -> None:
+    """Serve until standard input ends, standard output breaks, or a signal comes; the status is 0 then."""
+    for number in STOP_SIGNALS:
+        # Loading takes half a second; until the reactor runs there is nothing to clean up.
+        signal.signal(number, lambda _number, _frame: os._exit(0))
+    from ._process import serve
+
+    serve(os.environ)

@@ -1,0 +1,116 @@
+"""Follows what the daemon offers, through its restarts, and says when it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.client import DaemonError, IDaemon
+
+from ._cards import Card, cards_of
+
+POLL_SECONDS = 50.0
+FIRST_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 10.0
+_SHORTEST_PAUSE_SECONDS = 0.25
+_UNCHANGED_PAUSE_SECONDS = 1.0
+
+_log = Logger()
+
+
+class Link:
+    """The tools that the daemon offers, as far as is known.
+
+    While the daemon does not answer, the tools that were known stay.
+
+    :ivar trouble: why the last poll failed, or L{None}.
+    :ivar load_errors: what the daemon could not load.
+    """
+
+    def __init__(self, daemon: IDaemon, clock: IReactorTime, changed: Callable[[], object]) -> None:
+        self._daemon = daemon
+        self._clock = clock
+        self._changed = changed
+        self._cards: tuple[Card, ...] = ()
+        self._generation: int | None = None
+        self._pause = _SHORTEST_PAUSE_SECONDS
+        self._asked_once = False
+        self._first: list[Deferred[None]] = []
+        self._following: Deferred[None] | None = None
+        self.trouble: DaemonError | None = None
+        self.load_errors: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """The tools that are known now."""
+        return self._cards
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._following = Deferred.fromCoroutine(self._follow())
+        self._following.addErrback(_ended)
+
+    def stop(self) -> None:
+        """End it.  Twice is safe."""
+        if self._following is not None:
+            self._following.cancel()
+
+    async def offered(self) -> tuple[Card, ...]:
+        """The tools; early callers wait until the daemon was asked once, and 5 s at most."""
+        if not self._asked_once:
+            waiter: Deferred[None] = Deferred()
+            self._first.append(waiter)
+            await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)
+        return self._cards
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                pause = await self._poll()
+            except DaemonError as error:
+                pause = self._failed(error)
+            self._tell_first()
+            await deferLater(self._clock, pause)
+
+    async def _poll(self) -> float:
+        """Ask once; the seconds until the next time."""
+        wait = 0.0 if self._generation is None or self.trouble is not None else POLL_SECONDS
+        found = await self._daemon.actions(self._generation, wait)
+        self._pause = _SHORTEST_PAUSE_SECONDS
+        self.trouble = None
+        if found.get("generation") == self._generation:
+            # A daemon that answers at once would otherwise be asked without end.
+            return _UNCHANGED_PAUSE_SECONDS if wait else 0.0
+        self._learn(found)
+        return _SHORTEST_PAUSE_SECONDS
+
+    def _learn(self, found: Mapping[str, Any]) -> None:
+        before = self._cards
+        self._generation = found.get("generation")
+        self.load_errors = tuple(found.get("load_errors") or ())
+        self._cards = cards_of(found.get("items") or ())
+        if self._cards != before:
+            self._changed()
+
+    def _failed(self, error: DaemonError) -> float:
+        self.trouble = error
+        pause = self._pause
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+        return pause
+
+    def _tell_first(self) -> None:
+        self._asked_once = True
+        waiting, self._first = self._first, []
+        for waiter in waiting:
+            if not waiter.called:
+                waiter.callback(None)
+
+
+def _ended(failure: Any) -> None:
+    if not failure.check(CancelledError):
+        _log.failure("no longer following the daemon's actions", failure)

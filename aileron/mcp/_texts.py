@@ -1,0 +1,134 @@
+"""What a model reads: each answer of the daemon as plain text that cannot be taken for something better than it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from aileron.client import Answer, DaemonError, DaemonFault, DaemonUnreachable
+
+_HINTS = {
+    "unauthorized": "This session's token is not accepted (any more): ask the user to start the agent anew with "
+    "'aileron launch'.",
+    "vault_locked": "Ask the user to run 'aileron vault unlock' in their own terminal.",
+    "approval_denied": "The user said no: do not try it again unless they ask for it.",
+    "outcome_unknown": "It may have happened: do not repeat it; the user settles it.",
+}
+
+_WORDS = {
+    "pending_approval": "It waits for the user's approval. It has not been done.",
+    "awaiting_vault": "It is approved and waits until the user unlocks the vault. It has not been done.",
+    "running": "It is under way. It is not done yet.",
+    "denied": "The user denied it. It was not done and will not be.",
+    "expired": "Nobody decided in time. It was not done.",
+    "cancelled": "It was withdrawn. It was not done.",
+    "unknown": "It may have happened or not. Do not repeat it; the user settles it.",
+}
+
+
+@frozen
+class Said:
+    """A tool's result."""
+
+    text: str
+    is_error: bool = False
+
+
+def of_run(answer: Answer) -> Said:
+    """A run that succeeded, or that is not settled yet (202)."""
+    body = answer.body
+    if answer.status != 202:
+        return Said(_lines(_edited(body), _output(body.get("result"))))
+    waiting = f"The action is not done yet: {body.get('status', 'pending')}."
+    return Said(_lines(body.get("message") or waiting, _reference(body)))
+
+
+def of_status(body: Mapping[str, Any]) -> Said:
+    """How a run stands."""
+    status = str(body.get("status", "unknown"))
+    if status == "completed":
+        return Said(_lines(f"status: completed (audit_id={body.get('audit_id')})", _edited(body), _result(body)))
+    if status == "failed":
+        return Said(_lines("status: failed", _failure(body.get("failure")), _reason(body)))
+    return Said(_lines(f"status: {status}", _WORDS.get(status), _reason(body)))
+
+
+def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
+    """Why there is no result.
+
+    :param cut_off: whether an earlier attempt of the same call got no answer.
+    """
+    if isinstance(error, DaemonFault):
+        again = "An earlier attempt of this call was cut off: check before you repeat it." if cut_off else None
+        return Said(_lines(_fault(error), again), is_error=True)
+    return Said(_lines(str(error), _after(error)), is_error=True)
+
+
+def _after(error: DaemonError) -> str:
+    if isinstance(error, DaemonUnreachable) and error.sent:
+        return (
+            "Whether the call arrived is not known. It may still be done: do not repeat it, "
+            "and ask the user to look at 'aileron approval list' and 'aileron audit list'."
+        )
+    return "Nothing was done. Ask the user to run 'aileron daemon start'; no restart of this agent is needed."
+
+
+def _fault(error: DaemonFault) -> str | None:
+    fault = error.fault
+    problems = fault.details.get("problems")
+    told = [_problem(problem) for problem in problems] if isinstance(problems, list) else []
+    reason = fault.details.get("reason")
+    because = f"reason: {reason}" if isinstance(reason, str) else None
+    marks = f"class: {fault.kind}" + (f", run_id: {error.run_id}" if error.run_id else "")
+    return _lines(fault.message, *told, because, f"({marks})", _HINTS.get(fault.kind))
+
+
+def _problem(problem: Any) -> str:
+    if not isinstance(problem, Mapping):
+        return f"- {problem}"
+    return f"- {problem.get('pointer') or 'arguments'}: {problem.get('message')}"
+
+
+def _output(result: Any) -> str:
+    output = result.get("output") if isinstance(result, Mapping) else result
+    if output is None:
+        return "Done. The action gave no output."
+    return _compact(output)
+
+
+def _result(body: Mapping[str, Any]) -> str:
+    return f"result: {_output(body.get('result'))}"
+
+
+def _edited(body: Mapping[str, Any]) -> str | None:
+    changes = body.get("edited")
+    return f"The user changed the arguments before approving: {_compact(changes)}" if changes else None
+
+
+def _failure(failure: Any) -> str | None:
+    if not isinstance(failure, Mapping):
+        return None
+    inside = failure.get("error", failure)
+    return f"{inside.get('message')} (class: {inside.get('class')})"
+
+
+def _reason(body: Mapping[str, Any]) -> str | None:
+    if body.get("reason"):
+        return f"reason: {body['reason']}"
+    return "(the user gave no reason)" if body.get("status") == "denied" else None
+
+
+def _reference(body: Mapping[str, Any]) -> str | None:
+    identifier = body.get("approval_id") or body.get("run_id")
+    return f"approval_id: {identifier}" if identifier else None
+
+
+def _compact(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _lines(*lines: str | None) -> str:
+    return "\n".join(line for line in lines if line)
