@@ -1,0 +1,103 @@
+"""The person's terminal itself, whatever standard input and output are."""
+
+from __future__ import annotations
+
+import os
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from aileron.errors import InvalidRequest
+
+_TTY = Path("/dev/tty")
+_MAX_LINE_BYTES = 4096
+
+
+class Terminal:
+    """An open terminal.
+
+    :param descriptor: of the terminal; closed by L{close}.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path = _TTY) -> Iterator[Terminal]:
+        """The terminal, closed at the end.
+
+        :raises InvalidRequest: this process has none.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError as error:
+            raise InvalidRequest("There is no terminal to ask in: use --passphrase-fd.") from error
+        try:
+            if not os.isatty(descriptor):
+                raise InvalidRequest(f"{path} is no terminal.")
+            yield cls(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def say(self, text: str) -> None:
+        """Write, to the person alone."""
+        data = text.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def ask(self, prompt: str) -> str:
+        """One line, shown as it is typed; what was typed before the prompt is thrown away.
+
+        :raises InvalidRequest: the line is no UTF-8, too long, or the terminal is closed.
+        """
+        termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        self.say(prompt)
+        return self._line()
+
+    def ask_secret(self, prompt: str) -> str:
+        """One line, not shown; what was typed before the prompt is thrown away.
+
+        Whatever ends the wait, Ctrl-C too, the terminal is as it was.
+
+        :raises InvalidRequest: the line is no UTF-8, too long, or the terminal is closed.
+        """
+        with self._silent():
+            self.say(prompt)
+            try:
+                return self._line()
+            finally:
+                self.say("\n")
+
+    @contextmanager
+    def _silent(self) -> Iterator[None]:
+        before = termios.tcgetattr(self._descriptor)
+        quiet = list(before)
+        quiet[3] = (before[3] & ~termios.ECHO & ~termios.ECHONL) | termios.ICANON | termios.ISIG
+        try:
+            # TCSAFLUSH throws away what was typed, or pasted by another program, before the person was asked.
+            termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, quiet)
+            yield
+        finally:
+            termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, before)
+
+    def _line(self) -> str:
+        data = os.read(self._descriptor, _MAX_LINE_BYTES)
+        while data and not data.endswith(b"\n") and len(data) < _MAX_LINE_BYTES:
+            more = os.read(self._descriptor, _MAX_LINE_BYTES)
+            if not more:
+                break
+            data += more
+        return _decoded(data)
+
+
+def _decoded(data: bytes) -> str:
+    if not data:
+        raise InvalidRequest("The terminal was closed.")
+    if not data.endswith(b"\n"):
+        raise InvalidRequest("The line is too long or was cut off.")
+    try:
+        return data[:-1].decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest("The line is not UTF-8.") from None
