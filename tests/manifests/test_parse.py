@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.manifests import ManifestFault, parse, tool_name
-from aileron.values import ApprovalRule, ConnectorPin, Input, LoadError, Step
+from aileron.values import JSON, ApprovalRule, ConnectorPin, Input, LoadError, Step
 
 from .files import END, HEAD, PIN, STEP, action, manifest, one_input
 
@@ -75,12 +75,13 @@ class Faults(SynchronousTestCase):
     """What every test of faults needs."""
 
     def faults(self, data: bytes) -> tuple[LoadError, ...]:
-        return self.assertRaises(ManifestFault, parse, data, "x.md").errors
+        fault: ManifestFault = self.assertRaises(ManifestFault, parse, data, "x.md")
+        return fault.errors
 
     def assert_fault(
         self, data: bytes, part: str, line: int | str | None = None, kind: str = "validation_error"
     ) -> None:
-        """The file has exactly one fault, with C{part} in its message, in that line (or the last that has this text)."""
+        """The file has exactly one fault, with C{part} in its message, in that line (or the last with that text)."""
         (fault,) = self.faults(data)
         self.assertIn(part, fault.message)
         self.assertEqual((fault.kind, fault.file), (kind, "x.md"))
@@ -106,7 +107,10 @@ class WholeFileTests(SynchronousTestCase):
         self.assertEqual(found.approval, ApprovalRule(required=True, expires_after_seconds=86400))
         self.assertEqual(found.body, "# Open a ticket\n\nCreates one.\n")
         self.assertEqual(found.path, "open-ticket.md")
-        inputs = {"teamKey": "${args.team}", "nested": {"labels": ["${args.labels}", "fixed", 1, True]}}
+        inputs: dict[str, JSON] = {
+            "teamKey": "${args.team}",
+            "nested": {"labels": ["${args.labels}", "fixed", 1, True]},
+        }
         self.assertEqual(
             found.steps, (Step("create", "hub://example/tracker", "create_issue", inputs, idempotent=False),)
         )

@@ -1,0 +1,250 @@
+"""The catalogue follows its directory: good files load, bad ones are told, changes are noticed."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.interfaces import ICatalogue
+from aileron.manifests import DirectoryCatalogue, check, parse
+from aileron.testing import CatalogueContract, MemoryCatalogue
+
+from .files import manifest
+
+
+def named(name: str, body: str = "words") -> bytes:
+    """A file of an action of that name."""
+    return manifest(head=f'+++\nname = "{name}"\nversion = "1.0.0"\n', end=f"\n+++\n{body}\n")
+
+
+class DirectoryTests(SynchronousTestCase):
+    """What every test of a directory needs."""
+
+    def setUp(self) -> None:
+        self.directory = pathlib.Path(self.mktemp())
+        self.directory.mkdir(mode=0o700)
+        self.clock = Clock()
+        self.catalogue = DirectoryCatalogue(str(self.directory), 1000, self.clock)
+
+    def write(self, file: str, data: bytes) -> pathlib.Path:
+        path = self.directory / file
+        path.write_bytes(data)
+        return path
+
+    def names(self) -> list[str]:
+        """Names of the actions after a look at the directory."""
+        return list(self.catalogue.refresh().actions)
+
+    def errors(self) -> list[tuple[str, str]]:
+        """Kind and file name of each load error after a look at the directory."""
+        return [(one.kind, os.path.basename(one.file)) for one in self.catalogue.refresh().load_errors]
+
+
+class ReadingTests(DirectoryTests):
+    """What is read."""
+
+    def test_good_and_bad(self) -> None:
+        """Good files load beside a bad one, which is told with its line; other files and folders do not count."""
+        self.write("b.md", named("b"))
+        self.write("a.md", named("a"))
+        self.write("bad.md", b"+++\nname = 3\n+++\n")
+        self.write("notes.txt", b"hello")
+        self.write(".b.md.swp", b"hello")
+        (self.directory / "deeper").mkdir()
+        (self.directory / "deeper" / "c.md").write_bytes(named("c"))
+        self.assertEqual(self.names(), ["a", "b"])
+        found = self.catalogue.current()
+        self.assertEqual({os.path.basename(error.file) for error in found.load_errors}, {"bad.md"})
+        self.assertIn((2, "`name` must be a string"), [(error.line, error.message) for error in found.load_errors])
+        self.assertEqual(found.actions["a"].path, str(self.directory / "a.md"))
+
+    def test_missing_directory(self) -> None:
+        """No directory is an empty catalogue, and it is noticed when it appears."""
+        self.directory.rmdir()
+        self.assertEqual((self.names(), self.errors()), ([], []))
+        self.directory.mkdir()
+        self.write("a.md", named("a"))
+        self.assertEqual(self.names(), ["a"])
+
+    def test_unreadable_directory(self) -> None:
+        """A directory that cannot be read is an error and offers nothing, not even what was there before."""
+        self.write("a.md", named("a"))
+        self.assertEqual(self.names(), ["a"])
+        (self.directory / "a.md").unlink()
+        self.directory.rmdir()
+        self.directory.write_bytes(b"")
+        self.assertEqual(self.names(), [])
+        self.assertEqual(self.errors(), [("unreadable", self.directory.name)])
+
+    def test_only_plain_files(self) -> None:
+        """Neither links, nor pipes (which would block), nor folders are read."""
+        target = self.write("target", named("a"))
+        (self.directory / "link.md").symlink_to(target)
+        os.mkfifo(self.directory / "pipe.md")
+        (self.directory / "folder.md").mkdir()
+        self.assertEqual(self.names(), [])
+        self.assertEqual(
+            self.errors(), [("unreadable", "folder.md"), ("unreadable", "link.md"), ("unreadable", "pipe.md")]
+        )
+
+    def test_only_our_own(self) -> None:
+        """A file that everybody may write to is not read, and is once that is put right."""
+        path = self.write("a.md", named("a"))
+        path.chmod(0o666)
+        self.assertEqual(self.errors(), [("unreadable", "a.md")])
+        path.chmod(0o664)
+        self.assertEqual((self.names(), self.errors()), (["a"], []))
+
+    def test_another_user(self) -> None:
+        """A file of another user is not read."""
+        path = pathlib.Path("/etc/passwd")
+        if os.geteuid() == 0:
+            path = self.write("a.md", named("a"))
+            os.chown(path, 1, 1)
+        self.assertEqual([error.message for error in check(str(path))], ["the file belongs to another user"])
+
+    def test_name_that_is_no_text(self) -> None:
+        """A file name that is no UTF-8 is told in a form that can be sent."""
+        (pathlib.Path(os.fsdecode(os.fsencode(self.directory) + b"/\xff.md"))).write_bytes(b"")
+        (error,) = self.catalogue.refresh().load_errors
+        self.assertTrue(error.file.endswith("\\xff.md"))
+        error.file.encode()
+
+    def test_descriptors(self) -> None:
+        """No descriptor stays open, whatever the file was."""
+        before = len(os.listdir("/dev/fd"))
+        self.test_only_plain_files()
+        self.assertEqual(len(os.listdir("/dev/fd")), before)
+
+
+class ClashTests(DirectoryTests):
+    """Actions that cannot be told apart."""
+
+    def test_same_name(self) -> None:
+        """Of two files with one name the later is left out, and told."""
+        self.write("1.md", named("a", "first"))
+        self.write("2.md", named("a", "second"))
+        self.assertEqual(self.catalogue.refresh().actions["a"].body, "first\n")
+        self.assertEqual(self.errors(), [("duplicate", "2.md")])
+
+    def test_same_tool_name(self) -> None:
+        """Names that make one tool name are all left out, each told, until they are one again."""
+        self.write("1.md", named("a-b"))
+        self.write("2.md", named("a_b"))
+        self.write("3.md", named("a.b"))
+        self.write("4.md", named("other"))
+        self.assertEqual(self.names(), ["other"])
+        self.assertEqual(self.errors(), [("duplicate", "1.md"), ("duplicate", "2.md"), ("duplicate", "3.md")])
+        self.assertIn("`a-b`, `a_b`, `a.b`", self.catalogue.current().load_errors[0].message)
+        (self.directory / "1.md").unlink()
+        (self.directory / "2.md").unlink()
+        self.assertEqual(self.names(), ["a.b", "other"])
+
+
+class FollowingTests(DirectoryTests):
+    """What is noticed."""
+
+    def test_twice_a_second(self) -> None:
+        """A started catalogue notices what is added, changed and removed within half a second, until it is stopped."""
+        path = self.write("a.md", named("a", "one"))
+        self.catalogue.start()
+        self.assertEqual(self.catalogue.current().actions["a"].body, "one\n")
+        path.write_bytes(named("a", "other"))
+        self.clock.advance(0.5)
+        self.assertEqual(self.catalogue.current().actions["a"].body, "other\n")
+        path.unlink()
+        self.clock.advance(0.5)
+        self.assertEqual(self.catalogue.current().actions, {})
+        self.catalogue.stop()
+        self.catalogue.stop()
+        self.write("b.md", named("b"))
+        self.clock.advance(5)
+        self.assertEqual(self.catalogue.current().actions, {})
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_generation(self) -> None:
+        """The generation goes on from the one given, by one for each change, and stays where nothing changed."""
+        self.assertEqual(self.catalogue.refresh().generation, 1000)
+        self.write("a.md", named("a"))
+        self.assertEqual(self.catalogue.refresh().generation, 1001)
+        self.assertEqual(self.catalogue.refresh().generation, 1001)
+        self.write("bad.md", b"")
+        self.assertEqual(self.catalogue.refresh().generation, 1002)
+        (self.directory / "bad.md").touch()
+        self.assertEqual(self.catalogue.refresh().generation, 1002)
+
+    def test_same_size_and_time(self) -> None:
+        """Another file of the same size, put in its place with the same time, is noticed."""
+        path = self.write("a.md", named("a", "one"))
+        self.catalogue.refresh()
+        status = path.stat()
+        other = self.write("new", named("a", "two"))
+        os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+        other.rename(path)
+        self.assertEqual(self.catalogue.refresh().actions["a"].body, "two\n")
+
+    def test_unchanged_files_are_not_read_again(self) -> None:
+        """An unchanged file keeps its very action."""
+        self.write("a.md", named("a"))
+        self.write("b.md", named("b"))
+        first = self.catalogue.refresh().actions["a"]
+        (self.directory / "b.md").unlink()
+        self.assertIs(self.catalogue.refresh().actions["a"], first)
+
+    def test_a_failure_does_not_end_it(self) -> None:
+        """If one look fails in a way that nobody thought of, it is logged, and the next look is taken."""
+        self.catalogue.start()
+        self.catalogue.directory = "no\0path"
+        self.clock.advance(0.5)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        self.catalogue.directory = str(self.directory)
+        self.write("a.md", named("a"))
+        self.clock.advance(0.5)
+        self.assertEqual(list(self.catalogue.current().actions), ["a"])
+        self.catalogue.stop()
+
+
+class DirectoryContractTests(CatalogueContract, SynchronousTestCase):
+    """L{DirectoryCatalogue} keeps the contract."""
+
+    def make(self) -> ICatalogue:
+        self.directory = pathlib.Path(self.mktemp())
+        self.directory.mkdir()
+        return DirectoryCatalogue(str(self.directory), 5, Clock())
+
+    def change(self, number: int) -> None:
+        (self.directory / f"{number}.md").write_bytes(named(f"action-{number}"))
+
+
+class MemoryContractTests(CatalogueContract, SynchronousTestCase):
+    """L{MemoryCatalogue} keeps the contract."""
+
+    def make(self) -> ICatalogue:
+        self.memory = MemoryCatalogue()
+        return self.memory
+
+    def change(self, number: int) -> None:
+        self.memory.put(parse(named(f"action-{number}"), "a.md"))
+
+
+class CheckTests(DirectoryTests):
+    """L{check}."""
+
+    def test_good(self) -> None:
+        """A file that would load has no faults."""
+        self.assertEqual(check(str(self.write("a.md", named("a")))), [])
+
+    def test_bad(self) -> None:
+        """The faults are those that the daemon would tell."""
+        path = self.write("bad.md", b"+++\nname = 3\n+++\n")
+        self.assertEqual(tuple(check(str(path))), self.catalogue.refresh().load_errors)
+
+    def test_missing(self) -> None:
+        """A file that is not there is a fault, not an exception."""
+        (error,) = check(str(self.directory / "none.md"))
+        self.assertEqual(
+            (error.kind, error.message), ("unreadable", "the file cannot be opened: No such file or directory")
+        )
