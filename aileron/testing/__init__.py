@@ -1,8 +1,11 @@
 """What other packages' tests may use: contract mixins, memory implementations, kits."""
 
+from ._catalogue import MemoryCatalogue
+from ._catalogue_contract import CatalogueContract
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
 from ._connectors import EFFECT_HEADER, Answer, MemoryConnectors, ScriptedConnector, Sending, scripted_description
 from ._operators_contract import OperatorsContract
+from ._runner import ScriptedRunner, scripted_offer
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import memory_store, seals, unopened_store
 from ._threads import UnthreadedPool, UnthreadedReactor
@@ -14,9 +17,11 @@ __all__ = [
     "Answer",
     "Asked",
     "BindingsContract",
+    "CatalogueContract",
     "ConnectorContract",
     "ConnectorRig",
     "MemoryBindings",
+    "MemoryCatalogue",
     "MemoryConnectors",
     "MemoryCredential",
     "MemoryOperators",
@@ -24,6 +29,7 @@ __all__ = [
     "OperatorsContract",
     "RefusingAgent",
     "ScriptedConnector",
+    "ScriptedRunner",
     "ScriptedSite",
     "Sending",
     "UnthreadedPool",
@@ -32,6 +38,7 @@ __all__ = [
     "memory_store",
     "new_binding",
     "scripted_description",
+    "scripted_offer",
     "seals",
     "unopened_store",
 ]

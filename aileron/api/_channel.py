@@ -1,0 +1,184 @@
+"""The channel of both sites: it judges each request by its head, before its body, and counts the body as it comes.
+
+Only public names of L{twisted.web} are overridden or called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from twisted.internet.interfaces import IDelayedCall, ITCPTransport
+from twisted.internet.protocol import connectionDone
+from twisted.python.failure import Failure
+from twisted.web.http import RESPONSES, HTTPChannel, Request
+from twisted.web.server import Request as SiteRequest
+
+from ._checks import MAX_BODY_BYTES, Refused, too_long
+from ._faults import HEADERS, http_failure
+from ._framing import MAX_HEAD_BYTES, Body, Malformed, RequestHead, parse_request
+
+if TYPE_CHECKING:
+    from twisted.internet.tcp import Connection
+
+    from ._site import GuardedSite
+
+LINGER_SECONDS = 2.0
+"""How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
+
+_discard: Callable[[bytes], int] = len
+
+
+class MemoryRequest(SiteRequest):
+    """A request whose body, capped as it is, never touches a disk."""
+
+    def gotLength(self, length: int | None) -> None:
+        """See L{Request.gotLength}."""
+        self.content = BytesIO()
+
+
+class Channel(HTTPChannel):
+    """An L{HTTPChannel} that is fed whole requests, one at a time, and only those that passed the checks."""
+
+    site: GuardedSite
+    transport: Connection
+    _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
+    _body: Body | None = None
+    _framed = 0
+    _unread = b""
+    _dealing = False
+    _due: IDelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        """Drop a stranger; else wait for a head."""
+        super().connectionMade()  # type: ignore[no-untyped-call]
+        if self.site.rules.admits(self.transport):
+            self._step = self._take_head
+        else:
+            self._step = _discard
+            self.drop()
+
+    def divert(self, head: RequestHead, rest: bytes) -> int:
+        """Where a subclass gives a request away before its body, its address already checked.
+
+        :param rest: what came after the head: of its body, or of the next request.
+        :return: how much of C{rest} it took, or -1: it is for the site's resources.
+        """
+        return -1
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take bytes as they come."""
+        self._unread = self._unread + data if self._unread else data
+        if not self._dealing:
+            self._deal()
+
+    def _deal(self) -> None:
+        self._dealing = True
+        try:
+            while self._unread and self._step is not None:
+                used = self._step(self._unread)
+                if not used:
+                    break
+                self._unread = self._unread[used:]
+        except Malformed as fault:
+            self.refuse(400, str(fault))
+        except Refused as refusal:
+            self.refuse(refusal.status, refusal.message)
+        finally:
+            self._dealing = False
+        self._watch()
+
+    def _take_head(self, data: bytes) -> int:
+        end = data.find(b"\r\n\r\n") + 4
+        if max(end, len(data) if end < 4 else 0) > MAX_HEAD_BYTES:
+            raise Refused(431, f"The request's head is longer than {MAX_HEAD_BYTES} bytes.")
+        if end < 4:
+            return 0
+        head = parse_request(data[:end])
+        self.site.rules.check_address(head)
+        taken = self.divert(head, data[end:])
+        if taken >= 0:
+            return end + taken
+        self.site.rules.check_browser(head)
+        self._body, self._framed = head.body(), 0
+        self._step = self._take_body if self._body else None
+        super().dataReceived(head.raw)  # type: ignore[no-untyped-call]
+        return end
+
+    def _take_body(self, data: bytes) -> int:
+        if self._body is None:
+            return 0
+        end = self._body.take(data)
+        used = len(data) if end < 0 else end
+        self._framed += used
+        if self._framed > MAX_BODY_BYTES:
+            raise too_long()
+        if end >= 0:
+            self._step = self._body = None
+        super().dataReceived(data[:used])  # type: ignore[no-untyped-call]
+        return used
+
+    def requestDone(self, request: Request) -> None:
+        """An answer is written: go on with what came meanwhile."""
+        super().requestDone(request)  # type: ignore[no-untyped-call]
+        if not self.persistent:
+            return
+        self._step = self._take_head
+        if self._unread and not self._dealing:
+            self._deal()
+
+    def refuse(self, status: int, message: str) -> None:
+        """Answer in the envelope, read nothing more of it, and close."""
+        answer = http_failure(status, message)
+        fields = {
+            **HEADERS,
+            "Content-Type": answer.content_type,
+            "Content-Length": str(len(answer.body)),
+            "Connection": "close",
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        reason = RESPONSES.get(status, b"Refused").decode("ascii")
+        self.transport.write(f"HTTP/1.1 {status} {reason}\r\n{lines}\r\n".encode("ascii") + answer.body)
+        self._linger()
+
+    def _linger(self) -> None:
+        self._step, self._unread = _discard, b""
+        self._settle_deadline()
+        self._due = self.site.reactor.callLater(LINGER_SECONDS, self.drop)
+        if ITCPTransport.providedBy(self.transport):
+            self.transport.loseWriteConnection()
+
+    def _watch(self) -> None:
+        """Give a request that has begun a deadline, and hold a client that sends more than it reads."""
+        if self._step is _discard:
+            return
+        begun = self._body is not None or (self._step is not None and bool(self._unread))
+        if begun and self._due is None:
+            self._due = self.site.reactor.callLater(self.site.request_seconds, self._too_slow)
+        elif not begun:
+            self._settle_deadline()
+        if self._step is None and len(self._unread) > MAX_HEAD_BYTES:
+            self.transport.pauseProducing()
+
+    def _too_slow(self) -> None:
+        self._due = None
+        self.refuse(408, "The request took too long to come.")
+
+    def _settle_deadline(self) -> None:
+        due, self._due = self._due, None
+        if due is not None and due.active():
+            due.cancel()
+
+    def timeoutConnection(self) -> None:
+        """Nothing came, or nothing was read, for too long."""
+        self.drop()
+
+    def drop(self) -> None:
+        """Close at once, whatever was still to be sent."""
+        self.transport.abortConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """End what waits for this client."""
+        self._settle_deadline()
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]

@@ -1,0 +1,101 @@
+"""What every request must keep before any route sees it, read from its head alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from attrs import field, frozen
+from twisted.internet.interfaces import ITransport
+
+from ._framing import RequestHead
+
+MAX_BODY_BYTES = 1024 * 1024
+
+_SAFE = frozenset((b"GET", b"HEAD", b"OPTIONS"))
+_FORM = b"application/x-www-form-urlencoded"
+
+
+class Refused(Exception):
+    """The request is refused at the door, and its connection closed.
+
+    :ivar status: of HTTP.
+    :ivar message: fit for the user's eyes.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+def _names(hosts: Iterable[str]) -> frozenset[bytes]:
+    return frozenset(host.lower().encode("ascii") for host in hosts)
+
+
+@frozen
+class SiteRules:
+    """Who may speak to a site, and how.
+
+    :ivar hosts: C{name:port} of every address that we bound for this site; empty refuses everything.
+    :ivar form_posts: paths that take a form from a page of no origin: their own single-use code is their proof.
+    :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
+    :ivar own_uid: the one user that may connect, where C{peer_uid} is asked.
+    """
+
+    hosts: frozenset[bytes] = field(converter=_names, default=())
+    form_posts: frozenset[bytes] = frozenset()
+    peer_uid: Callable[[ITransport], int | None] | None = None
+    own_uid: int = -1
+
+    def admits(self, transport: ITransport) -> bool:
+        """Whether the other end belongs to our own user; a peer that cannot be told does not."""
+        return self.peer_uid is None or self.peer_uid(transport) == self.own_uid
+
+    def check_address(self, head: RequestHead) -> None:
+        """Refuse another version, another form of target, and any Host but ours.
+
+        :raises Refused: with 400.
+        """
+        if head.minor != 1:
+            raise Refused(400, "Only HTTP/1.1 is spoken here.")
+        if not head.target.startswith(b"/"):
+            raise Refused(400, "The request's target is not a path.")
+        host = head.fields.get(b"host")
+        if host is None or host.lower() not in self.hosts:
+            raise Refused(400, "The Host is not an address of this daemon.")
+
+    def check_browser(self, head: RequestHead) -> None:
+        """Refuse what a page of another origin could send, and bodies that are too long or of another type.
+
+        :raises Refused: with 403, 413 or 415.
+        """
+        form = head.method == b"POST" and head.path in self.form_posts
+        if not form:
+            _check_origin(head)
+        if head.length > MAX_BODY_BYTES:
+            raise too_long()
+        if head.method not in _SAFE:
+            _check_type(head, _FORM if form else b"application/json")
+
+
+def too_long() -> Refused:
+    """The refusal of a body beyond the cap."""
+    return Refused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
+
+
+def _check_origin(head: RequestHead) -> None:
+    origin = head.fields.get(b"origin")
+    if origin is not None and origin.lower() != b"http://" + head.fields[b"host"].lower():
+        raise Refused(403, "Pages of another origin may not speak to this daemon.")
+    site = head.fields.get(b"sec-fetch-site")
+    if site is None or site == b"same-origin":
+        return
+    navigates = head.method == b"GET" and head.fields.get(b"sec-fetch-mode") == b"navigate"
+    if site != b"none" or not navigates:
+        raise Refused(403, "Pages of another site may not speak to this daemon.")
+
+
+def _check_type(head: RequestHead, wanted: bytes) -> None:
+    kind, _, parameter = head.fields.get(b"content-type", b"").lower().partition(b";")
+    if kind.strip() != wanted or parameter.strip() not in {b"", b"charset=utf-8"}:
+        raise Refused(415, f"The Content-Type must be {wanted.decode('ascii')}.")

@@ -1,0 +1,115 @@
+"""A route, declared once: its path, who may call it, what it takes and what it answers.
+
+The same declaration guards and validates requests, is routed by Klein, and becomes the OpenAPI document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from aileron.values import JSON
+
+from ._faults import Answer
+from ._guard import NONE, Caller, Who
+from ._parts import Parts
+from ._problems import Shape
+
+Schema: TypeAlias = Mapping[str, JSON]
+
+EMPTY: Schema = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@frozen
+class Visit:
+    """One request as a route meets it: its caller proven, its body and query of the declared shape.
+
+    :ivar wait_seconds: of C{Prefer: wait=N}, or L{None}.
+    :ivar began_at: by the clock, in seconds.
+    :ivar host: C{name:port} that the caller used.
+    """
+
+    caller: Caller
+    body: Mapping[str, JSON]
+    query: Mapping[str, JSON]
+    wait_seconds: float | None
+    began_at: float
+    host: str
+
+    def text(self, name: str) -> str | None:
+        """A text of the body or the query, or L{None}."""
+        value = self.body.get(name, self.query.get(name))
+        return None if value is None else str(value)
+
+    def number(self, name: str, default: float) -> float:
+        """A number of the query."""
+        value = self.query.get(name)
+        return float(value) if isinstance(value, (int, float)) else default
+
+
+Route: TypeAlias = Callable[..., Awaitable[Answer]]
+"""C{async def route(visit: Visit, parts: Parts, **path) -> Answer}."""
+
+
+@frozen
+class Endpoint:
+    """One method of one path.
+
+    :ivar path: in werkzeug's syntax.
+    :ivar agents: who may call it on the agent site; nobody: it is not there.
+    :ivar operators: the same of the operator site.
+    :ivar answers: schema of the body by status, successes only.
+    :ivar known: asked, where the body is bad, whether what the path names is there at all, which counts first.
+    """
+
+    method: str
+    path: str
+    route: Route
+    summary: str
+    agents: Who
+    operators: Who
+    body: Shape
+    query: Shape
+    answers: Mapping[int, Schema]
+    known: Callable[..., None] | None
+
+    @property
+    def name(self) -> str:
+        """Of the operation."""
+        return self.route.__name__
+
+
+@frozen
+class Table:
+    """Some endpoints, collected as they are declared."""
+
+    endpoints: list[Endpoint] = field(factory=list)
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        *,
+        agents: Who = NONE,
+        operators: Who = NONE,
+        body: Schema = EMPTY,
+        query: Schema = EMPTY,
+        answers: Mapping[int, Schema],
+        known: Callable[..., None] | None = None,
+    ) -> Callable[[Route], Route]:
+        """Declare the decorated coroutine function as a route; the first line of its docstring is its summary."""
+
+        def declare(route: Route) -> Route:
+            summary = (route.__doc__ or "").partition("\n")[0].strip()
+            endpoint = Endpoint(
+                method, path, route, summary, agents, operators, Shape(body), Shape(query), answers, known
+            )
+            self.endpoints.append(endpoint)
+            return route
+
+        return declare
+
+
+__all__ = ["EMPTY", "Endpoint", "Parts", "Route", "Schema", "Table", "Visit"]

@@ -1,0 +1,91 @@
+"""The one error envelope, its statuses and its headers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from attrs import field, frozen
+
+from aileron.errors import STATUS, AileronError, InvalidRequest, NotFound
+from aileron.values import JSON, Fault
+
+HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""What every answer of either site carries, whatever it says."""
+
+JSON_TYPE = "application/json"
+
+
+@frozen
+class Answer:
+    """What goes back: a status and a body, and headers beyond L{HEADERS}."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(factory=dict)
+    content_type: str = JSON_TYPE
+
+
+def encode(value: JSON) -> bytes:
+    """C{value} as JSON, in ASCII.
+
+    :raises ValueError: a number that JSON cannot say.
+    """
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
+
+
+def _plain(value: object) -> JSON:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def answer(value: JSON, status: int = 200) -> Answer:
+    """A success."""
+    return Answer(status, encode(value))
+
+
+def failure(
+    fault: Fault, *, status: int | None = None, run_id: str | None = None, audit_id: str | None = None
+) -> Answer:
+    """A failure in the envelope.
+
+    :param status: where the class of C{fault} does not say it (405, 413, 415, …).
+    """
+    inside = fault.as_json()
+    if audit_id is not None:
+        inside["audit_id"] = audit_id
+    if run_id is not None:
+        inside["run_id"] = run_id
+    code = status or STATUS.get(fault.kind, 500)
+    return Answer(code, encode({"error": inside}), _headers(code, fault))
+
+
+def failed(error: AileronError) -> Answer:
+    """What C{error} is to the caller."""
+    return failure(error.fault())
+
+
+def http_failure(status: int, message: str) -> Answer:
+    """A fault of HTTP itself, which keeps its own status: C{not_found} for 404, else C{invalid_request}."""
+    error: AileronError = NotFound(message) if status == 404 else InvalidRequest(message)
+    return failure(error.fault(), status=status)
+
+
+def _headers(status: int, fault: Fault) -> dict[str, str]:
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    if status in {429, 503}:
+        seconds = fault.details.get("retry_after")
+        return {"Retry-After": str(int(seconds)) if isinstance(seconds, (int, float)) else "1"}
+    return {}

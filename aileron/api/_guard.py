@@ -1,0 +1,123 @@
+"""Who speaks: one credential, read, hashed, looked up.  Neither site knows the other's credentials."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from enum import Flag, auto
+from typing import TypeAlias
+
+from attrs import field, frozen
+from twisted.web.iweb import IRequest
+
+from aileron.errors import Forbidden, Unauthorized
+from aileron.values import Actor, OperatorSession, Session
+
+from ._parts import Parts
+from ._tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
+
+COOKIE = b"aileron"
+"""The browser's cookie; worthless without the page key in L{PAGE_KEY}."""
+
+PAGE_KEY = "X-Aileron-Proof"
+
+
+class Who(Flag):
+    """Kinds of callers."""
+
+    ANYONE = auto()
+    LAUNCH = auto()
+    AGENT = auto()
+    OPERATOR = auto()
+
+
+NONE = Who(0)
+
+
+@frozen
+class Caller:
+    """Whoever made a request, proven.
+
+    :ivar session: an agent's.
+    :ivar operator: an operator's.
+    :ivar token: the operator's own, where it was sent as a token.
+    """
+
+    who: Who
+    session: Session | None = None
+    operator: OperatorSession | None = None
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def actor(self) -> Actor:
+        """For the record."""
+        if self.operator is not None:
+            return Actor("human", self.operator.id)
+        return Actor("agent", self.session.id) if self.session is not None else Actor("service", "launch")
+
+    def may_see(self, session_id: str | None) -> bool:
+        """Whether what belongs to this session is the caller's to see."""
+        return self.operator is not None or (self.session is not None and self.session.id == session_id)
+
+
+ANONYMOUS = Caller(Who.ANYONE)
+Identify: TypeAlias = Callable[[IRequest, Parts], Awaitable[Caller]]
+
+
+async def on_agent_site(request: IRequest, parts: Parts) -> Caller:
+    """The launch key's or an agent token's holder.
+
+    :raises Unauthorized: neither; or its session has ended.
+    """
+    token = _bearer(request)
+    digest = token_digest(token)
+    if hmac.compare_digest(digest, parts.launch_key_digest):
+        return Caller(Who.LAUNCH)
+    session = await parts.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None
+    if session is None:
+        raise _unknown()
+    if not session.live:
+        raise Unauthorized("The session of this token has ended.")
+    return Caller(Who.AGENT, session=session)
+
+
+async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
+    """The operator, by token, or by cookie and page key together.
+
+    :raises Unauthorized: neither.
+    """
+    cookie, page_key = request.getCookie(COOKIE), request.getHeader(PAGE_KEY)
+    if request.getHeader("Authorization") is None and cookie and page_key:
+        session = parts.operators.by_browser(cookie.decode("latin-1"), page_key)
+        token = None
+    else:
+        token = _bearer(request)
+        session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
+    if session is None:
+        raise _unknown()
+    return Caller(Who.OPERATOR, operator=session, token=token)
+
+
+async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Who) -> Caller:
+    """The caller, if it is of a kind that this route allows.
+
+    :raises Unauthorized: nobody knows it.
+    :raises Forbidden: it may not do this.
+    """
+    if Who.ANYONE in allowed:
+        return ANONYMOUS
+    caller = await identify(request, parts)
+    if caller.who not in allowed:
+        raise Forbidden("This credential may not do that.")
+    return caller
+
+
+def _bearer(request: IRequest) -> str:
+    scheme, _, token = (request.getHeader("Authorization") or "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthorized("This needs a credential: Authorization: Bearer …")
+    return token.strip()
+
+
+def _unknown() -> Unauthorized:
+    return Unauthorized("Nobody here knows this credential.")

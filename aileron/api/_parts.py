@@ -1,0 +1,57 @@
+"""What the routes are given by the composition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from attrs import Attribute, field, frozen
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import Interface
+
+from aileron.interfaces import IAudit, IBindings, IConnectors, IOperators, IRunner, ISessions, IVault
+from aileron.values import utc
+
+
+def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
+    def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
+        if not interface.providedBy(value):
+            raise TypeError(f"{attribute.name} must provide {interface.__name__}")
+
+    return check
+
+
+@frozen
+class Parts:
+    """Everything that the routes reach, through interfaces alone.
+
+    :ivar launch_key_digest: L{token_digest} of the launch key in C{daemon.json}.
+    :ivar ids: fresh ULIDs.
+    :ivar randomness: as many unpredictable bytes as asked for.
+    :ivar review_url: the page where a run, by its id, is decided.
+    """
+
+    runner: IRunner = field(validator=_provides(IRunner))
+    sessions: ISessions = field(validator=_provides(ISessions))
+    audit: IAudit = field(validator=_provides(IAudit))
+    vault: IVault = field(validator=_provides(IVault))
+    bindings: IBindings = field(validator=_provides(IBindings))
+    connectors: IConnectors = field(validator=_provides(IConnectors))
+    operators: IOperators = field(validator=_provides(IOperators))
+    launch_key_digest: bytes = field(repr=False)
+    clock: IReactorTime = field(validator=_provides(IReactorTime))
+    ids: Callable[[], str]
+    randomness: Callable[[int], bytes]
+    version: str
+    started_at: datetime
+    review_url: Callable[[str], str]
+
+    @launch_key_digest.validator
+    def _whole(self, _attribute: Attribute[bytes], value: bytes) -> None:
+        if len(value) != 32:
+            raise ValueError("launch_key_digest must be a SHA-256")
+
+    def now(self) -> datetime:
+        """The moment, by the clock."""
+        return utc(self.clock.seconds())

@@ -1,0 +1,71 @@
+"""Values against JSON Schema: every problem at once, each with its JSON pointer, and none repeats a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, json_pointer
+
+_SAYS: Mapping[str, Callable[[Any], str]] = {
+    "type": lambda wanted: f"must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}",
+    "enum": lambda wanted: "must be one of " + ", ".join(str(item) for item in wanted),
+    "const": lambda wanted: f"must be {wanted}",
+    "minimum": lambda least: f"must be at least {least}",
+    "maximum": lambda most: f"must be at most {most}",
+    "exclusiveMinimum": lambda bound: f"must be more than {bound}",
+    "minLength": lambda least: f"must have at least {least} characters",
+    "maxLength": lambda most: f"must have at most {most} characters",
+    "minItems": lambda least: f"must have at least {least} elements",
+    "maxItems": lambda most: f"must have at most {most} elements",
+    "pattern": lambda pattern: f"must match {pattern}",
+}
+
+
+class Shape:
+    """A compiled schema."""
+
+    def __init__(self, schema: Mapping[str, JSON]) -> None:
+        Draft202012Validator.check_schema(schema)
+        self.schema = schema
+        self._errors = Draft202012Validator(schema).iter_errors
+
+    def problems(self, value: JSON, base: str = "") -> list[tuple[str, str]]:
+        """Pairs of pointer and message; empty where C{value} has this shape."""
+        found = {pair: None for error in self._errors(value) for pair in _pairs(error, base)}
+        return list(found)
+
+    def check(self, value: JSON, what: str) -> None:
+        """Refuse a value of another shape.
+
+        :param what: C{body} or C{query}, for the message.
+        :raises InvalidRequest: every problem at once.
+        """
+        problems = self.problems(value)
+        if problems:
+            raise invalid(f"The {what} is not what this route takes.", *problems)
+
+
+def invalid(message: str, *problems: tuple[str, str]) -> InvalidRequest:
+    """The refusal of an input, with its problems."""
+    details: list[JSON] = [{"pointer": pointer, "message": text} for pointer, text in problems]
+    return InvalidRequest(message, {"problems": details})
+
+
+def _pairs(error: ValidationError, base: str) -> Iterator[tuple[str, str]]:
+    """What one error says; for a missing or an unknown member, at that member's own pointer."""
+    where = json_pointer(base, *error.absolute_path)
+    instance: Any = error.instance
+    wanted: Any = error.validator_value
+    schema: Any = error.schema
+    if error.validator == "required":
+        yield from ((json_pointer(where, name), "is required") for name in wanted if name not in instance)
+    elif error.validator == "additionalProperties":
+        known = schema.get("properties", {})
+        yield from ((json_pointer(where, name), "is unknown") for name in instance if name not in known)
+    else:
+        yield where, _SAYS.get(str(error.validator), lambda _wanted: "is not allowed here")(wanted)

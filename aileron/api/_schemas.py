@@ -1,0 +1,209 @@
+"""Schemas that several routes share; each is a component of the OpenAPI document under its key here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.errors import STATUS
+from aileron.values import JSON, RunState, VaultState
+
+from ._endpoint import Schema
+
+TEXT: Schema = {"type": "string"}
+TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+MOMENT: Schema = {
+    "type": "string",
+    "description": "RFC 3339, with Z or an offset",
+    "pattern": r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)$",
+}
+MOMENT_OR_NULL: Schema = {"type": ["string", "null"], "pattern": str(MOMENT["pattern"])}
+INTEGER: Schema = {"type": "integer"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+ANY: Schema = {}
+ANY_OBJECT: Schema = {"type": "object"}
+LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Most items of one page"}
+CURSOR: Schema = {"type": "string", "minLength": 1, "maxLength": 512, "description": "Where the page before ended"}
+WAIT: Schema = {"type": "number", "minimum": 0, "maximum": 3600, "description": "Seconds to wait for news"}
+REASON: Schema = {"type": ["string", "null"], "maxLength": 4096}
+
+STATUSES = (
+    "pending_approval",
+    "awaiting_vault",
+    "running",
+    "completed",
+    "denied",
+    "failed",
+    "expired",
+    "cancelled",
+    "unknown",
+)
+STATUS_SCHEMA: Schema = {"enum": list(STATUSES)}
+STATE: Schema = {"enum": [state.value for state in RunState]}
+VAULT_STATE: Schema = {"enum": [state.value for state in VaultState]}
+
+
+def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """An object with these members and no others."""
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+        "additionalProperties": False,
+    }
+
+
+def list_of(item: Schema) -> Schema:
+    """An array."""
+    return {"type": "array", "items": item}
+
+
+def ref(name: str) -> Schema:
+    """A component, by name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def page_of(name: str) -> Schema:
+    """One page of components; C{cursor} is null at the end."""
+    return made_of({"items": list_of(ref(name)), "cursor": TEXT_OR_NULL})
+
+
+FAULT: Mapping[str, Schema] = {
+    "class": {"enum": sorted({*STATUS, "internal_error"})},
+    "message": TEXT,
+    "retriable": BOOLEAN,
+    "boundary": {"enum": ["user", "sandbox", "connector_manifest", "action", "runtime", "external"]},
+    "details": ANY_OBJECT,
+}
+
+RUN: Mapping[str, Schema] = {
+    "id": TEXT,
+    "action": TEXT,
+    "action_version": TEXT,
+    "manifest_digest": TEXT,
+    "arguments": ANY_OBJECT,
+    "state": STATE,
+    "status": STATUS_SCHEMA,
+    "gated": BOOLEAN,
+    "received_at": MOMENT,
+    "changed_at": MOMENT,
+    "session_id": TEXT_OR_NULL,
+    "idempotency_key": TEXT_OR_NULL,
+    "result": ANY,
+    "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
+    "reason": TEXT_OR_NULL,
+    "audit_id": TEXT_OR_NULL,
+}
+
+APPROVAL: Mapping[str, Schema] = {
+    "id": TEXT,
+    "approval_id": TEXT,
+    "run": ref("Run"),
+    "digest": TEXT,
+    "review": ANY_OBJECT,
+    "review_url": TEXT,
+    "requested_at": MOMENT,
+    "expires_at": MOMENT_OR_NULL,
+    "stale": TEXT_OR_NULL,
+    "approved": {"type": ["boolean", "null"]},
+    "decided_at": MOMENT_OR_NULL,
+    "decided_by": TEXT_OR_NULL,
+    "reason": TEXT_OR_NULL,
+}
+
+LOAD_ERROR: Mapping[str, Schema] = {
+    "kind": TEXT,
+    "message": TEXT,
+    "file": TEXT,
+    "line": {"type": ["integer", "null"]},
+    "boundary": TEXT,
+}
+
+ACTION: Mapping[str, Schema] = {
+    "name": TEXT,
+    "version": TEXT,
+    "tool_name": TEXT,
+    "source": TEXT,
+    "intent": TEXT,
+    "description": TEXT,
+    "input_schema": ANY_OBJECT,
+    "enabled": BOOLEAN,
+    "gated": BOOLEAN,
+    "read_only": BOOLEAN,
+    "idempotent": BOOLEAN,
+    "timeout_seconds": NUMBER,
+    "digest": TEXT,
+    "connectors": list_of(made_of({"name": TEXT, "version": TEXT, "capabilities": list_of(TEXT)})),
+}
+
+SESSION: Mapping[str, Schema] = {
+    "id": TEXT,
+    "agent": TEXT,
+    "working_dir": TEXT,
+    "started_at": MOMENT,
+    "seen_at": MOMENT,
+    "ended_at": MOMENT_OR_NULL,
+    "exit_code": {"type": ["integer", "null"]},
+    "state": {"enum": ["running", "orphaned", "ended"]},
+}
+
+RECORD: Mapping[str, Schema] = {
+    "audit_id": TEXT,
+    "sequence": COUNT,
+    "type": TEXT,
+    "at": MOMENT,
+    "actor": made_of({"type": {"enum": ["agent", "human", "service"]}, "id": TEXT}),
+    "payload": ANY_OBJECT,
+    "run_id": TEXT_OR_NULL,
+    "session_id": TEXT_OR_NULL,
+    "action": TEXT_OR_NULL,
+    "connector": TEXT_OR_NULL,
+    "class": TEXT_OR_NULL,
+    "previous_hash": TEXT,
+    "hash": TEXT,
+    "payload_digest": TEXT,
+    "salt": TEXT,
+}
+
+BINDING: Mapping[str, Schema] = {
+    "name": TEXT,
+    "kind": TEXT,
+    "service": TEXT,
+    "identity": TEXT,
+    "connector": TEXT,
+    "created_at": MOMENT,
+    "revision": INTEGER,
+    "base_url": TEXT_OR_NULL,
+    "account": TEXT_OR_NULL,
+}
+
+CONNECTOR: Mapping[str, Schema] = {
+    "name": TEXT,
+    "version": TEXT,
+    "content_hash": TEXT,
+    "base_url": TEXT_OR_NULL,
+    "bindable": BOOLEAN,
+    "hosts": list_of(TEXT),
+    "operations": list_of(made_of({"name": TEXT, "effect": TEXT, "idempotent": BOOLEAN, "description": TEXT})),
+    "credential": {"anyOf": [made_of({"kind": TEXT, "header": TEXT}), {"type": "null"}]},
+}
+
+COMPONENTS: Mapping[str, Schema] = {
+    "Fault": made_of(FAULT),
+    "Failure": made_of({"error": made_of(FAULT, {"run_id": TEXT, "audit_id": TEXT})}),
+    "Run": made_of(RUN),
+    "Approval": made_of(APPROVAL),
+    "LoadError": made_of(LOAD_ERROR),
+    "Action": made_of(ACTION),
+    "Session": made_of(SESSION),
+    "Record": made_of(RECORD),
+    "Binding": made_of(BINDING),
+    "Connector": made_of(CONNECTOR),
+    "OperatorSession": made_of({"id": TEXT, "started_at": MOMENT, "expires_at": MOMENT, "browser": BOOLEAN}),
+}
+
+
+def with_components(schema: Schema) -> dict[str, JSON]:
+    """A schema that resolves its own references."""
+    return {**schema, "components": {"schemas": dict(COMPONENTS)}}

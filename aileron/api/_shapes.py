@@ -1,0 +1,196 @@
+"""Values as JSON: the shapes of L{aileron.api._schemas}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from aileron.values import (
+    JSON,
+    Approval,
+    Binding,
+    ConnectorDescription,
+    LoadError,
+    Offer,
+    OperatorSession,
+    Page,
+    Record,
+    Run,
+    RunState,
+    Session,
+    timestamp,
+)
+
+T = TypeVar("T")
+
+ORPHANED_AFTER = timedelta(minutes=10)
+
+_STATUS = {RunState.RECEIVED: "running", RunState.APPROVED: "running", RunState.EXECUTING: "running"}
+
+
+def status_of(run: Run) -> str:
+    """Where the run stands, in the words for agents."""
+    return _STATUS.get(run.state, run.state.value)
+
+
+def page(found: Page[T], shape: Callable[[T], JSON]) -> dict[str, JSON]:
+    """One page of a list."""
+    return {"items": [shape(item) for item in found.items], "cursor": found.cursor}
+
+
+def moment(at: datetime | None) -> str | None:
+    """A moment that may not have come."""
+    return None if at is None else timestamp(at)
+
+
+def run_json(run: Run) -> dict[str, JSON]:
+    """C{Run}."""
+    return {
+        "id": run.id,
+        "action": run.action,
+        "action_version": run.action_version,
+        "manifest_digest": run.manifest_digest,
+        "arguments": run.arguments,
+        "state": run.state.value,
+        "status": status_of(run),
+        "gated": run.gated,
+        "received_at": timestamp(run.received_at),
+        "changed_at": timestamp(run.changed_at),
+        "session_id": run.session_id,
+        "idempotency_key": run.idempotency_key,
+        "result": run.result,
+        "failure": None if run.fault is None else run.fault.as_json(),
+        "reason": run.reason,
+        "audit_id": run.audit_id,
+    }
+
+
+def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[str, JSON]:
+    """C{Approval}."""
+    run = approval.run
+    return {
+        "id": run.id,
+        "approval_id": run.id,
+        "run": run_json(run),
+        "digest": approval.digest,
+        "review": approval.review,
+        "review_url": review_url(run.id),
+        "requested_at": timestamp(approval.requested_at),
+        "expires_at": moment(approval.expires_at),
+        "stale": approval.stale,
+        "approved": approval.approved,
+        "decided_at": moment(approval.decided_at),
+        "decided_by": approval.decided_by,
+        "reason": approval.reason,
+    }
+
+
+def action_json(offer: Offer) -> dict[str, JSON]:
+    """C{Action}."""
+    action = offer.action
+    return {
+        "name": action.name,
+        "version": action.version,
+        "tool_name": action.tool_name,
+        "source": action.source,
+        "intent": action.intent,
+        "description": action.body,
+        "input_schema": action.input_schema,
+        "enabled": offer.enabled,
+        "gated": action.approval.required,
+        "read_only": offer.read_only,
+        "idempotent": offer.idempotent,
+        "timeout_seconds": action.timeout_seconds,
+        "digest": action.digest,
+        "connectors": [
+            {"name": pin.name, "version": pin.version, "capabilities": list(pin.capabilities)}
+            for pin in action.requires
+        ],
+    }
+
+
+def load_error_json(error: LoadError) -> dict[str, JSON]:
+    """C{LoadError}."""
+    return {
+        "kind": error.kind,
+        "message": error.message,
+        "file": error.file,
+        "line": error.line,
+        "boundary": error.boundary,
+    }
+
+
+def session_json(session: Session, now: datetime) -> dict[str, JSON]:
+    """C{Session}; C{orphaned} says no more than that nothing was heard of it for ten minutes."""
+    quiet = now - session.seen_at > ORPHANED_AFTER
+    return {
+        "id": session.id,
+        "agent": session.agent,
+        "working_dir": session.working_dir,
+        "started_at": timestamp(session.started_at),
+        "seen_at": timestamp(session.seen_at),
+        "ended_at": moment(session.ended_at),
+        "exit_code": session.exit_code,
+        "state": "ended" if not session.live else "orphaned" if quiet else "running",
+    }
+
+
+def record_json(record: Record) -> dict[str, JSON]:
+    """C{Record}."""
+    event = record.event
+    return {
+        "audit_id": event.id,
+        "sequence": record.sequence,
+        "type": event.type,
+        "at": timestamp(event.at),
+        "actor": {"type": event.actor.type, "id": event.actor.id},
+        "payload": event.payload,
+        "run_id": event.run_id,
+        "session_id": event.session_id,
+        "action": event.action,
+        "connector": event.connector,
+        "class": event.failure_class,
+        "previous_hash": record.previous_hash,
+        "hash": record.hash,
+        "payload_digest": record.payload_digest,
+        "salt": record.salt,
+    }
+
+
+def binding_json(binding: Binding) -> dict[str, JSON]:
+    """C{Binding}."""
+    return {
+        **binding.as_json(),
+        "service": binding.service,
+        "identity": binding.identity,
+        "created_at": timestamp(binding.created_at),
+    }
+
+
+def connector_json(connector: ConnectorDescription) -> dict[str, JSON]:
+    """C{Connector}."""
+    need = connector.credential
+    return {
+        "name": connector.fqn,
+        "version": connector.version,
+        "content_hash": connector.content_hash,
+        "base_url": connector.base_url,
+        "bindable": connector.bindable,
+        "hosts": list(connector.hosts),
+        "operations": [
+            {"name": each.name, "effect": each.effect, "idempotent": each.idempotent, "description": each.description}
+            for each in connector.operations.values()
+        ],
+        "credential": None if need is None else {"kind": need.kind, "header": need.header},
+    }
+
+
+def operator_json(session: OperatorSession) -> dict[str, JSON]:
+    """C{OperatorSession}."""
+    return {
+        "id": session.id,
+        "started_at": timestamp(session.started_at),
+        "expires_at": timestamp(session.expires_at),
+        "browser": session.browser,
+    }

@@ -1,0 +1,123 @@
+"""The resources of both sites, made of one table of endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote_to_bytes
+
+from attrs import frozen
+from klein import Klein
+from twisted.web.iweb import IRequest
+from twisted.web.resource import IResource, Resource, getChildForRequest
+
+from ._endpoint import Endpoint
+from ._faults import http_failure
+from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
+from ._parts import Parts
+from ._serving import dress, guarded, routing_failed, write
+from ._tables import TABLES
+
+_NAVIGATIONS = frozenset((b"GET", b"HEAD"))
+HANDOVER = b"/handover"
+
+
+@frozen
+class SiteRoutes:
+    """One site's share of the endpoints.
+
+    :ivar endpoints: each with who may call it there.
+    """
+
+    title: str
+    endpoints: tuple[tuple[Endpoint, Who], ...]
+    identify: Identify
+
+
+def agent_routes() -> SiteRoutes:
+    """What the agent site serves."""
+    return SiteRoutes("Aileron, agent site", tuple(_share(True)), on_agent_site)
+
+
+def operator_routes() -> SiteRoutes:
+    """What the operator site serves."""
+    return SiteRoutes("Aileron, operator site", tuple(_share(False)), on_operator_site)
+
+
+def _share(agents: bool) -> Iterator[tuple[Endpoint, Who]]:
+    for table in TABLES:
+        for endpoint in table.endpoints:
+            allowed = endpoint.agents if agents else endpoint.operators
+            if allowed != NONE:
+                yield endpoint, allowed
+
+
+def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> IResource:
+    """The agent site's root resource.
+
+    :param mounts: more resources, by the first segment of their paths (such as C{mcp}); they guard themselves.
+    """
+    return _Root(_klein(agent_routes(), parts), mounts or {}, None)
+
+
+def operator_site(
+    parts: Parts, mounts: Mapping[str, IResource] | None = None, web: IResource | None = None
+) -> IResource:
+    """The operator site's root resource.
+
+    :param mounts: as of L{agent_site}.
+    :param web: takes every other GET outside C{/v1} and C{/docs}, and C{POST /handover}; it guards itself.
+    """
+    return _Root(_klein(operator_routes(), parts), mounts or {}, web)
+
+
+def _klein(routes: SiteRoutes, parts: Parts) -> IResource:
+    app = Klein()
+    for endpoint, allowed in routes.endpoints:
+        handler = guarded(endpoint, allowed, routes.identify, parts)
+        app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(handler)
+    app.handle_errors(Exception)(routing_failed)
+    return app.resource()
+
+
+class _Root(Resource):
+    """Dresses every answer and hands each request to whom it belongs."""
+
+    isLeaf = True
+
+    def __init__(self, api: IResource, mounts: Mapping[str, IResource], web: IResource | None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._api = api
+        self._mounts = {name.encode("ascii"): resource for name, resource in mounts.items()}
+        self._web = web
+
+    def render(self, request: IRequest) -> bytes | int:
+        """See L{IResource.render}."""
+        dress(request)
+        if b"%" in request.path and not _readable(request.path):
+            return write(request, http_failure(400, "The path is not UTF-8."))
+        first = request.path[1:].partition(b"/")[0]
+        mount = self._mounts.get(first)
+        if mount is not None:
+            return _descend(mount, request, 1)
+        if self._web is not None and first not in {b"v1", b"docs"} and _for_pages(request):
+            return _descend(self._web, request, 0)
+        return _descend(self._api, request, 0)
+
+
+def _for_pages(request: IRequest) -> bool:
+    return request.method in _NAVIGATIONS or (request.method == b"POST" and request.path == HANDOVER)
+
+
+def _readable(path: bytes) -> bool:
+    try:
+        unquote_to_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _descend(resource: IResource, request: IRequest, segments: int) -> bytes | int:
+    request.prepath.extend(request.postpath[:segments])
+    request.postpath = request.postpath[segments:]
+    body: bytes | int = getChildForRequest(resource, request).render(request)
+    return body

@@ -1,0 +1,298 @@
+"""A runner that does what a test says: for the API's tests, and for whoever needs a daemon without effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import Clock
+from zope.interface import implementer
+
+from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
+from aileron.interfaces import IRunner
+from aileron.values import (
+    Action,
+    Actor,
+    Approval,
+    ApprovalRule,
+    AttemptRow,
+    Call,
+    ConnectorPin,
+    Decision,
+    LoadError,
+    Offer,
+    Offering,
+    Page,
+    Run,
+    RunQuery,
+    RunState,
+    Step,
+    StepRow,
+    digest,
+    utc,
+)
+
+_WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
+
+
+def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bool = True) -> Offer:
+    """An action of one step with one argument, C{text}, on offer."""
+    action = Action(
+        name=name,
+        version="1.0.0",
+        source=f"local://me/{name}@1.0.0",
+        intent="Tell the team",
+        body=f"Does {name}.",
+        tool_name=name.replace("-", "_"),
+        requires=(ConnectorPin("local://test/scripted", "1.0.0", ("post",)),),
+        inputs=(),
+        steps=(Step("post", "local://test/scripted", "post", {"text": "${args.text}"}),),
+        approval=ApprovalRule(required=gated),
+        timeout_seconds=60.0,
+        input_schema={"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False},
+        digest=digest(name),
+        path=f"{name}.md",
+    )
+    return Offer(action, enabled, read_only=False, idempotent=False)
+
+
+@implementer(IRunner)
+@define
+class ScriptedRunner:
+    """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
+
+    :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.
+    :ivar refusal: raised by the next L{submit}, once.
+    :ivar calls: all that was submitted, in order.
+    """
+
+    clock: IReactorTime = field(factory=Clock)
+    usual: RunState = RunState.COMPLETED
+    refusal: Exception | None = None
+    calls: list[Call] = field(factory=list)
+    _offering: Offering = field(factory=lambda: Offering(1, {}))
+    _runs: dict[str, Run] = field(factory=dict)
+    _approvals: dict[str, Approval] = field(factory=dict)
+    _waiters: dict[str, list[Deferred[None]]] = field(factory=dict)
+    _told: list[Deferred[None]] = field(factory=list)
+
+    @classmethod
+    def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:
+        """One that offers C{offers}."""
+        runner = cls(clock or Clock())
+        runner.offer(*offers)
+        return runner
+
+    # what a test says -------------------------------------------------------------------------------------------------
+
+    def offer(self, *offers: Offer, load_errors: Iterable[LoadError] = ()) -> None:
+        """Offer these and nothing else from now on."""
+        named = {offer.action.name: offer for offer in offers}
+        self._offering = Offering(self._offering.generation + 1, named, tuple(load_errors))
+        self._tell(self._told)
+
+    def finish(self, run_id: str, state: RunState = RunState.COMPLETED, **changes: Any) -> Run:
+        """Bring a run to C{state}, with any other changes, and tell who waits."""
+        run = self._present(run_id)
+        changed = evolve(run, state=state, changed_at=self._now(), audit_id=f"audit-{run_id}", **changes)
+        self._runs[run_id] = changed
+        if run_id in self._approvals:
+            self._approvals[run_id] = evolve(self._approvals[run_id], run=changed)
+        if state.settled:
+            self._tell(self._waiters.get(run_id, []))
+        return changed
+
+    def restage(self, run_id: str, review: str) -> Approval:
+        """Show a pending run anew, under another digest."""
+        approval = evolve(self._approvals[run_id], digest=digest(review), stale="the action file changed")
+        self._approvals[run_id] = approval
+        return approval
+
+    # IRunner ----------------------------------------------------------------------------------------------------------
+
+    def offering(self) -> Offering:
+        """See L{IRunner}."""
+        return self._offering
+
+    async def offering_after(self, generation: int, seconds: float) -> Offering:
+        """See L{IRunner}."""
+        if self._offering.generation == generation:
+            await self._wait_among(self._told, seconds)
+        return self._offering
+
+    async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
+        """See L{IRunner}."""
+        changed = evolve(self._offer(name), enabled=enabled)
+        self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
+        return changed
+
+    async def submit(self, call: Call) -> Run:
+        """See L{IRunner}; the only argument that any action takes is C{text}."""
+        refusal, self.refusal = self.refusal, None
+        if refusal is not None:
+            raise refusal
+        offer = self._offer(call.action)
+        if not offer.enabled:
+            raise Conflict("This action is switched off.", {"enabled": False})
+        known = self._known(call)
+        if known is not None:
+            return known
+        problems = [{"pointer": f"/args/{name}", "message": "is unknown"} for name in call.arguments if name != "text"]
+        if problems:
+            raise InvalidRequest("These arguments do not fit.", {"problems": problems})
+        self.calls.append(call)
+        return self._start(call, offer)
+
+    async def wait(self, run_id: str, seconds: float) -> Run:
+        """See L{IRunner}."""
+        if not self._present(run_id).state.settled:
+            await self._wait_among(self._waiters.setdefault(run_id, []), seconds)
+        return self._present(run_id)
+
+    async def run(self, run_id: str) -> Run:
+        """See L{IRunner}."""
+        return self._present(run_id)
+
+    async def runs(self, query: RunQuery) -> Page[Run]:
+        """See L{IRunner}."""
+        return Page(tuple(self._matching(reversed(self._runs.values()), query))[: query.limit])
+
+    async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
+        """See L{IRunner}; one step and one attempt of a completed run."""
+        run = self._present(run_id)
+        if run.state is not RunState.COMPLETED:
+            return (), ()
+        attempt = AttemptRow(run_id, "post", 1, "succeeded", run.received_at, run.changed_at, sent=True)
+        return (StepRow(run_id, "post", 0, "succeeded", run.result),), (attempt,)
+
+    async def approval(self, run_id: str) -> Approval:
+        """See L{IRunner}."""
+        if run_id not in self._approvals:
+            raise NotFound("There is no such approval.")
+        return self._approvals[run_id]
+
+    async def approvals(self, query: RunQuery) -> Page[Approval]:
+        """See L{IRunner}."""
+        gated = [run for run in self._runs.values() if run.id in self._approvals]
+        return Page(tuple(self._approvals[run.id] for run in self._matching(gated, query))[: query.limit])
+
+    async def decide(self, run_id: str, decision: Decision) -> Approval:
+        """See L{IRunner}; an approved run stays C{approved} until L{finish}."""
+        approval = await self.approval(run_id)
+        if approval.run.state is not RunState.PENDING:
+            raise Conflict("It is decided already.", {"state": approval.run.state.value})
+        if decision.digest != approval.digest:
+            raise ApprovalStale("It was changed meanwhile: look again.", {"digest": approval.digest})
+        self._approvals[run_id] = evolve(
+            approval,
+            approved=decision.approved,
+            decided_at=self._now(),
+            decided_by=decision.decided_by,
+            reason=decision.reason,
+        )
+        self.finish(run_id, RunState.APPROVED if decision.approved else RunState.DENIED, reason=decision.reason)
+        return self._approvals[run_id]
+
+    async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
+        """See L{IRunner}."""
+        run = self._present(run_id)
+        if run.state not in _WITHDRAWABLE:
+            raise Conflict("It is too late.", {"state": run.state.value})
+        return self.finish(run_id, RunState.CANCELLED, reason=reason)
+
+    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """See L{IRunner}."""
+        run = self._present(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
+        return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
+
+    async def pending(self, session_id: str | None) -> int:
+        """See L{IRunner}."""
+        return len(list(self._matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
+
+    async def at_rest(self) -> None:
+        """See L{IRunner}."""
+        moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
+        for run_id in [run.id for run in self._runs.values() if run.state in moving]:
+            await self.wait(run_id, 3600)
+
+    # within -----------------------------------------------------------------------------------------------------------
+
+    def _now(self) -> datetime:
+        return utc(self.clock.seconds())
+
+    def _offer(self, name: str) -> Offer:
+        if name not in self._offering.offers:
+            raise NotFound("There is no action of this name.")
+        return self._offering.offers[name]
+
+    def _present(self, run_id: str) -> Run:
+        if run_id not in self._runs:
+            raise NotFound(f"There is no run {run_id}.")
+        return self._runs[run_id]
+
+    def _known(self, call: Call) -> Run | None:
+        session_id = None if call.session is None else call.session.id
+        for run in self._runs.values() if call.idempotency_key is not None else ():
+            if (run.session_id, run.action, run.idempotency_key) == (session_id, call.action, call.idempotency_key):
+                if run.arguments != call.arguments:
+                    raise Conflict("This idempotency key was used with other arguments.")
+                return run
+        return None
+
+    def _start(self, call: Call, offer: Offer) -> Run:
+        gated = offer.action.approval.required
+        now = self._now()
+        run = Run(
+            id=f"run-{len(self._runs) + 1}",
+            action=call.action,
+            action_version=offer.action.version,
+            manifest_digest=offer.action.digest,
+            arguments=call.arguments,
+            state=RunState.PENDING if gated else RunState.EXECUTING,
+            gated=gated,
+            effect_key=f"effect-{len(self._runs) + 1}",
+            received_at=now,
+            changed_at=now,
+            session_id=None if call.session is None else call.session.id,
+            idempotency_key=call.idempotency_key,
+        )
+        self._runs[run.id] = run
+        if gated:
+            review = {"fields": [{"name": name, "value": value} for name, value in call.arguments.items()]}
+            self._approvals[run.id] = Approval(run, digest(run.id), review, now)
+        elif self.usual is not RunState.EXECUTING:
+            return self.finish(run.id, self.usual, result={"output": dict(call.arguments), "steps": {}})
+        return run
+
+    def _matching(self, runs: Iterable[Run], query: RunQuery) -> Iterable[Run]:
+        for run in runs:
+            if (
+                run.state in (query.states or (run.state,))
+                and run.session_id == (query.session_id or run.session_id)
+                and run.action == (query.action or run.action)
+                and run.gated == (run.gated if query.gated is None else query.gated)
+            ):
+                yield run
+
+    async def _wait_among(self, waiters: list[Deferred[None]], seconds: float) -> None:
+        waiter: Deferred[None] = Deferred()
+        waiters.append(waiter)
+        due = self.clock.callLater(seconds, waiter.callback, None)
+        try:
+            await waiter
+        finally:
+            if waiter in waiters:
+                waiters.remove(waiter)
+            if due.active():
+                due.cancel()
+
+    def _tell(self, waiters: list[Deferred[None]]) -> None:
+        for waiter in list(waiters):
+            waiters.remove(waiter)
+            waiter.callback(None)

@@ -1,0 +1,178 @@
+"""A daemon's two sites over memory, and callers of every kind; every answer is held against its schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from attrs import evolve, frozen
+from jsonschema import Draft202012Validator
+from treq.testing import StubTreq
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import IResource
+
+from aileron.api import Parts, agent_site, mint, operator_site, token_digest
+from aileron.api._schemas import ref, with_components
+from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
+from aileron.testing import (
+    MemoryBindings,
+    MemoryConnectors,
+    MemoryOperators,
+    MemoryVault,
+    ScriptedConnector,
+    ScriptedRunner,
+    memory_store,
+    scripted_offer,
+)
+from aileron.values import AuditQuery, VaultState, utc
+
+NOW = 1_760_000_000.0
+LAUNCH_KEY = mint("ail_l_", lambda count: b"L" * count)
+FAILURE = Draft202012Validator(with_components(ref("Failure")))
+
+
+@frozen
+class Heard:
+    """An answer."""
+
+    status: int
+    json: Any
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """The class of the failure in it."""
+        return str(self.json["error"]["class"])
+
+
+class ApiCase(SynchronousTestCase):
+    """Parts in memory, both sites over them."""
+
+    vault_state = VaultState.UNLOCKED
+
+    def setUp(self) -> None:
+        """Build everything anew."""
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.vault = MemoryVault(self.vault_state)
+        self.operators = MemoryOperators(self.vault, self.clock)
+        self.runner = ScriptedRunner.of(scripted_offer(), scripted_offer("look-up", gated=False), clock=self.clock)
+        self.store = memory_store(self, self.clock)
+        self.connector = ScriptedConnector()
+        self._ids = 0
+        self._random = 0
+        self.parts = Parts(
+            runner=self.runner,
+            sessions=self.store.sessions,
+            audit=self.store.audit,
+            vault=self.vault,
+            bindings=MemoryBindings(self.vault),
+            connectors=MemoryConnectors.of([self.connector]),
+            operators=self.operators,
+            launch_key_digest=token_digest(LAUNCH_KEY),
+            clock=self.clock,
+            ids=self.fresh_id,
+            randomness=self.randomness,
+            version="1.2.3",
+            started_at=utc(NOW - 60),
+            review_url=lambda run_id: f"http://localhost:7001/approvals/{run_id}",
+        )
+        self.build()
+
+    def build(self, **changes: Any) -> None:
+        """Make both sites of the parts, some of them changed."""
+        self.parts = evolve(self.parts, **changes)
+        self.agents = Site(self, agent_site(self.parts), agent_routes())
+        self.operator = Site(self, operator_site(self.parts), operator_routes())
+
+    def fresh_id(self) -> str:
+        """An id that sorts after those before."""
+        self._ids += 1
+        return f"01JA{self._ids:022d}"
+
+    def randomness(self, count: int) -> bytes:
+        """Bytes that differ at each call."""
+        self._random += 1
+        return self._random.to_bytes(count, "big")
+
+    def open_session(self, agent: str = "opencode") -> dict[str, str]:
+        """A fresh agent session, as its opener is told of it."""
+        opened = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": agent, "working_dir": "/src"})
+        self.assertEqual(opened.status, 201, opened.text)
+        return cast("dict[str, str]", opened.json)
+
+    def agent_token(self) -> str:
+        """The token of a fresh agent session."""
+        return self.open_session()["token"]
+
+    def operator_token(self) -> str:
+        """The token of a fresh operator session."""
+        return self.operators.log_in()[0]
+
+    def events(self) -> list[str]:
+        """Types of the events on record, oldest first."""
+        page = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery())))
+        return [record.event.type for record in reversed(page.items)]
+
+
+class Site:
+    """One site, spoken to through treq and a whole twisted.web, without a socket."""
+
+    def __init__(self, case: SynchronousTestCase, resource: IResource, routes: SiteRoutes) -> None:
+        self._case = case
+        self.resource = resource
+        self.treq: Any = StubTreq(resource)
+        self._schemas = [
+            (endpoint.method, re.compile(re.sub(r"<(path:)?\w+>", r"[^?]+", endpoint.path)), endpoint.answers)
+            for endpoint, _allowed in routes.endpoints
+        ]
+
+    def start(
+        self,
+        method: str,
+        path: str,
+        token: str | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Deferred[Heard]:
+        """Send a request; its answer comes when C{treq.flush} finds one."""
+        fields = {"Content-Type": "application/json"} if body is not None else {}
+        if token is not None:
+            fields["Authorization"] = f"Bearer {token}"
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = self.treq.request(
+            method, "http://localhost:7001" + path, headers={**fields, **(headers or {})}, data=data
+        )
+        self.treq.flush()
+        return Deferred.fromCoroutine(self._heard(method, path.partition("?")[0], sent))
+
+    def ask(self, method: str, path: str, token: str | None = None, body: Any = None, **more: Any) -> Heard:
+        """Send a request and have its answer, which must come at once."""
+        if body is None and method != "GET":
+            body = {}
+        return self._case.successResultOf(self.start(method, path, token, body, **more))
+
+    async def _heard(self, method: str, path: str, sent: Any) -> Heard:
+        response = await sent
+        text = (await self.treq.content(response)).decode()
+        headers = {name.decode().lower(): values[0].decode() for name, values in response.headers.getAllRawHeaders()}
+        shown = json.loads(text) if headers.get("content-type") == "application/json" and method != "HEAD" else None
+        if shown is not None:
+            self._check(method, path, response.code, shown)
+        return Heard(response.code, shown, headers, text)
+
+    def _check(self, method: str, path: str, status: int, shown: Any) -> None:
+        if status >= 400:
+            validator = FAILURE
+        else:
+            declared = [
+                answers for verb, pattern, answers in self._schemas if verb == method and pattern.fullmatch(path)
+            ]
+            validator = Draft202012Validator(with_components(declared[0][status]))
+        faults = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(shown)]
+        self._case.assertEqual(faults, [], f"{method} {path} {status}: {shown}")
