@@ -1,0 +1,215 @@
+"""A runner over a real store, real action files and scripted connectors, on one clock, without a thread or a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.manifests import DirectoryCatalogue
+from aileron.runner import Collaborators, Runner, build
+from aileron.store import Store
+from aileron.testing import (
+    MemoryBindings,
+    MemoryConnectors,
+    MemoryVault,
+    ScriptedConnector,
+    UnthreadedPool,
+    memory_store,
+)
+from aileron.values import (
+    JSON,
+    Actor,
+    Approval,
+    AuditQuery,
+    Call,
+    Decision,
+    Event,
+    PendingLimits,
+    Run,
+    Session,
+    utc,
+)
+
+T = TypeVar("T")
+START = 1_800_000_000.0
+AGENT = Actor("agent", "session-1")
+OPERATOR = Actor("human", "operator-1")
+
+MANIFEST = """+++
+name = "{name}"
+version = "1.0.0"
+{top}
+[[requires.connectors]]
+name = "local://test/scripted"
+version = "1.0.0"
+capabilities = ["look", "post", "put"]
+
+[[inputs]]
+name = "text"
+type = "string"
+description = "What to say"
+
+[[inputs]]
+name = "times"
+type = "integer"
+required = false
+description = "How often"
+
+{steps}
+{approval}
++++
+{body}
+"""
+STEP = """[[execute]]
+id = "{id}"
+connector = "local://test/scripted"
+op = "{op}"
+inputs = {{ {inputs} }}
+"""
+
+
+def step(operation: str, id_: str = "only", inputs: str = 'text = "${args.text}", times = "${args.times}"') -> str:
+    """The text of one step."""
+    return STEP.format(id=id_, op=operation, inputs=inputs)
+
+
+def manifest(
+    name: str, *steps: str, gated: bool = True, expires: str = "", top: str = "", body: str = "Says something."
+) -> str:
+    """The text of an action file."""
+    approval = f"[approval]\nrequired = true\n{expires}" if gated else ""
+    return MANIFEST.format(name=name, steps="\n".join(steps), approval=approval, top=top, body=body)
+
+
+class RunnerCase(SynchronousTestCase):
+    """One home: its files, its database, its clock.  L{restart} is a new life of the daemon on it."""
+
+    def setUp(self) -> None:
+        """A gated and an ungated action on a connector that does as it is told."""
+        self.clock = Clock()
+        self.clock.advance(START)
+        self.directory = Path(self.mktemp())
+        self.directory.mkdir()
+        self.database = Path(self.mktemp())
+        self.connector = ScriptedConnector(clock=self.clock)
+        self.connectors = MemoryConnectors.of([self.connector])
+        self.vault = MemoryVault()
+        self.bindings = MemoryBindings(self.vault)
+        self.write("gated", manifest("gated", step("post")))
+        self.write("open", manifest("open", step("post"), gated=False))
+        self.points: list[str] = []
+        self.limits = PendingLimits()
+        self._numbers = count(1)
+        self.pool = UnthreadedPool()
+        self.store = self.open_store()
+        self.runner = self.build()
+        self.sync(self.runner.start())
+
+    def open_store(self) -> Store:
+        """The database, opened."""
+        return memory_store(self, self.clock, self.database, lambda *_: self.pool)
+
+    def build(self, probe: Callable[[str], None] | None = None) -> Runner:
+        """A runner, not yet started."""
+        self.catalogue = DirectoryCatalogue(str(self.directory), int(self.clock.seconds()), self.clock)
+        self.catalogue.refresh()
+        return build(
+            Collaborators(
+                runs=self.store.runs,
+                overlay=self.store.overlay,
+                catalogue=self.catalogue,
+                connectors=self.connectors,
+                vault=self.vault,
+                bindings=self.bindings,
+                clock=self.clock,
+                ids=self.fresh_id,
+                chance=lambda: 0.0,
+                limits=self.limits,
+                probe=probe or self.points.append,
+            )
+        )
+
+    def restart(self) -> Runner:
+        """Another life of the daemon, on what the last one left in the files."""
+        self.runner = self.build()
+        self.sync(self.runner.start())
+        return self.runner
+
+    def fresh_id(self) -> str:
+        """Ids that count."""
+        return f"{next(self._numbers):026d}"
+
+    def write(self, name: str, text: str) -> None:
+        """Put an action file there, or replace it."""
+        path = self.directory / f"{name}.md"
+        path.unlink(missing_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def sync(self, work: Coroutine[Deferred[Any], Any, T]) -> T:
+        """What C{work} answers at once."""
+        return self.successResultOf(Deferred.fromCoroutine(work))
+
+    def fails(self, work: Coroutine[Deferred[Any], Any, object], kind: type[Exception]) -> Any:
+        """The error that C{work} raises at once."""
+        return self.failureResultOf(Deferred.fromCoroutine(work), kind).value
+
+    def later(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
+        """A Deferred for C{work}."""
+        return Deferred.fromCoroutine(work)
+
+    def call(
+        self,
+        action: str = "gated",
+        arguments: Mapping[str, JSON] | None = None,
+        key: str | None = None,
+        session: str | None = "session-1",
+    ) -> Call:
+        """An agent's call."""
+        return Call(
+            action,
+            {"text": "hello"} if arguments is None else arguments,
+            AGENT if session else OPERATOR,
+            None if session is None else self.session(session),
+            key,
+        )
+
+    def session(self, id_: str) -> Session:
+        """A session, kept in the store at its first use."""
+        found = self.sync(self.store.sessions.get(id_))
+        if found is not None:
+            return found
+        now = utc(self.clock.seconds())
+        session = Session(id_, "tester", "/nowhere", now, now)
+        event = Event(self.fresh_id(), "session.started", now, AGENT, session_id=id_)
+        token, gateway = (sha256(part + id_.encode()).digest() for part in (b"token", b"gateway"))
+        self.sync(self.store.sessions.open(session, token, gateway, [event]))
+        return session
+
+    def submit(self, *args: Any, **kwargs: Any) -> Run:
+        """Submit a call and take the answer."""
+        return self.sync(self.runner.submit(self.call(*args, **kwargs)))
+
+    def approve(self, run: Run, approved: bool = True, reason: str | None = None) -> Approval:
+        """Decide as the page would: for the digest that is shown now."""
+        shown = self.sync(self.runner.approval(run.id))
+        return self.decide(run, shown.digest, approved, reason)
+
+    def decide(self, run: Run, digest: str, approved: bool = True, reason: str | None = None) -> Approval:
+        """Decide for a digest."""
+        return self.sync(self.runner.decide(run.id, Decision(approved, digest, OPERATOR.id, reason)))
+
+    def now(self, run: Run) -> Run:
+        """The run as it stands."""
+        return self.sync(self.runner.run(run.id))
+
+    def events(self, run: Run) -> list[str]:
+        """Types of the events of a run, oldest first."""
+        page = self.sync(self.store.audit.list(AuditQuery(run_id=run.id)))
+        return [record.event.type for record in reversed(page.items)]

@@ -1,0 +1,424 @@
+"""An action that needs approval: asked for, decided, stale, withdrawn, expired."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+
+from aileron.errors import ApprovalStale, BindingRequired, Conflict, InvalidRequest, LimitExceeded, NotFound
+from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
+from aileron.values import (
+    CredentialNeed,
+    Decision,
+    Outcome,
+    PendingLimits,
+    Run,
+    RunQuery,
+    RunState,
+    VaultState,
+)
+
+from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
+
+
+class GatedTests(RunnerCase):
+    """From the call to a decision and what follows."""
+
+    def test_waits(self) -> None:
+        """Nothing is sent before a decision, however long it takes."""
+        run = self.submit()
+        self.clock.advance(10 * 24 * 3600.0)
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertEqual((self.connector.sendings, self.sync(self.runner.pending("session-1"))), ([], 1))
+
+    def test_shown(self) -> None:
+        """The operator is shown every argument and the request that will leave."""
+        run = self.submit("gated", {"text": "hello", "times": 2})
+        shown = self.sync(self.runner.approval(run.id))
+        self.assertEqual(
+            shown.review["fields"],
+            [
+                {"name": "text", "label": "text", "value": "hello", "multiline": False},
+                {"name": "times", "label": "times", "value": 2, "multiline": False},
+            ],
+        )
+        request = self.connector.prepare(
+            "post", {"text": "hello", "times": 2}, "https://scripted.invalid", run.effect_key
+        )
+        steps = shown.review["steps"]
+        assert isinstance(steps, list)
+        asked = {**request.as_json(), "headers": [[EFFECT_HEADER, f"{run.effect_key}.only"]]}
+        self.assertEqual([each["request"] for each in steps], [asked])
+
+    def test_approved(self) -> None:
+        """An approved run has its effect once, and the record tells the whole story."""
+        run = self.submit()
+        approval = self.approve(run, reason="fine")
+        self.assertEqual((approval.approved, approval.decided_by, approval.reason), (True, OPERATOR.id, "fine"))
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(list(self.connector.effects().values()), [1])
+        self.assertEqual(
+            self.events(run),
+            ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"],
+        )
+
+    def test_decision_is_not_waited_for(self) -> None:
+        """A decision is durable when it is confirmed, and the effect is not waited for."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        run = self.submit()
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.EXECUTING)
+        answer.callback(Outcome({"done": True}))
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_denied(self) -> None:
+        """A denied run never has an effect; the reason is kept."""
+        run = self.submit()
+        self.approve(run, approved=False, reason="not today")
+        denied = self.now(run)
+        self.assertEqual((denied.state, denied.reason, self.connector.sendings), (RunState.DENIED, "not today", []))
+
+    def test_twice(self) -> None:
+        """The second decision is told the present state and changes nothing."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.decide(run, shown.digest, approved=False)
+        late = self.fails(self.runner.decide(run.id, Decision(True, shown.digest, "other")), Conflict)
+        self.assertEqual(late.details["state"], "denied")
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_two_at_once(self) -> None:
+        """Of two decisions that arrive together one wins, the other is told so, and the effect happens once."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.pool.hold()
+        yes = self.later(self.runner.decide(run.id, Decision(True, shown.digest, "one")))
+        no = self.later(self.runner.decide(run.id, Decision(False, shown.digest, "two")))
+        self.pool.release()
+        self.assertTrue(self.successResultOf(yes).approved)
+        self.failureResultOf(no, Conflict)
+        self.assertEqual(list(self.connector.effects().values()), [1])
+
+    def test_another_digest(self) -> None:
+        """A decision that names another digest is refused: it is for something else."""
+        run = self.submit()
+        self.fails(self.runner.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
+        self.assertIs(self.now(run).state, RunState.PENDING)
+
+    def test_unknown(self) -> None:
+        """There is nothing to decide about a run that is not there or was never gated."""
+        ungated = self.submit("open")
+        for id_ in ("nothing", ungated.id):
+            self.fails(self.runner.approval(id_), NotFound)
+            self.fails(self.runner.decide(id_, Decision(True, "x", OPERATOR.id)), NotFound)
+
+    def test_own_digest(self) -> None:
+        """Two runs with the same arguments have different digests: a decision is for one of them."""
+        digests = {self.sync(self.runner.approval(self.submit().id)).digest for _ in range(2)}
+        self.assertEqual(len(digests), 2)
+
+    def test_withdrawn(self) -> None:
+        """Whoever asked may take it back until something is sent; then it is too late."""
+        run = self.submit()
+        taken = self.sync(self.runner.withdraw(run.id, AGENT, "changed my mind"))
+        self.assertEqual((taken.state, taken.reason), (RunState.CANCELLED, "changed my mind"))
+        self.fails(self.runner.withdraw(run.id, AGENT, None), Conflict)
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        other = self.submit()
+        self.approve(other)
+        self.fails(self.runner.withdraw(other.id, AGENT, None), Conflict)
+        answer.callback(Outcome())
+
+    def test_withdrawn_before_it_began(self) -> None:
+        """A withdrawal that comes between approval and effect wins, and nothing is sent."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.pool.hold()
+        decided = self.later(self.runner.decide(run.id, Decision(True, shown.digest, "one")))
+        while not self.is_decided(run):
+            self.pool.step()
+        withdrawn = self.later(self.runner.withdraw(run.id, AGENT, None))
+        self.pool.release()
+        self.successResultOf(decided)
+        state = self.now(run).state
+        self.assertEqual(len(self.connector.sendings), 0 if state is RunState.CANCELLED else 1)
+        if state is not RunState.CANCELLED:
+            self.failureResultOf(withdrawn, Conflict)
+
+    def is_decided(self, run: Run) -> bool:
+        """Whether the approval is committed, seen by no one who writes."""
+        return "approval.approved" in [
+            row[0] for row in self.outside(f"SELECT type FROM audit_events WHERE run_id = '{run.id}'")
+        ]
+
+    def outside(self, question: str) -> list[tuple[str]]:
+        """What another process sees in the database."""
+        connection = sqlite3.connect(self.database)
+        try:
+            return connection.execute(question).fetchall()
+        finally:
+            connection.close()
+
+    def test_limits(self) -> None:
+        """So many may wait and not one more; one that is decided makes room."""
+        self.limits = PendingLimits(per_session=2, per_home=3)
+        self.restart()
+        first = self.submit()
+        self.submit()
+        self.fails(self.runner.submit(self.call()), LimitExceeded)
+        self.submit(session="session-2")
+        self.fails(self.runner.submit(self.call(session="session-3")), LimitExceeded)
+        self.approve(first, approved=False)
+        self.submit()
+
+    def test_bad_arguments(self) -> None:
+        """Arguments that are wrong are never put up for decision."""
+        self.fails(self.runner.submit(self.call("gated", {})), InvalidRequest)
+        self.assertEqual(self.sync(self.runner.approvals(RunQuery())).items, ())
+
+
+class IdempotencyTests(RunnerCase):
+    """A key that an agent sends with its call."""
+
+    def test_same(self) -> None:
+        """The same key and arguments are the same run, while it waits and after it has ended."""
+        run = self.submit(key="k")
+        self.assertEqual(self.submit(key="k").id, run.id)
+        self.approve(run)
+        again = self.submit(key="k")
+        self.assertEqual((again.id, again.state), (run.id, RunState.COMPLETED))
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_other_arguments(self) -> None:
+        """The same key with other arguments is refused, and nothing is kept."""
+        self.submit(key="k")
+        self.fails(self.runner.submit(self.call("gated", {"text": "other"}, "k")), Conflict)
+
+    def test_other_session_or_action(self) -> None:
+        """A key means something in one session and one action only."""
+        ids = {self.submit(key="k").id, self.submit(key="k", session="session-2").id, self.submit("open", key="k").id}
+        self.assertEqual(len(ids), 3)
+
+    def test_together(self) -> None:
+        """Two calls with one key that arrive together are one run with one effect."""
+        self.session("session-1")
+        self.pool.hold()
+        call = evolve(self.call("open", key="k", session=None))
+        both = [self.later(self.runner.submit(call)) for _ in range(2)]
+        self.pool.release()
+        self.assertEqual(len({self.successResultOf(each).id for each in both}), 1)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_while_locked(self) -> None:
+        """A known key is answered also while nothing new could be taken."""
+        run = self.submit("open", key="k")
+        self.vault.lock()
+        self.assertEqual(self.submit("open", key="k").id, run.id)
+
+
+class StaleTests(RunnerCase):
+    """What was shown is no longer what would run."""
+
+    def stale(self, run: Run, digest: str) -> str:
+        """Assert that a decision for C{digest} is refused and it is asked anew; the reason that is shown."""
+        self.fails(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertEqual(self.connector.sendings, [])
+        shown = self.sync(self.runner.approval(run.id))
+        self.assertNotEqual(shown.digest, digest)
+        assert shown.stale is not None
+        return shown.stale
+
+    def test_manifest(self) -> None:
+        """An action file that was edited meanwhile: the decision is refused; asked anew, it runs as it is now."""
+        run = self.submit()
+        digest = self.sync(self.runner.approval(run.id)).digest
+        self.write("gated", manifest("gated", step("put")))
+        self.assertIn("action gated was changed", self.stale(run, digest))
+        self.approve(run)
+        self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
+        self.assertIn("approval.stale", self.events(run))
+
+    def test_approval_removed(self) -> None:
+        """Removing the approval from the file does not let a waiting run through."""
+        run = self.submit()
+        digest = self.sync(self.runner.approval(run.id)).digest
+        self.write("gated", manifest("gated", step("post"), gated=False))
+        self.stale(run, digest)
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.PENDING)
+
+    def test_action_gone(self) -> None:
+        """Without the action it cannot be approved, but denied; it can be approved again when the file is back."""
+        run = self.submit()
+        digest = self.sync(self.runner.approval(run.id)).digest
+        text = (self.directory / "gated.md").read_text()
+        (self.directory / "gated.md").unlink()
+        self.assertIn("cannot run now", self.stale(run, digest))
+        shown = self.sync(self.runner.approval(run.id))
+        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.assertEqual(self.sync(self.runner.approval(run.id)).digest, shown.digest)
+        self.write("gated", text)
+        again = self.sync(self.runner.approval(run.id))
+        self.assertEqual(again.digest, digest)
+        self.approve(run)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_denied_while_gone(self) -> None:
+        """What cannot run can still be denied."""
+        run = self.submit()
+        (self.directory / "gated.md").unlink()
+        self.approve(run, approved=False)
+        self.assertIs(self.now(run).state, RunState.DENIED)
+
+    def test_connector(self) -> None:
+        """Another content of the connector is another thing to decide about."""
+        run = self.submit()
+        digest = self.sync(self.runner.approval(run.id)).digest
+        changed = evolve(self.connector.description, content_hash="sha256:other")
+        self.connectors.add(evolve(self.connector, description=changed))
+        self.assertIn("connector", self.stale(run, digest))
+
+    def test_changed_after_approval(self) -> None:
+        """A file that changes between decision and effect: nothing is sent, and it is asked anew."""
+        self.vault.lock()
+        run = self.submit()
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.write("gated", manifest("gated", step("put")))
+        self.vault = type(self.vault)()
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertEqual(self.connector.sendings, [])
+
+
+class ExpiryTests(RunnerCase):
+    """A manifest may limit the wait."""
+
+    def setUp(self) -> None:
+        """An action whose approval expires after an hour."""
+        super().setUp()
+        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
+        self.runner.look()
+
+    def test_expires(self) -> None:
+        """After its time it is expired and cannot be approved."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        waiting = self.later(self.runner.wait(run.id, 7200.0))
+        self.clock.advance(3599.0)
+        self.assertNoResult(waiting)
+        self.clock.advance(1.0)
+        self.assertIs(self.successResultOf(waiting).state, RunState.EXPIRED)
+        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), Conflict)
+
+    def test_decided_in_time(self) -> None:
+        """A decision in time ends the alarm."""
+        run = self.submit()
+        self.approve(run)
+        self.clock.advance(7200.0)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_across_a_restart(self) -> None:
+        """Time passes while the daemon is down, too."""
+        run = self.submit()
+        self.sync(self.runner.stop(1.0))
+        self.clock.advance(3601.0)
+        self.restart()
+        self.clock.advance(0.0)
+        self.assertIs(self.now(run).state, RunState.EXPIRED)
+
+
+class BoundTests(RunnerCase):
+    """A connector that needs a credential."""
+
+    def setUp(self) -> None:
+        """One bound credential."""
+        super().setUp()
+        need = CredentialNeed("api_key", "Authorization", "Bearer {key}")
+        description = evolve(scripted_description(), credential=need)
+        self.connector = ScriptedConnector(description, clock=self.clock)
+        self.connectors.add(self.connector)
+        self.runner.look()
+
+    def bind(self, identity: str, secret: bytes) -> None:
+        """Bind a secret to the connector."""
+        self.bindings.add(evolve(new_binding(identity=identity, secret=secret), connector="local://test/scripted"))
+
+    def test_none_bound(self) -> None:
+        """Without a binding the call is refused and says what to do."""
+        error = self.fails(self.runner.submit(self.call()), BindingRequired)
+        self.assertIn("aileron binding setup local://test/scripted", error.message)
+
+    def test_never_chosen_silently(self) -> None:
+        """With two bindings none is chosen."""
+        self.bind("one", b"first-secret")
+        self.bind("two", b"second-secret")
+        error = self.fails(self.runner.submit(self.call()), BindingRequired)
+        self.assertEqual(len(error.details["candidates"]), 2)
+
+    def test_goes_to_the_connector_alone(self) -> None:
+        """The connector opens the credential; no review, result, row or record has it."""
+        self.bind("one", b"canary-secret")
+        run = self.submit()
+        self.approve(run)
+        self.assertEqual([each.secret for each in self.connector.sendings], [b"canary-secret"])
+        self.assertNotIn(b"canary-secret", self.database.read_bytes())
+        self.assertNotIn("canary-secret", repr(self.sync(self.runner.approval(run.id))))
+
+    def test_rebound(self) -> None:
+        """Another binding than the one that was shown makes the decision stale."""
+        self.bind("one", b"first-secret")
+        run = self.submit()
+        digest = self.sync(self.runner.approval(run.id)).digest
+        self.sync(self.bindings.revoke(self.bindings.list()[0].name))
+        self.bind("two", b"second-secret")
+        self.fails(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+
+    def test_revoked_after_approval(self) -> None:
+        """A binding that is gone when the effect is due sends the run back to be decided."""
+        self.bind("one", b"first-secret")
+        run = self.submit()
+        self.vault.lock()
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.vault = type(self.vault)()
+        self.bindings = type(self.bindings)(self.vault)
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertIn("cannot run now", self.sync(self.runner.approval(run.id)).stale or "")
+
+
+class LockedTests(RunnerCase):
+    """What a locked vault means for gated actions."""
+
+    def test_taken_and_held(self) -> None:
+        """A gated call is taken while locked; approved, it waits for the vault, and it is told so."""
+        self.vault.lock()
+        run = self.submit()
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_resumes(self) -> None:
+        """In a life with the vault open it goes on by itself."""
+        self.vault.lock()
+        run = self.submit()
+        self.approve(run)
+        self.vault = type(self.vault)()
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(list(self.connector.effects().values()), [1])
+
+    def test_offering(self) -> None:
+        """Nothing is offered in a life in which the vault was never open; once it was, the list stays."""
+        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.vault.lock()
+        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.vault = type(self.vault)(VaultState.LOCKED)
+        self.restart()
+        self.assertEqual(self.runner.offering().offers, {})
