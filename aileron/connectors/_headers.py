@@ -1,0 +1,67 @@
+"""Header names and values: what a file may set, and what no input can break out of."""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[\x20-\x7e]*")
+
+_OURS = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "cookie",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+    }
+)
+
+
+def header_name(text: str) -> str:
+    """Read the name of a header that a file may set.
+
+    :raises ValueError: it is none, or one that only the daemon sets.
+    """
+    if not _TOKEN.fullmatch(text):
+        raise ValueError("is no name of a header")
+    if text.lower() in _OURS:
+        raise ValueError("is a header that only the daemon sets")
+    return text
+
+
+def header_value(text: str) -> str:
+    """C{text} as it is.
+
+    :raises ValueError: it holds anything but visible ASCII and spaces inside.
+    """
+    if not _VALUE.fullmatch(text) or text != text.strip():
+        raise ValueError("must be visible ASCII without a line break")
+    return text
+
+
+def credential_header(text: str) -> str:
+    """Read the name of the header that the credential fills.
+
+    :raises ValueError: as in L{header_name}.
+    """
+    return header_name(text)
+
+
+def credential_format(text: str) -> str:
+    """Read the format of a credential's header.
+
+    :raises ValueError: C{{key}} is not in it exactly once, or it is no header value.
+    """
+    if text.count("{key}") != 1 or "{" in text.replace("{key}", ""):
+        raise ValueError("must hold {key} exactly once")
+    return header_value(text)

@@ -1,0 +1,192 @@
+"""One operation of a connector file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from aileron.values import READ, WRITE, Operation, canonical
+
+from . import _template
+from ._headers import header_name, header_value
+from ._spec import (
+    DEFAULT_MAX_RESPONSE_BYTES,
+    DEFAULT_TIMEOUT_SECONDS,
+    MOST_RESPONSE_BYTES,
+    MOST_TIMEOUT_SECONDS,
+    Body,
+    ErrorRule,
+    HttpOperation,
+)
+from ._table import Table
+from ._template import Template
+from ._when import Steps, condition, dotted
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_WITHOUT_BODY = ("GET", "HEAD")
+_LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@-]+|%[0-9A-Fa-f]{2}")
+_LONE = re.compile(r"\$\{[^{}]*\}")
+
+
+def read_operation(name: str, table: Table, credential: str | None) -> HttpOperation:
+    """Read the table of one operation; faults go where the table's go.
+
+    :param credential: the header that the credential fills; the operation may not set it.
+    """
+    method = table.choice("method", "", *_METHODS) if "method" in table.values else _missing(table, "method")
+    effect = table.choice("effect", WRITE, READ, WRITE)
+    idempotent = table.flag("idempotent", default=effect == READ)
+    segments, query = _path(table), _templates(table, "query")
+    headers, body = _header_templates(table, credential), _body(table, method)
+    answer = table.choice("answer", "json", "json", "text", "none")
+    result = _paths(table.table("result"))
+    error = _error(table.table("error"))
+    operation = HttpOperation(
+        operation=Operation(name, effect, idempotent, table.text("description")),
+        method=method,
+        segments=segments,
+        query=query,
+        headers=headers,
+        body=body,
+        answer=answer,
+        error=error,
+        result=result,
+        refused=_refused(table),
+        follows=_follows(table, method, effect),
+        max_response_bytes=_whole(table, "max_response_bytes", DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES),
+        timeout_seconds=table.number("timeout_seconds", DEFAULT_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS),
+        inputs=_inputs([*segments, query, headers, body.template if body else None]),
+    )
+    if answer != "json" and (result is not None or error.when is not None or error.message is not None):
+        table.fault("answer", "must be json where parts of the answer are named")
+    table.close()
+    return operation
+
+
+def _missing(table: Table, key: str) -> str:
+    table.fault(key, "is missing")
+    return ""
+
+
+def _path(table: Table) -> tuple[str, ...]:
+    path = table.text("path", required=True)
+    if not path:
+        return ()
+    if not path.startswith("/"):
+        table.fault("path", "must begin with a slash")
+        return ()
+    _check(table, "path", path)
+    segments = tuple(path[1:].split("/"))
+    for at, each in enumerate(segments):
+        last = at == len(segments) - 1
+        if not _LONE.fullmatch(each) and not _is_literal(each) and not (last and not each):
+            table.fault("path", f"segment {each!r} must be literal and encoded, or exactly one reference")
+    return segments
+
+
+def _is_literal(segment: str) -> bool:
+    return segment not in {"", ".", ".."} and not _LITERAL.sub("", segment)
+
+
+def _templates(table: Table, key: str) -> Mapping[str, Template]:
+    inside = table.table(key)
+    if inside is None:
+        return {}
+    for name, value in inside.values.items():
+        if isinstance(value, dict):
+            inside.fault(name, "must be a text, a number, a boolean or an array of them")
+        else:
+            _check(inside, name, value)
+    return dict(inside.values)
+
+
+def _header_templates(table: Table, credential: str | None) -> Mapping[str, str]:
+    inside = table.table("headers")
+    if inside is None:
+        return {}
+    for name, value in inside.values.items():
+        try:
+            header_name(name)
+            header_value(inside.text(name))
+        except ValueError as error:
+            inside.fault(name, str(error))
+        if credential is not None and name.lower() == credential.lower():
+            inside.fault(name, "is the credential's header")
+        _check(inside, name, value)
+    if len({name.lower() for name in inside.values}) < len(inside.values):
+        table.fault("headers", "names one header twice")
+    return dict(inside.values)
+
+
+def _body(table: Table, method: str) -> Body | None:
+    given = [key for key in ("json", "form", "text") if key in table.values]
+    if len(given) > 1:
+        table.fault(given[1], f"must not stand beside {given[0]}")
+    if given and method in _WITHOUT_BODY:
+        table.fault(given[0], f"must not stand with {method}")
+    if not given:
+        return None
+    kind = given[0]
+    if kind == "form":
+        return Body(kind, _templates(table, kind))
+    template = table.text(kind) if kind == "text" else table.take(kind, type(table.values[kind]), None)
+    _check(table, kind, template)
+    for other in given[1:]:
+        table.take(other, object, None)
+    return Body(kind, template)
+
+
+def _check(table: Table, key: str, template: Template) -> None:
+    try:
+        canonical(template)
+    except (TypeError, ValueError) as error:
+        table.fault(key, f"holds what JSON cannot carry: {error}")
+        return
+    for fault in _template.faults(template):
+        table.fault(key, fault)
+
+
+def _error(table: Table | None) -> ErrorRule:
+    if table is None:
+        return ErrorRule()
+    rule = ErrorRule(
+        when=table.read("when", condition, None),
+        kind=table.choice("class", "external_api_error", "external_api_error", "binding_failed"),
+        message=table.read("message", dotted, None),
+    )
+    table.close()
+    return rule
+
+
+def _paths(table: Table | None) -> Mapping[str, Steps] | None:
+    if table is None:
+        return None
+    return {name: table.read(name, dotted, (), required=True) for name in table.values}
+
+
+def _refused(table: Table) -> frozenset[int]:
+    statuses = table.take("refused", list, [])
+    if not all(type(each) is int and 400 <= each <= 599 for each in statuses):
+        table.fault("refused", "must be an array of statuses between 400 and 599")
+        return frozenset()
+    return frozenset(statuses)
+
+
+def _follows(table: Table, method: str, effect: str) -> bool:
+    follows = table.choice("redirect", "never", "never", "same-origin") == "same-origin"
+    if follows and (method != "GET" or effect != READ):
+        table.fault("redirect", "may be followed only by a GET whose effect is read")
+    return follows
+
+
+def _whole(table: Table, key: str, default: int, most: int) -> int:
+    value = table.take(key, int, default)
+    if not 0 < value <= most:
+        table.fault(key, f"must be between 1 and {most}")
+        return default
+    return int(value)
+
+
+def _inputs(templates: list[Template]) -> frozenset[str]:
+    names = _template.references(templates)
+    return frozenset(name.removeprefix("in.") for name in names if name.startswith("in."))

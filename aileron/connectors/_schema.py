@@ -1,0 +1,152 @@
+"""From the bytes of a connector file to its specification, or to every fault with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from aileron.values import ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
+
+from . import _url
+from ._headers import credential_format, credential_header
+from ._lines import line_of, line_of_syntax_error
+from ._operation import read_operation
+from ._spec import HttpOperation, HttpSpec
+from ._table import Faults, Table
+
+BOUNDARY = "connector_manifest"
+
+_SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
+_NAME = re.compile(rf"(builtin|local)://{_SEGMENT}(?:/{_SEGMENT})*")
+_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?")
+_OPERATION = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@frozen
+class Reading:
+    """What a file came to: a specification, or faults."""
+
+    spec: HttpSpec | None
+    problems: tuple[LoadError, ...] = ()
+
+
+def read_file(data: bytes, file: str, scheme: str | None = None) -> Reading:
+    """Read the bytes of a connector file.
+
+    :param file: its name, for the faults.
+    :param scheme: C{builtin} or C{local}, if the name must begin with it.
+    """
+    try:
+        text = data.decode("utf-8")
+        document = tomllib.loads(text)
+    except UnicodeDecodeError:
+        return Reading(None, (LoadError("parse_error", "is not UTF-8", file, None, BOUNDARY),))
+    except tomllib.TOMLDecodeError as error:
+        return Reading(None, (LoadError("parse_error", str(error), file, line_of_syntax_error(error), BOUNDARY),))
+    except RecursionError:
+        return Reading(None, (LoadError("parse_error", "is nested too deep", file, None, BOUNDARY),))
+    faults = Faults()
+    spec = _connector(Table((), document, faults), digest_of_bytes(data), scheme)
+    if not faults.found:
+        return Reading(spec)
+    return Reading(None, tuple(_problem(where, what, file, text) for where, what in faults.found))
+
+
+def _problem(where: tuple[str, ...], what: str, file: str, text: str) -> LoadError:
+    return LoadError("validation_error", what, file, line_of(text, where), BOUNDARY)
+
+
+def _connector(document: Table, content_hash: str, scheme: str | None) -> HttpSpec:
+    head = document.table("connector", required=True) or Table(("connector",), {}, Faults())
+    need = _credential(document.table("credential"))
+    private_network = head.flag("private_network", default=False)
+    operations = _operations(document, need.header if need else None)
+    chosen, bindable = _base_url(head, private_network=private_network)
+    description = ConnectorDescription(
+        fqn=_name(head, scheme),
+        version=head.read("version", _version, "", required=True),
+        content_hash=content_hash,
+        base_url=chosen.url if chosen else None,
+        bindable=bindable,
+        hosts=_hosts(head, chosen, bindable=bindable),
+        operations={name: each.operation for name, each in operations.items()},
+        credential=need,
+    )
+    spec = HttpSpec(description, operations, private_network, head.text("description"))
+    head.close()
+    document.close()
+    return spec
+
+
+def _name(head: Table, scheme: str | None) -> str:
+    name = head.text("name", required=True)
+    if name and not _NAME.fullmatch(name):
+        head.fault(
+            "name", "must be local:// and one or more parts of a-z, 0-9, '-' and '_', such as local://me/tracker"
+        )
+    elif name and scheme is not None and not name.startswith(f"{scheme}://"):
+        head.fault("name", f"must begin with {scheme}:// here")
+    return name
+
+
+def _version(text: str) -> str:
+    if not _SEMVER.fullmatch(text):
+        raise ValueError("must be a version such as 1.0.0")
+    return text
+
+
+def _base_url(head: Table, *, private_network: bool) -> tuple[_url.BaseUrl | None, bool]:
+    table = head.table("base_url", required=True)
+    if table is None:
+        return None, False
+    bindable = table.flag("bindable", default=False)
+    chosen = table.read("default", lambda text: _url.base_url(text, private_network=private_network), None)
+    if "default" not in table.values and not bindable:
+        table.fault("default", "is missing, and no binding may choose one")
+    table.close()
+    return chosen, bindable
+
+
+def _hosts(head: Table, chosen: _url.BaseUrl | None, *, bindable: bool) -> tuple[str, ...]:
+    hosts = []
+    for each in head.texts("hosts"):
+        try:
+            hosts.append(_url.host_and_port(each))
+        except ValueError as error:
+            head.fault("hosts", f"{each!r} {error}")
+    if chosen is not None and chosen.origin.host_and_port not in hosts:
+        head.fault("hosts", f"must list the host of the base URL, {chosen.origin.host_and_port}")
+    if not hosts and not bindable:
+        head.fault("hosts", "must list at least one host:port")
+    return tuple(hosts)
+
+
+def _credential(table: Table | None) -> CredentialNeed | None:
+    if table is None:
+        return None
+    need = CredentialNeed(
+        kind=table.choice("kind", "", "api_key"),
+        header=table.read("header", credential_header, "", required=True),
+        format=table.read("format", credential_format, "{key}"),
+    )
+    table.close()
+    return need
+
+
+def _operations(document: Table, header: str | None) -> Mapping[str, HttpOperation]:
+    table = document.table("operations", required=True)
+    if table is None:
+        return {}
+    if not table.values:
+        document.fault("operations", "must hold at least one operation")
+    found = {}
+    for name in table.values:
+        inside = table.table(name)
+        if not _OPERATION.fullmatch(name):
+            table.fault(name, "must be named in a-z, 0-9 and '_'")
+        if inside is not None:
+            found[name] = read_operation(name, inside, header)
+    return found

@@ -1,0 +1,85 @@
+"""A declarative connector as it was read: its description, how each operation asks, and how it reads the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from aileron.values import ConnectorDescription, Operation
+
+from ._template import Template
+from ._when import Condition, Steps
+
+DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
+MOST_RESPONSE_BYTES = 16 * 1024 * 1024
+DEFAULT_TIMEOUT_SECONDS = 30.0
+MOST_TIMEOUT_SECONDS = 300.0
+
+
+@frozen
+class Body:
+    """What a request carries.
+
+    :ivar kind: C{json}, C{form} or C{text}.
+    """
+
+    kind: str
+    template: Template
+
+
+@frozen
+class ErrorRule:
+    """How a well-formed answer says that nothing was done.
+
+    :ivar kind: the class of the fault.
+    :ivar message: where the service's own word for it stands, if anywhere.
+    """
+
+    when: Condition | None = None
+    kind: str = "external_api_error"
+    message: Steps | None = None
+
+
+@frozen
+class HttpOperation:
+    """One operation.
+
+    :ivar segments: the path; a segment is either literal or exactly one reference.
+    :ivar answer: C{json}, C{text} or C{none}: how a success is read.
+    :ivar result: which parts of a JSON answer make the output; L{None}: all of it.
+    :ivar refused: statuses that say that nothing happened, beside those that always do.
+    :ivar follows: whether a redirect to the same origin is followed.
+    """
+
+    operation: Operation
+    method: str
+    segments: tuple[str, ...]
+    query: Mapping[str, Template] = field(factory=dict)
+    headers: Mapping[str, str] = field(factory=dict)
+    body: Body | None = None
+    answer: str = "json"
+    error: ErrorRule = field(factory=ErrorRule)
+    result: Mapping[str, Steps] | None = None
+    refused: frozenset[int] = frozenset()
+    follows: bool = False
+    max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    inputs: frozenset[str] = frozenset()
+
+
+@frozen
+class HttpSpec:
+    """One connector file, read.
+
+    :ivar private_network: whether it may be connected to loopback and private addresses.
+    """
+
+    description: ConnectorDescription
+    operations: Mapping[str, HttpOperation]
+    private_network: bool = False
+    about: str = ""
+
+    def allows(self, host_and_port: str) -> bool:
+        """Whether a request may go to that host and port: a declared one, or any that a binding chose where it may."""
+        return self.description.bindable or host_and_port in self.description.hosts

@@ -1,0 +1,125 @@
+"""Templates of a connector file: C{${in.<name>}}, C{${effect.key}} and C{${effect.uuid}} in strings, tables, arrays."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import field, frozen
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, canonical
+
+Template = JSON
+"""A value of a connector file whose strings may hold references."""
+
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+_KNOWN = re.compile(r"in\.[A-Za-z_][A-Za-z0-9_-]*|effect\.key|effect\.uuid")
+_NAMESPACE = uuid.UUID("3f6a1b1e-6d0c-5e57-9a0b-0d3a5f6c7e21")
+
+
+class Omitted:
+    """What a lone reference to an input that was not given comes to."""
+
+
+OMITTED = Omitted()
+
+
+@frozen
+class Scope:
+    """What the references of one request mean.
+
+    :ivar effect_key: minted by the daemon for this run and step.
+    """
+
+    inputs: Mapping[str, JSON]
+    effect_key: str = field()
+
+    def value(self, reference: str) -> JSON | Omitted:
+        """What C{reference} stands for."""
+        if reference == "effect.key":
+            return self.effect_key
+        if reference == "effect.uuid":
+            return str(uuid.uuid5(_NAMESPACE, self.effect_key))
+        return self.inputs.get(reference.removeprefix("in."), OMITTED)
+
+
+def strings(template: Template) -> Iterator[str]:
+    """Every string in C{template}, however deep; keys are no templates."""
+    if isinstance(template, str):
+        yield template
+    elif isinstance(template, Mapping):
+        for value in template.values():
+            yield from strings(value)
+    elif isinstance(template, Sequence):
+        for value in template:
+            yield from strings(value)
+
+
+def references(template: Template) -> frozenset[str]:
+    """Every reference in C{template}."""
+    return frozenset(name for text in strings(template) for name in _REFERENCE.findall(text))
+
+
+def faults(template: Template) -> Iterator[str]:
+    """What is wrong with the references in C{template}."""
+    for text in strings(template):
+        for name in _REFERENCE.findall(text):
+            if not _KNOWN.fullmatch(name):
+                yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"
+        if "${" in _REFERENCE.sub("", text):
+            yield f"a reference without end in {text!r}"
+
+
+def render(template: Template, scope: Scope) -> JSON | Omitted:
+    """What C{template} comes to: a lone reference keeps its type, and what was omitted drops its key or element.
+
+    :raises InvalidRequest: an omitted input, or one that is no text, number or boolean, inside a longer string.
+    """
+    if isinstance(template, str):
+        lone = _REFERENCE.fullmatch(template)
+        return scope.value(lone[1]) if lone else text(template, scope)
+    if isinstance(template, Mapping):
+        rendered = ((key, render(value, scope)) for key, value in template.items())
+        return {key: value for key, value in rendered if not isinstance(value, Omitted)}
+    if isinstance(template, Sequence):
+        elements = (render(value, scope) for value in template)
+        return [value for value in elements if not isinstance(value, Omitted)]
+    return template
+
+
+def text(template: str, scope: Scope) -> str:
+    """The string that C{template} comes to, every reference in it put as text.
+
+    :raises InvalidRequest: as in L{render}.
+    """
+    return _REFERENCE.sub(lambda found: scalar(scope.value(found[1]), found[1]), template)
+
+
+def scalar(value: JSON | Omitted, reference: str) -> str:
+    """A string as it is, a number or boolean as JSON writes it.
+
+    :raises InvalidRequest: anything else.
+    """
+    name = reference.removeprefix("in.")
+    if isinstance(value, Omitted):
+        raise problem(name, "is needed")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return _number(value, name)
+    raise problem(name, "must be a text, a number or a boolean here")
+
+
+def _number(value: float, name: str) -> str:
+    try:
+        return canonical(value).decode("ascii")
+    except ValueError as error:
+        raise problem(name, "is a number that JSON cannot carry exactly") from error
+
+
+def problem(name: str, what: str) -> InvalidRequest:
+    """The error for the input C{name}."""
+    message = f"The input {name!r} {what}."
+    return InvalidRequest(message, {"problems": [{"pointer": f"/inputs/{name}", "message": message}]})
