@@ -1,0 +1,85 @@
+"""What a transport brings back: an answer, or the way it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred
+
+
+@frozen
+class Message:
+    """A request as it leaves, its credential among the headers: never shown.
+
+    :ivar headers: name and value, in order.
+    """
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes | None = field(repr=False)
+
+
+@frozen
+class Terms:
+    """What a sending may do.
+
+    :ivar private_network: whether loopback and private addresses may be connected to.
+    """
+
+    private_network: bool
+    max_response_bytes: int
+
+
+@frozen
+class Answer:
+    """An answer, whole.
+
+    :ivar headers: by lower-case name; of a repeated one the first.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+
+
+@define
+class Flight:
+    """How far one sending came.
+
+    :ivar sent: whether the transport was handed the first byte of the request, after the TLS handshake.
+    """
+
+    sent: bool = False
+
+
+class Refused(Exception):
+    """No address that may be connected to; nothing was sent."""
+
+
+class Unreachable(Exception):
+    """No connection came about, or it broke; L{Flight} says whether before or after sending."""
+
+
+@define(eq=False)
+class TooLarge(Exception):
+    """The answer is larger than allowed.
+
+    :ivar status: of its head, if that came.
+    """
+
+    status: int | None
+
+
+class Transport(Protocol):
+    """Sends one request on a connection of its own."""
+
+    def send(self, message: Message, terms: Terms, flight: Flight) -> Deferred[Answer]:
+        """Send C{message}, once; C{flight} is kept true to what happens.
+
+        Follows no redirect.  Cancelling drops the connection and errbacks with C{CancelledError}.
+
+        :return: the answer, whatever its status, or a failure: L{Refused}, L{Unreachable} or L{TooLarge}.
+        """

@@ -1,0 +1,143 @@
+"""What an answer means by the connector's declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from attrs import evolve, frozen
+
+from aileron import errors
+from aileron.errors import AileronError, ExternalApiError
+from aileron.values import JSON, Fault, Outcome
+
+from ._answer import Answer
+from ._decode import decode
+from ._foreign import shown
+from ._spec import HttpOperation
+from ._when import ABSENT, Absent, at
+
+_MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
+_REQUEST_TIMEOUT = 408
+_TOO_MANY = 429
+
+
+@frozen
+class Reader:
+    """Reads the answers to one operation.
+
+    :ivar name: of the connector, for messages.
+    """
+
+    name: str
+    operation: HttpOperation
+
+    def outcome(self, answer: Answer, now: datetime) -> Outcome:
+        """What C{answer} means.
+
+        :param now: for a C{Retry-After} that names a date.
+        """
+        if 200 <= answer.status <= 299:
+            return self._accepted(answer)
+        return self._rejected(answer, now)
+
+    def _accepted(self, answer: Answer) -> Outcome:
+        """A success, a failure that the declaration recognises, or an answer that says nothing."""
+        try:
+            content = self._content(answer)
+        except ValueError:
+            message = f"{self.name} answered in a form that the connector does not understand."
+            return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
+        rule = self.operation.error
+        if rule.when is not None and rule.when.holds(content):
+            return Outcome(fault=self._declared(content, answer.status), status=answer.status)
+        return Outcome(output=self._output(content), status=answer.status)
+
+    def _content(self, answer: Answer) -> JSON:
+        if self.operation.answer == "none":
+            return None
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ValueError("encoded, although nobody asked for it")
+        if self.operation.answer == "text":
+            return answer.body.decode("utf-8")
+        if not answer.body and self._may_be_empty():
+            return None
+        return decode(answer.body)
+
+    def _may_be_empty(self) -> bool:
+        return self.operation.result is None and self.operation.error.when is None
+
+    def _output(self, content: JSON) -> JSON:
+        if self.operation.result is None:
+            return content
+        parts = {name: at(content, path) for name, path in self.operation.result.items()}
+        return {name: part for name, part in parts.items() if not isinstance(part, Absent)}
+
+    def _declared(self, content: JSON, status: int) -> Fault:
+        kind = _KINDS[self.operation.error.kind]
+        code = self._code(content)
+        return _fault(f"{self.name} refused{_because(code)}.", status, code, kind)
+
+    def _rejected(self, answer: Answer, now: datetime) -> Outcome:
+        """Any other status."""
+        code = self._code(self._lenient(answer))
+        fault = _fault(f"{self.name} answered with status {answer.status}{_because(code)}.", answer.status, code)
+        return Outcome(
+            fault=evolve(fault, retriable=may_pass(answer.status)),
+            classified=self._is_classified(answer.status),
+            retry_after_seconds=retry_after(answer.headers, now),
+            status=answer.status,
+        )
+
+    def _is_classified(self, status: int) -> bool:
+        if status in self.operation.refused:
+            return True
+        return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
+
+    def _lenient(self, answer: Answer) -> JSON | Absent:
+        try:
+            return decode(answer.body)
+        except ValueError:
+            return ABSENT
+
+    def _code(self, content: JSON | Absent) -> str | None:
+        """The service's own word for what went wrong."""
+        path = self.operation.error.message
+        found = ABSENT if path is None or isinstance(content, Absent) else at(content, path)
+        return shown(str(found)) if isinstance(found, str | int | float) and found != "" else None
+
+
+def may_pass(status: int) -> bool:
+    """Whether the same request may succeed later."""
+    return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3); at most a day."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), _MOST_RETRY_AFTER_SECONDS)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return min(max((aware - now).total_seconds(), 0.0), _MOST_RETRY_AFTER_SECONDS)
+
+
+_KINDS: Mapping[str, type[AileronError]] = {
+    "external_api_error": ExternalApiError,
+    "binding_failed": errors.BindingFailed,
+}
+
+
+def _because(code: str | None) -> str:
+    return "" if code is None else f": {code}"
+
+
+def _fault(message: str, status: int, code: str | None = None, kind: type[AileronError] = ExternalApiError) -> Fault:
+    details: dict[str, JSON] = {"status": status}
+    if code is not None:
+        details["code"] = code
+    return kind(message, details).fault()

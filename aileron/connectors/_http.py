@@ -1,0 +1,191 @@
+"""A connector made of a file: prepares what the file declares, sends it, and reads the answer as the file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from attrs import evolve, field, frozen
+from twisted.internet.defer import TimeoutError as Overdue
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.errors import (
+    BindingFailed,
+    BindingRequired,
+    CapabilityDenied,
+    ExternalApiError,
+    NetworkError,
+    ResourceLimitExceeded,
+)
+from aileron.interfaces import IConnector, ICredential
+from aileron.values import JSON, READ, ConnectorDescription, Fault, Outcome, Request
+
+from . import _url
+from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
+from ._classify import Reader
+from ._headers import header_value
+from ._prepare import not_declared, prepare
+from ._redact import Echo
+from ._spec import HttpOperation, HttpSpec
+from ._template import Scope
+
+_MOST_REDIRECTS = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@implementer(IConnector)
+@frozen
+class HttpConnector:
+    """Speaks HTTP as its file declares.
+
+    :ivar spec: the file, read.
+    :ivar transport: what sends.
+    :ivar clock: what seconds are counted on.
+    :ivar now: the time of day, for a C{Retry-After} that names a date.
+    """
+
+    spec: HttpSpec
+    transport: Transport = field(repr=False)
+    clock: IReactorTime = field(repr=False)
+    now: Callable[[], datetime] = field(repr=False)
+
+    def describe(self) -> ConnectorDescription:
+        """As the file says."""
+        return self.spec.description
+
+    def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        """The request that the file declares."""
+        return prepare(self.spec, self._declared(operation), base_url, Scope(inputs, effect_key))
+
+    async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """Send a read, following what redirects its operation allows."""
+        operation = self._own(request)
+        if operation.operation.effect != READ:
+            raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
+        return await self._sent(request, operation, credential, seconds)
+
+    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        """Send it, once."""
+        return await self._sent(request, self._own(request), credential, seconds)
+
+    def _declared(self, operation: str) -> HttpOperation:
+        if operation not in self.spec.operations:
+            raise CapabilityDenied(f"{self.spec.description.fqn} has no operation {operation!r}.")
+        return self.spec.operations[operation]
+
+    def _own(self, request: Request) -> HttpOperation:
+        """The operation of a request that this very connector prepared, its host checked once more.
+
+        :raises CapabilityDenied: it is another's, or was changed.
+        """
+        operation = self._declared(request.operation)
+        expected = (self.spec.description.fqn, operation.operation.effect, operation.operation.idempotent)
+        if expected != (request.connector, request.effect, request.idempotent) or operation.method != request.method:
+            raise CapabilityDenied("The request is not one of this connector.")
+        try:
+            origin = _url.origin_of(request.url)
+            _url.base_url(origin.url, private_network=self.spec.private_network)
+        except ValueError as error:
+            raise CapabilityDenied(f"The URL of the request {error}.") from error
+        if not self.spec.allows(origin.host_and_port):
+            raise not_declared(self.spec, origin.host_and_port)
+        return operation
+
+    async def _sent(
+        self, request: Request, operation: HttpOperation, credential: ICredential | None, seconds: float
+    ) -> Outcome:
+        secret, header = self._opened(credential)
+        attempt = _Attempt(self, operation, Flight(), min(seconds, operation.timeout_seconds))
+        message = Message(request.method, request.url, (*request.headers, *header), request.body)
+        outcome = await attempt.outcome(message)
+        return Echo.of(*secret).outcome(outcome)
+
+    def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """The forms of the secret that will be sent, and its header; nothing for a connector that wants none.
+
+        :raises BindingRequired: it wants one and none was given.
+        :raises BindingFailed: it cannot stand in a header.
+        """
+        need = self.spec.description.credential
+        if need is None:
+            return (), ()
+        if credential is None:
+            raise BindingRequired(f"{self.spec.description.fqn} needs a credential, and none is bound to it.")
+        try:
+            secret = header_value(credential.reveal().decode("ascii"))
+        except ValueError:
+            raise _unfit(self.spec.description.fqn) from None
+        if not secret:
+            raise _unfit(self.spec.description.fqn)
+        return (secret,), ((need.header, need.format.replace("{key}", secret)),)
+
+
+def _unfit(fqn: str) -> BindingFailed:
+    return BindingFailed(f"The credential bound to {fqn} is empty or holds characters that no header may carry.")
+
+
+@frozen
+class _Attempt:
+    """One sending and what it came to."""
+
+    connector: HttpConnector
+    operation: HttpOperation
+    flight: Flight
+    seconds: float
+
+    async def outcome(self, message: Message) -> Outcome:
+        """What came of C{message}; every failure of the network or a limit is one."""
+        name = self.connector.spec.description.fqn
+        deadline = self.connector.clock.seconds() + self.seconds
+        try:
+            answer = await self._answered(message, deadline)
+        except Refused:
+            denied = CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.")
+            return self._failed(denied.fault())
+        except Overdue:
+            return self._failed(
+                ResourceLimitExceeded(f"{name} did not answer within {self.seconds:g} seconds.").fault()
+            )
+        except TooLarge as error:
+            most = self.operation.max_response_bytes
+            message_ = f"The answer of {name} is larger than {most} bytes."
+            return self._failed(ResourceLimitExceeded(message_).fault(), error.status)
+        except Unreachable:
+            return self._failed(self._broken(name))
+        return Reader(name, self.operation).outcome(answer, self.connector.now())
+
+    def _broken(self, name: str) -> Fault:
+        if self.flight.sent:
+            broken = ExternalApiError(f"The connection to {name} broke before the answer was whole.").fault()
+            return evolve(broken, retriable=self.operation.operation.idempotent)
+        return NetworkError(f"{name} could not be reached.").fault()
+
+    def _failed(self, fault: Fault, status: int | None = None) -> Outcome:
+        return Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)
+
+    async def _answered(self, message: Message, deadline: float) -> Answer:
+        answer = await self._once(message, deadline)
+        for _ in range(_MOST_REDIRECTS if self.operation.follows else 0):
+            target = _target(message, answer)
+            if target is None:
+                break
+            message = evolve(message, url=target, headers=self._without_credential(message))
+            answer = await self._once(message, deadline)
+        return answer
+
+    async def _once(self, message: Message, deadline: float) -> Answer:
+        spec, clock = self.connector.spec, self.connector.clock
+        terms = Terms(spec.private_network, self.operation.max_response_bytes)
+        sending = self.connector.transport.send(message, terms, self.flight)
+        return await sending.addTimeout(max(deadline - clock.seconds(), 0.0), clock)
+
+    def _without_credential(self, message: Message) -> tuple[tuple[str, str], ...]:
+        need = self.connector.spec.description.credential
+        return tuple(each for each in message.headers if need is None or each[0].lower() != need.header.lower())
+
+
+def _target(message: Message, answer: Answer) -> str | None:
+    if answer.status not in _REDIRECTS or "location" not in answer.headers:
+        return None
+    return _url.redirected(message.url, answer.headers["location"])

@@ -1,0 +1,196 @@
+"""One connection to an address that was checked, open only when its TLS handshake is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from attrs import define, frozen
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import (
+    IHandshakeListener,
+    IOpenSSLClientConnectionCreator,
+    IProtocol,
+    IProtocolFactory,
+    IReactorPluggableNameResolver,
+    IReactorTCP,
+    IReactorTime,
+    IStreamClientEndpoint,
+    ITCPTransport,
+)
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ._address import is_loopback, permitted
+from ._answer import Flight, Refused, Terms, Unreachable
+from ._url import Origin
+
+
+class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
+    """What is asked of a reactor here: a type only, every real reactor is one."""
+
+
+Resolve = Callable[[str], Deferred[Sequence[str]]]
+"""From a host name to its addresses; a failure or none at all: it is not known."""
+
+_MOST_ADDRESSES = 4
+_CONNECT_SECONDS = 10
+_MOST_HEAD_BYTES = 256 * 1024
+
+
+@define(eq=False)
+class Line:
+    """What is known of one connection while a request is on it.
+
+    :ivar head_arrived: set when the answer's head was read: before, little may arrive.
+    :ivar closed_cleanly: whether the service closed it in order.
+    :ivar given_up: set when nobody waits any more: no further address is tried.
+    """
+
+    flight: Flight
+    head_arrived: bool = False
+    closed_cleanly: bool = False
+    given_up: bool = False
+    _transport: ITCPTransport | None = None
+
+    def carried_by(self, transport: ITCPTransport) -> None:
+        """The connection is there."""
+        self._transport = transport
+
+    def drop(self) -> None:
+        """Abort the connection, if there is one.  Twice is safe."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.abortConnection()
+
+
+@implementer(IHandshakeListener)
+class Opening(Protocol):
+    """Stands before the protocol that will speak, and lets it speak only after the handshake."""
+
+    def __init__(self, speaker: IProtocol, line: Line, *, plain: bool) -> None:
+        self._speaker = speaker
+        self._line = line
+        self._plain = plain
+        self._open = False
+        self._received = 0
+        self.opened: Deferred[IProtocol] = Deferred(lambda _: line.drop())
+
+    def connectionMade(self) -> None:
+        """Without TLS it is open at once."""
+        self._line.carried_by(self.transport)  # type: ignore[arg-type]
+        if self._plain:
+            self.handshakeCompleted()
+
+    def handshakeCompleted(self) -> None:
+        """The peer is who its certificate says: hand over.  The request is written in this very call."""
+        self._open = True
+        self._speaker.makeConnection(self.transport)  # type: ignore[arg-type]
+        self._line.flight.sent = True
+        self.opened.callback(self._speaker)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Pass it on, but no endless head."""
+        self._received += len(data)
+        self._speaker.dataReceived(data)
+        if self._received > _MOST_HEAD_BYTES and not self._line.head_arrived:
+            self._line.drop()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Tell whoever was told of the connection."""
+        self._line.closed_cleanly = reason.check(ConnectionDone) is not None
+        if self._open:
+            self._speaker.connectionLost(reason)
+        elif not self.opened.called:
+            self.opened.errback(reason)
+
+
+@frozen
+class Lines:
+    """Opens connections.
+
+    :ivar own_ports: the ports that the daemon itself listens on now.
+    :ivar tls: from a host name to what verifies it.
+    """
+
+    reactor: IConnectingReactor
+    resolve: Resolve
+    tls: Callable[[str], IOpenSSLClientConnectionCreator]
+    own_ports: Callable[[], Collection[int]]
+
+    async def open(self, origin: Origin, terms: Terms, line: Line, speakers: IProtocolFactory) -> IProtocol:
+        """Connect to C{origin}: to the very addresses that were checked, one after the other.
+
+        :raises Refused: it has no address that may be connected to.
+        :raises Unreachable: none of them answers, or none is who it should be.
+        """
+        for address in await self._permitted(origin, terms):
+            protocol = await self._tried(address, origin, line, speakers)
+            if protocol is not None:
+                return protocol
+        raise Unreachable
+
+    async def _permitted(self, origin: Origin, terms: Terms) -> Sequence[str]:
+        addresses = await self.resolve(origin.host)
+        if not addresses:
+            raise Unreachable
+        good = [each for each in addresses if self._may(each, origin, terms)]
+        if not good:
+            raise Refused
+        return good[:_MOST_ADDRESSES]
+
+    def _may(self, address: str, origin: Origin, terms: Terms) -> bool:
+        if is_loopback(address) and origin.port in self.own_ports():
+            return False
+        return permitted(address, private=terms.private_network, plain=origin.scheme == "http")
+
+    async def _tried(self, address: str, origin: Origin, line: Line, speakers: IProtocolFactory) -> IProtocol | None:
+        factory = _Openings(origin, line, speakers)
+        try:
+            await self._endpoint(address, origin.port).connect(self._secured(origin, factory))
+            return await factory.opened()
+        except Exception:  # whatever a stack or a handshake raises: this address does not do
+            line.drop()
+            if line.given_up:
+                raise
+            return None
+
+    def _endpoint(self, address: str, port: int) -> IStreamClientEndpoint:
+        kind = TCP6ClientEndpoint if ":" in address else TCP4ClientEndpoint
+        endpoint: IStreamClientEndpoint = kind(self.reactor, address, port, timeout=_CONNECT_SECONDS)
+        return endpoint
+
+    def _secured(self, origin: Origin, factory: Factory) -> Any:
+        if origin.scheme == "http":
+            return factory
+        return TLSMemoryBIOFactory(self.tls(origin.host), True, factory, clock=self.reactor)
+
+
+class _Openings(Factory):
+    """Builds the one L{Opening} of a connection."""
+
+    noisy = False
+
+    def __init__(self, origin: Origin, line: Line, speakers: IProtocolFactory) -> None:
+        self._origin = origin
+        self._line = line
+        self._speakers = speakers
+        self._opening: Opening | None = None
+
+    def buildProtocol(self, addr: Any) -> Opening | None:
+        """The protocol that waits."""
+        speaker = self._speakers.buildProtocol(addr)
+        if speaker is None:
+            return None
+        self._opening = Opening(speaker, self._line, plain=self._origin.scheme == "http")
+        return self._opening
+
+    async def opened(self) -> IProtocol:
+        """The protocol that speaks, once it may."""
+        if self._opening is None:
+            raise Unreachable
+        return await self._opening.opened

@@ -1,0 +1,137 @@
+"""From inputs to the request that would leave: pure, so that it can be shown, digested and built again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from aileron.errors import CapabilityDenied, InvalidRequest
+from aileron.values import JSON, Request, canonical
+
+from . import _url
+from ._headers import header_value
+from ._spec import Body, HttpOperation, HttpSpec
+from ._template import Omitted, Scope, Template, problem, references, render, scalar, text
+
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain; charset=utf-8",
+}
+_ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "none": "*/*"}
+
+
+def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Scope) -> Request:
+    """The request that C{operation} would send.
+
+    :raises InvalidRequest: the inputs make no request.
+    :raises CapabilityDenied: the host is not declared.
+    """
+    base = _allowed(spec, base_url)
+    _no_strangers(operation, scope.inputs)
+    body = None if operation.body is None else _encoded(operation.body, scope)
+    description = spec.description
+    return Request(
+        connector=description.fqn,
+        operation=operation.operation.name,
+        effect=operation.operation.effect,
+        idempotent=operation.operation.idempotent,
+        method=operation.method,
+        url=base.url + _path(operation, scope) + _query(operation, scope),
+        headers=tuple(_headers(operation, scope)),
+        body=body,
+        credential_header=description.credential.header if description.credential else None,
+    )
+
+
+def _allowed(spec: HttpSpec, text: str) -> _url.BaseUrl:
+    try:
+        base = _url.base_url(text, private_network=spec.private_network)
+    except ValueError as error:
+        raise CapabilityDenied(f"The base URL of {spec.description.fqn} {error}.") from error
+    if not spec.allows(base.origin.host_and_port):
+        raise not_declared(spec, base.origin.host_and_port)
+    return base
+
+
+def not_declared(spec: HttpSpec, host_and_port: str) -> CapabilityDenied:
+    """The error for a host that the connector does not declare."""
+    details: dict[str, JSON] = {
+        "requested": f"network:{host_and_port}",
+        "granted": [f"network:{each}" for each in spec.description.hosts],
+    }
+    return CapabilityDenied(f"{spec.description.fqn} does not declare the host {host_and_port}.", details)
+
+
+def _no_strangers(operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
+    for name in inputs:
+        if name not in operation.inputs:
+            raise problem(name, "is unknown to the operation")
+
+
+def _path(operation: HttpOperation, scope: Scope) -> str:
+    return "".join("/" + _segment(each, scope) for each in operation.segments)
+
+
+def _segment(template: str, scope: Scope) -> str:
+    if not references(template):
+        return template
+    (reference,) = references(template)
+    try:
+        return _url.segment(scalar(scope.value(reference), reference))
+    except ValueError as error:
+        raise problem(reference.removeprefix("in."), str(error)) from error
+
+
+def _query(operation: HttpOperation, scope: Scope) -> str:
+    pairs = _url_encoded(operation.query, scope)
+    return f"?{pairs}" if pairs else ""
+
+
+def _url_encoded(templates: Mapping[str, Template], scope: Scope) -> str:
+    try:
+        return _url.query(pair for name, template in templates.items() for pair in _pairs(name, template, scope))
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("An input is no proper Unicode text.") from error
+
+
+def _pairs(name: str, template: Template, scope: Scope) -> Iterator[tuple[str, str]]:
+    """A value once, an array's elements each, an omitted one or null not at all."""
+    value = render(template, scope)
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    for each in value if several else [value]:  # type: ignore[union-attr]
+        if each is not None and not isinstance(each, Omitted):
+            yield name, scalar(each, name)
+
+
+def _headers(operation: HttpOperation, scope: Scope) -> Iterator[tuple[str, str]]:
+    named = {name.lower() for name in operation.headers}
+    if "accept" not in named:
+        yield "Accept", _ACCEPTS[operation.answer]
+    if operation.body is not None and "content-type" not in named:
+        yield "Content-Type", _CONTENT_TYPES[operation.body.kind]
+    for name, template in operation.headers.items():
+        value = _header(name, template, scope)
+        if value is not None:
+            yield name, value
+
+
+def _header(name: str, template: str, scope: Scope) -> str | None:
+    value = render(template, scope)
+    if value is None or isinstance(value, Omitted):
+        return None
+    try:
+        return header_value(scalar(value, name))
+    except ValueError as error:
+        raise InvalidRequest(f"The header {name} {error}.") from error
+
+
+def _encoded(body: Body, scope: Scope) -> bytes:
+    if body.kind == "form" and isinstance(body.template, Mapping):
+        return _url_encoded(body.template, scope).encode("ascii")
+    try:
+        if body.kind == "text":
+            return text(str(body.template), scope).encode("utf-8")
+        value = render(body.template, scope)
+        return canonical(None if isinstance(value, Omitted) else value)
+    except ValueError as error:
+        raise InvalidRequest("An input holds a number or a text that JSON cannot carry.") from error

@@ -1,0 +1,239 @@
+"""Sends one request on a connection of its own: no pool, no cookies, no redirects, no proxies, no decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from attrs import field, frozen
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import (
+    IAddress,
+    IConsumer,
+    IHostResolution,
+    IProtocol,
+    IProtocolFactory,
+    IResolutionReceiver,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.ssl import optionsForClientTLS
+from twisted.python.failure import Failure
+from twisted.web.client import URI, Agent, HTTPConnectionPool, ResponseDone
+from twisted.web.http import PotentialDataLoss
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IBodyProducer, IResponse
+from zope.interface import implementer
+
+from aileron import __version__
+
+from ._address import effective
+from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Unreachable
+from ._line import IConnectingReactor, Line, Lines, Resolve
+from ._url import Origin, origin_of
+
+_T = TypeVar("_T")
+
+
+@frozen
+class HttpTransport:
+    """Keeps the promises of L{aileron.connectors._answer.Transport}.
+
+    :ivar lines: opens the connections.
+    """
+
+    lines: Lines = field(repr=False)
+
+    def send(self, message: Message, terms: Terms, flight: Flight) -> Deferred[Answer]:
+        """Send it on a fresh connection, which is dropped whatever happens."""
+        line = Line(flight)
+        return _abandoned_cleanly(Deferred.fromCoroutine(self._exchanged(message, terms, line)), line)
+
+    async def _exchanged(self, message: Message, terms: Terms, line: Line) -> Answer:
+        try:
+            response = await self._response(message, terms, line)
+            line.head_arrived = True
+            body = await _collected(response, terms.max_response_bytes, line)
+            return Answer(response.code, _first_values(response.headers), body)
+        except (Refused, TooLarge, Unreachable):
+            raise
+        except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
+            raise Unreachable from None
+        finally:
+            line.drop()
+
+    def _response(self, message: Message, terms: Terms, line: Line) -> Deferred[IResponse]:
+        reactor, origin = self.lines.reactor, origin_of(message.url)
+        endpoint = _OneLine(self.lines, origin, terms, line)
+        agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
+        body = None if message.body is None else _Bytes(message.body)
+        request: Deferred[IResponse] = agent.request(
+            message.method.encode("ascii"), message.url.encode("ascii"), _headers(message, origin), body
+        )
+        return request
+
+
+@implementer(IAgentEndpointFactory, IStreamClientEndpoint)
+@frozen
+class _OneLine:
+    """Where the agent connects: to our origin, as we connect."""
+
+    lines: Lines
+    origin: Origin
+    terms: Terms
+    line: Line
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """Always the same: the URL was read by us."""
+        return self
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect, once."""
+        return Deferred.fromCoroutine(self.lines.open(self.origin, self.terms, self.line, protocolFactory))
+
+
+@implementer(IBodyProducer)
+@frozen
+class _Bytes:
+    """A body that is there."""
+
+    body: bytes
+
+    @property
+    def length(self) -> int:
+        """Its size."""
+        return len(self.body)
+
+    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
+        """All at once."""
+        consumer.write(self.body)
+        return succeed(None)
+
+    def pauseProducing(self) -> None:
+        """It is written already."""
+
+    def resumeProducing(self) -> None:
+        """It is written already."""
+
+    def stopProducing(self) -> None:
+        """It is written already."""
+
+
+class _Collector(Protocol):
+    """Gathers a body up to a size."""
+
+    def __init__(self, status: int, most: int, line: Line) -> None:
+        self._status = status
+        self._most = most
+        self._line = line
+        self._body = bytearray()
+        self.done: Deferred[bytes] = Deferred(lambda _: line.drop())
+
+    def dataReceived(self, data: bytes) -> None:
+        """More of it; past the cap the connection is dropped."""
+        self._body += data
+        if len(self._body) > self._most and not self.done.called:
+            self.done.errback(TooLarge(self._status))
+            self._line.drop()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """It is whole, or it is not."""
+        if self.done.called:
+            return
+        whole = reason.check(ResponseDone) or (reason.check(PotentialDataLoss) and self._line.closed_cleanly)
+        if whole:
+            self.done.callback(bytes(self._body))
+        else:
+            self.done.errback(Unreachable())
+
+
+def _collected(response: IResponse, most: int, line: Line) -> Deferred[bytes]:
+    if response.length is not UNKNOWN_LENGTH and response.length > most:
+        raise TooLarge(response.code)
+    collector = _Collector(response.code, most, line)
+    response.deliverBody(collector)
+    return collector.done
+
+
+def _headers(message: Message, origin: Origin) -> Headers:
+    headers = Headers(
+        {"Host": [_host(origin)], "User-Agent": [f"aileron/{__version__}"], "Accept-Encoding": ["identity"]}
+    )
+    for name, value in message.headers:
+        headers.addRawHeader(name, value)
+    return headers
+
+
+def _host(origin: Origin) -> str:
+    return origin.url.partition("://")[2]
+
+
+def _first_values(headers: Headers) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): values[0].decode("latin-1") for name, values in headers.getAllRawHeaders()}
+
+
+def _abandoned_cleanly(inner: Deferred[_T], line: Line) -> Deferred[_T]:
+    """The same, but cancelling errbacks with C{CancelledError}, whatever the inside makes of it."""
+
+    def cancel(outer: Deferred[_T]) -> None:
+        line.given_up = True
+        outer.errback(CancelledError())
+        inner.cancel()
+
+    outer: Deferred[_T] = Deferred(cancel)
+    inner.addCallbacks(
+        lambda value: None if outer.called else outer.callback(value),
+        lambda failure: None if outer.called else outer.errback(failure),
+    )
+    return outer
+
+
+@implementer(IResolutionReceiver)
+class _Addresses:
+    """Gathers what a name resolves to."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+        self._resolution: IHostResolution | None = None
+        self.done: Deferred[Sequence[str]] = Deferred(self._cancel)
+
+    def _cancel(self, _: Deferred[Sequence[str]]) -> None:
+        if self._resolution is not None:
+            self._resolution.cancel()
+
+    def resolutionBegan(self, resolutionInProgress: IHostResolution) -> None:
+        """It may be cancelled from now on."""
+        self._resolution = resolutionInProgress
+
+    def addressResolved(self, address: IAddress) -> None:
+        """One more."""
+        if isinstance(address, IPv4Address | IPv6Address):
+            self._found.append(address.host)
+
+    def resolutionComplete(self) -> None:
+        """That is all."""
+        if not self.done.called:
+            self.done.callback(self._found)
+
+
+def system_resolver(reactor: IConnectingReactor) -> Resolve:
+    """Resolves by the system's resolver; an address resolves to itself."""
+
+    def resolve(host: str) -> Deferred[Sequence[str]]:
+        if effective(host) is not None:
+            return succeed([host])
+        receiver = _Addresses()
+        reactor.nameResolver.resolveHostName(receiver, host, 0, [IPv4Address, IPv6Address])
+        return receiver.done
+
+    return resolve
+
+
+def system_transport(reactor: IConnectingReactor, own_ports: Callable[[], Collection[int]]) -> HttpTransport:
+    """The transport of the daemon.
+
+    :param reactor: a real one.
+    :param own_ports: the ports that the daemon listens on now; never connected to on loopback.
+    """
+    return HttpTransport(Lines(reactor, system_resolver(reactor), optionsForClientTLS, own_ports))

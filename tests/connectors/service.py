@@ -1,0 +1,155 @@
+"""A service at the other end of memory transports: it records what arrives and answers as a test has written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from attrs import define, field
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionRefusedError as ConnectionRefused
+from twisted.internet.error import DNSLookupError
+from twisted.internet.interfaces import IProtocol
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
+from twisted.test.iosim import FakeTransport, IOPump, connect
+from zope.interface import implementer
+
+from aileron.connectors import HttpConnector, HttpTransport, IConnectingReactor, Lines
+from aileron.connectors._schema import read_file
+from aileron.connectors._spec import HttpSpec
+from aileron.values import JSON, canonical
+from tests.connectors.certificate import Certificate
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+
+Reply = bytes | None
+"""Raw bytes of an answer, after which the service keeps the connection; L{None}: it never answers."""
+
+_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
+
+
+def answer(body: bytes = b"{}", status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
+    """A whole answer as it goes over the wire."""
+    fields = {"Content-Length": str(len(body)), **(headers or {})}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"HTTP/1.1 {status} Whatever\r\n{lines}\r\n".encode("ascii") + body
+
+
+def json_answer(value: JSON, status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
+    """A whole answer with a JSON body."""
+    return answer(canonical(value), status, headers)
+
+
+def spec_of(text: str) -> HttpSpec:
+    """The specification in a connector file's text, which must be without fault."""
+    reading = read_file(text.encode("utf-8"), "test.toml")
+    if reading.spec is None:
+        raise AssertionError(reading.problems)
+    return reading.spec
+
+
+class _Peer(Protocol):
+    """One connection as the service sees it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._received = b""
+        self.closed = False
+
+    def dataReceived(self, data: bytes) -> None:
+        self._received += data
+        head, blank, body = self._received.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if blank and len(body) >= (int(length[1]) if length else 0):
+            self._received = b""
+            self._service.took(self, head + blank + body)
+
+    def connectionLost(self, reason: object = None) -> None:
+        self.closed = True
+
+
+@implementer(IConnectingReactor)
+class _Reactor(MemoryReactorClock):
+    """The reactor's memory double, under the type that the room asks for."""
+
+
+@define
+class Service:
+    """The service, the network and the clock.
+
+    :ivar names: what host names resolve to; any other is not known.
+    :ivar replies: spent in order, one a request.
+    :ivar requests: the raw requests that arrived whole.
+    :ivar connected: the addresses that were connected to.
+    :ivar certificate: the service speaks TLS with it, if there is one.
+    :ivar trusted: what the connector's side trusts.
+    """
+
+    names: dict[str, Sequence[str]] = field(factory=dict)
+    replies: list[Reply] = field(factory=list)
+    requests: list[bytes] = field(factory=list)
+    connected: list[tuple[str, int]] = field(factory=list)
+    own_ports: set[int] = field(factory=set)
+    certificate: Certificate | None = None
+    trusted: Certificate | None = None
+    refusing: set[str] = field(factory=set)
+    reactor: _Reactor = field(factory=_Reactor)
+    peers: list[_Peer] = field(factory=list)
+    _pumps: list[IOPump] = field(factory=list)
+    _seen: int = 0
+
+    def connector(self, spec: HttpSpec) -> HttpConnector:
+        """A connector whose network is this service."""
+        tls = (self.trusted or Certificate.made("nobody.invalid")).verifying
+        lines = Lines(self.reactor, self._resolve, tls, lambda: self.own_ports)
+        return HttpConnector(spec, HttpTransport(lines), self.reactor, lambda: NOW)
+
+    def _resolve(self, host: str) -> Deferred[Sequence[str]]:
+        if re.fullmatch(r"[0-9.]+|.*:.*", host):
+            return succeed([host])
+        if host not in self.names:
+            return fail(DNSLookupError(host))
+        return succeed(self.names[host])
+
+    def took(self, peer: _Peer, request: bytes) -> None:
+        """A request arrived whole."""
+        self.requests.append(request)
+        reply = self.replies.pop(0)
+        if reply is not None and peer.transport is not None:
+            peer.transport.write(reply)
+
+    def advance(self, seconds: float = 0) -> None:
+        """Let time pass and every byte arrive."""
+        self._settle()
+        self.reactor.advance(seconds)
+        self._settle()
+
+    def _settle(self) -> None:
+        while self._connect() or any(pump.flush() for pump in self._pumps):
+            self.reactor.advance(0)
+
+    def _connect(self) -> bool:
+        """Whether a connection was tried that is now there, or was refused."""
+        if self._seen == len(self.reactor.tcpClients):
+            return False
+        host, port, factory, *_ = self.reactor.tcpClients[self._seen]
+        connector = self.reactor.connectors[self._seen]
+        self._seen += 1
+        self.connected.append((host, port))
+        if host in self.refusing:
+            factory.clientConnectionFailed(connector, Failure(ConnectionRefused()))
+        else:
+            self._join(factory.buildProtocol(None))
+        return True
+
+    def _join(self, client: IProtocol | None) -> None:
+        peer = _Peer(self)
+        self.peers.append(peer)
+        factory = Factory.forProtocol(lambda: peer)
+        wrapped = factory if self.certificate is None else self.certificate.serving(factory, self.reactor)
+        server = wrapped.buildProtocol(None)
+        ends = FakeTransport(server, isServer=True), FakeTransport(client, isServer=False)
+        self._pumps.append(connect(server, ends[0], client, ends[1]))

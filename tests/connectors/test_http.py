@@ -1,0 +1,369 @@
+"""Of the connector made of a file: the contract, what leaves, and what each answer comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors import HttpConnector
+from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
+from aileron.interfaces import ICredential
+from aileron.testing import ConnectorContract, MemoryCredential
+from aileron.values import JSON, READ, Outcome
+from tests.connectors.service import Service, answer, json_answer, spec_of
+
+BASE = "http://127.0.0.1:8080/api"
+
+TRACKER = """
+[connector]
+name = "local://me/tracker"
+version = "1.0.0"
+base_url = { default = "http://127.0.0.1:8080/api" }
+hosts = ["127.0.0.1:8080"]
+private_network = true
+
+[credential]
+kind = "api_key"
+header = "X-Key"
+format = "Token {key}"
+
+[operations.create]
+method = "POST"
+path = "/projects/${in.project}/items"
+json = { title = "${in.title}", labels = "${in.labels}", note = "Re: ${in.title}" }
+headers = { Idempotency-Key = "${effect.key}" }
+refused = [503]
+error = { when = "ok == false", message = "error" }
+
+[operations.show]
+method = "GET"
+path = "/projects/${in.project}"
+query = { q = "${in.title}" }
+effect = "read"
+redirect = "same-origin"
+max_response_bytes = 2000
+
+[operations.replace]
+method = "PUT"
+path = "/note"
+text = "${in.title}"
+answer = "none"
+idempotent = true
+timeout_seconds = 5
+"""
+
+INPUTS: Mapping[str, JSON] = {"project": "p/1", "title": "Grüße"}
+SECRET = b"s3cret/va+lue=42"
+
+
+@define
+class Rig:
+    """The tracker and its service, in the contract's hand."""
+
+    service: Service = field(factory=Service)
+    connector: HttpConnector = field()
+    base_url: str = BASE
+    reads: str = "show"
+    writes: str = "create"
+    inputs: Mapping[str, JSON] = field(factory=lambda: INPUTS)
+
+    @connector.default
+    def _(self) -> HttpConnector:
+        return self.service.connector(spec_of(TRACKER))
+
+    def answers(self, output: JSON) -> None:
+        """With status 200."""
+        self.service.replies.append(json_answer(output))
+
+    def hangs(self) -> None:
+        """No bytes ever."""
+        self.service.replies.append(None)
+
+    def advance(self, seconds: float) -> None:
+        """By the memory reactor."""
+        self.service.advance(seconds)
+
+    def sent(self) -> int:
+        """Whole requests."""
+        return len(self.service.requests)
+
+    def send(self, operation: str, inputs: Mapping[str, JSON] | None = None, seconds: float = 60) -> Deferred[Outcome]:
+        """Start one sending."""
+        request = self.connector.prepare(
+            operation, self.inputs if inputs is None else inputs, self.base_url, "effect-1"
+        )
+        method = self.connector.read if request.effect == READ else self.connector.invoke
+        sending = Deferred.fromCoroutine(method(request, MemoryCredential(SECRET), seconds))
+        self.advance(0)
+        return sending
+
+
+class HttpContractTests(ConnectorContract, SynchronousTestCase):
+    """The engine keeps the contract of every connector."""
+
+    rig = Rig
+
+
+class HttpCase(SynchronousTestCase):
+    """A tracker to ask."""
+
+    def setUp(self) -> None:
+        self.rig = Rig()
+
+    def outcome(
+        self, reply: bytes | None, operation: str = "create", inputs: Mapping[str, JSON] | None = None
+    ) -> Outcome:
+        """What one answer comes to."""
+        self.rig.service.replies.append(reply)
+        return self.successResultOf(self.rig.send(operation, inputs))
+
+    def fault(self, outcome: Outcome) -> tuple[str, bool]:
+        """Its class, and whether it may be retried."""
+        self.assertIsNotNone(outcome.fault)
+        return (outcome.fault.kind, outcome.fault.retriable) if outcome.fault else ("", False)
+
+
+class SendingTests(HttpCase):
+    """What leaves."""
+
+    def test_request(self) -> None:
+        """The request is as declared, with the credential, our name, and nothing asked to be compressed."""
+        self.outcome(json_answer({"ok": True}))
+        head, _, body = self.rig.service.requests[0].partition(b"\r\n\r\n")
+        first, *fields = head.decode("ascii").split("\r\n")
+        self.assertEqual("POST /api/projects/p%2F1/items HTTP/1.1", first)
+        self.assertEqual('{"note":"Re: Grüße","title":"Grüße"}', body.decode("utf-8"))
+        expected = {
+            "Host: 127.0.0.1:8080",
+            "X-Key: Token s3cret/va+lue=42",
+            "Idempotency-Key: effect-1",
+            "Accept-Encoding: identity",
+            "Connection: close",
+        }
+        self.assertEqual(expected, expected & set(fields))
+
+    def test_connection_is_dropped(self) -> None:
+        """Every sending has a connection of its own, closed after the answer."""
+        self.outcome(json_answer({"ok": True}))
+        self.outcome(json_answer({"ok": True}))
+        self.rig.advance(0)
+        self.assertEqual([True, True], [peer.closed for peer in self.rig.service.peers])
+
+    def test_no_credential(self) -> None:
+        """Without the credential that it needs nothing is sent."""
+        request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
+        self.failureResultOf(Deferred.fromCoroutine(self.rig.connector.invoke(request, None, 1)), BindingRequired)
+        self.assertEqual([], self.rig.service.connected)
+
+    def test_credential_that_breaks_the_header(self) -> None:
+        """A secret with a line break is refused and shown nowhere."""
+        request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
+        for secret in (b"a\r\nX-Evil: 1", b"", "schlüssel".encode()):
+            credential: ICredential = MemoryCredential(secret)
+            refused = Deferred.fromCoroutine(self.rig.connector.invoke(request, credential, 1))
+            failure = self.failureResultOf(refused, BindingFailed)
+            self.assertNotIn("Evil", str(failure.value))
+        self.assertEqual([], self.rig.service.connected)
+
+    def test_request_of_another(self) -> None:
+        """A request that was changed or is another connector's is refused before anything is sent."""
+        from attrs import evolve
+
+        request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
+        for changed in (
+            evolve(request, connector="local://me/other"),
+            evolve(request, url="http://127.0.0.1:9090/x"),
+            evolve(request, url="https://evil.invalid/x"),
+            evolve(request, url="http://127.0.0.1:8080@evil.invalid/x"),
+            evolve(request, method="DELETE"),
+            evolve(request, idempotent=True),
+        ):
+            invoked = self.rig.connector.invoke(changed, MemoryCredential(SECRET), 1)
+            self.failureResultOf(Deferred.fromCoroutine(invoked), CapabilityDenied)
+        self.assertEqual([], self.rig.service.connected)
+
+    def test_cancelling_drops_the_connection(self) -> None:
+        """Cancelling closes the connection at once."""
+        self.rig.hangs()
+        sending = self.rig.send("create")
+        self.assertFalse(self.rig.service.peers[0].closed)
+        sending.cancel()
+        self.failureResultOf(sending)
+        self.rig.advance(0)
+        self.assertTrue(self.rig.service.peers[0].closed)
+
+
+class AnswerTests(HttpCase):
+    """What each answer comes to."""
+
+    def test_success(self) -> None:
+        """The whole answer is the output where nothing else is declared."""
+        outcome = self.outcome(json_answer({"ok": True, "id": 7}))
+        self.assertEqual(({"ok": True, "id": 7}, 200), (outcome.output, outcome.status))
+
+    def test_declared_error(self) -> None:
+        """A well-formed answer that says no is classified, and carries the service's word for it."""
+        outcome = self.outcome(json_answer({"ok": False, "error": "no_such_project"}))
+        self.assertEqual((("external_api_error", False), True), (self.fault(outcome), outcome.classified))
+        assert outcome.fault is not None
+        self.assertIn("no_such_project", outcome.fault.message)
+        self.assertEqual({"status": 200, "code": "no_such_project"}, outcome.fault.details)
+
+    def test_nonsense(self) -> None:
+        """A success that is not what was declared tells nothing: it may have happened."""
+        for body in (b"<html>", b"", b'{"a": NaN}', b"[" * 5000, b"\xff"):
+            outcome = self.outcome(answer(body))
+            self.assertEqual(
+                (True, False, "external_api_error"), (outcome.sent, outcome.classified, self.fault(outcome)[0])
+            )
+
+    def test_compressed(self) -> None:
+        """A body in an encoding that nobody asked for is not read."""
+        outcome = self.outcome(json_answer({"ok": True}, headers={"Content-Encoding": "gzip"}))
+        self.assertFalse(outcome.classified)
+
+    def test_statuses(self) -> None:
+        """Refusals are classified, what may have happened is not, and what may pass may be retried."""
+        told = {
+            400: (True, False),
+            404: (True, False),
+            408: (False, True),
+            429: (True, True),
+            500: (False, True),
+            503: (True, True),
+            302: (False, False),
+        }
+        for status, expected in told.items():
+            outcome = self.outcome(json_answer({}, status))
+            self.assertEqual(expected, (outcome.classified, self.fault(outcome)[1]), status)
+            self.assertEqual(("external_api_error", status), (self.fault(outcome)[0], outcome.status))
+
+    def test_retry_after(self) -> None:
+        """The service's wish for patience is read as seconds or as a date."""
+        wishes = {"7": 7.0, "Fri, 01 May 2026 12:01:00 GMT": 60.0, "Fri, 01 May 2020 12:01:00 GMT": 0.0, "soon": None}
+        for wish, seconds in wishes.items():
+            outcome = self.outcome(json_answer({}, 429, {"Retry-After": wish}))
+            self.assertEqual(seconds, outcome.retry_after_seconds, wish)
+
+    def test_foreign_text_is_tamed(self) -> None:
+        """The service's word is one bounded line without unseen characters."""
+        outcome = self.outcome(json_answer({"error": "bad\n\x1b[31m\u202e" + "x" * 999}, 400))
+        assert outcome.fault is not None
+        self.assertLess(len(outcome.fault.message), 300)
+        for unseen in ("\n", "\x1b", "\u202e"):
+            self.assertNotIn(unseen, outcome.fault.message)
+
+    def test_no_redirect_for_an_effect(self) -> None:
+        """A redirect of an effect is not followed."""
+        self.outcome(json_answer({}, 307, {"Location": "/api/elsewhere"}))
+        self.assertEqual(1, self.rig.sent())
+
+    def test_redirect_of_a_read(self) -> None:
+        """A read follows a redirect to the same origin, without the credential."""
+        self.rig.service.replies = [json_answer({}, 302, {"Location": "/api/new"}), json_answer({"ok": 1})]
+        outcome = self.successResultOf(self.rig.send("show"))
+        self.assertEqual({"ok": 1}, outcome.output)
+        self.assertIn(b"X-Key", self.rig.service.requests[0])
+        self.assertNotIn(b"X-Key", self.rig.service.requests[1])
+        self.assertTrue(self.rig.service.requests[1].startswith(b"GET /api/new HTTP/1.1"))
+
+    def test_redirect_elsewhere(self) -> None:
+        """A redirect to another origin is the answer, and nobody goes there."""
+        for place in (
+            "https://127.0.0.1:8080/x",
+            "http://127.0.0.1:9/x",
+            "//evil.invalid/x",
+            "http://a@127.0.0.1:8080/",
+        ):
+            outcome = self.outcome(json_answer({}, 302, {"Location": place}), "show")
+            self.assertEqual(302, outcome.status)
+        self.assertEqual({("127.0.0.1", 8080)}, set(self.rig.service.connected))
+
+    def test_redirects_end(self) -> None:
+        """After three redirects the fourth is the answer."""
+        self.rig.service.replies = [json_answer({}, 302, {"Location": "/api/again"})] * 5
+        self.assertEqual(302, self.successResultOf(self.rig.send("show")).status)
+        self.assertEqual(4, self.rig.sent())
+
+    def test_no_answer_wanted(self) -> None:
+        """An operation that reads no answer takes any body for a success."""
+        outcome = self.outcome(answer(b"<html>", 204), "replace", {"title": "hello"})
+        self.assertEqual((None, None), (outcome.output, outcome.fault))
+        self.assertTrue(self.rig.service.requests[0].endswith(b"\r\n\r\nhello"))
+
+
+class LimitTests(HttpCase):
+    """Time and size."""
+
+    def test_declared_timeout(self) -> None:
+        """The operation's own time limit holds where it is the shorter one."""
+        self.rig.hangs()
+        sending = self.rig.send("replace", {"title": "hello"}, seconds=60)
+        self.rig.advance(4.9)
+        self.assertNoResult(sending)
+        self.rig.advance(0.2)
+        self.assertEqual(("resource_limit_exceeded", False), self.fault(self.successResultOf(sending)))
+        self.assertTrue(self.rig.service.peers[0].closed)
+
+    def test_slow_body(self) -> None:
+        """An answer whose body does not end in time is sent, and not classified."""
+        self.rig.service.replies.append(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        sending = self.rig.send("create")
+        self.assertNoResult(sending)
+        self.rig.advance(31)
+        outcome = self.successResultOf(sending)
+        self.assertEqual((True, False), (outcome.sent, outcome.classified))
+
+    def test_too_large(self) -> None:
+        """A body past the cap is dropped, whether its length is announced or not."""
+        chunk = b"400\r\n" + b" " * 0x400 + b"\r\n"
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * 3
+        for reply in (answer(b" " * 2001), chunked):
+            outcome = self.outcome(reply, "show")
+            self.assertEqual(("resource_limit_exceeded", False), self.fault(outcome))
+            self.assertEqual((True, False, 200), (outcome.sent, outcome.classified, outcome.status))
+
+    def test_endless_head(self) -> None:
+        """A head that does not end is cut off."""
+        outcome = self.outcome(b"HTTP/1.1 200 OK\r\n" + b"X-Pad: 1\r\n" * 60000)
+        self.assertEqual(
+            (True, False, "external_api_error"), (outcome.sent, outcome.classified, self.fault(outcome)[0])
+        )
+
+
+class EchoTests(HttpCase):
+    """What a service sends back of the secret."""
+
+    def test_echo(self) -> None:
+        """The secret is taken out of an output in every usual form, and the outcome says so."""
+        import base64
+        from urllib.parse import quote
+
+        secret = SECRET.decode()
+        forms = [
+            secret,
+            quote(secret, safe=""),
+            quote(secret, safe="").lower(),
+            secret.replace("/", "\\/"),
+            base64.b64encode(b"user:" + SECRET).decode(),
+            base64.urlsafe_b64encode(SECRET).decode(),
+        ]
+        outcome = self.outcome(json_answer({"you": forms, secret: 1}))
+        self.assertEqual({"echoed": True}, outcome.notes)
+        shown = str(outcome)
+        for form in (secret, "va%2", base64.b64encode(SECRET).decode()[:-3], "va+lue"):
+            self.assertNotIn(form.lower(), shown.lower())
+
+    def test_echo_in_a_fault(self) -> None:
+        """The secret is taken out of a fault."""
+        outcome = self.outcome(json_answer({"error": f"bad key {SECRET.decode()}"}, 403))
+        assert outcome.fault is not None
+        self.assertIn("bad key [redacted]", outcome.fault.message)
+        self.assertNotIn(SECRET.decode(), str(outcome))
+
+    def test_no_echo(self) -> None:
+        """Without an echo nothing is noted."""
+        self.assertEqual({}, self.outcome(json_answer({"ok": True})).notes)
