@@ -1,0 +1,83 @@
+"""Connectors written in Python: found by Twisted's plugin system, only in packages that are named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+
+from attrs import frozen
+from twisted.plugin import IPlugin, getCache
+from zope.interface.exceptions import Invalid
+from zope.interface.verify import verifyObject
+
+from aileron.interfaces import IConnector
+from aileron.values import ConnectorDescription, LoadError
+
+from ._schema import BOUNDARY
+
+
+@frozen
+class Found:
+    """One connector, or why it is none.
+
+    :ivar file: where it comes from, for people.
+    """
+
+    file: str
+    connector: IConnector | None
+    problems: tuple[LoadError, ...] = ()
+
+
+def of_package(name: str) -> Iterator[Found]:
+    """Every plugin of the package C{name}.
+
+    :return: C{missing} where there is no such package, C{malformed} for what is no connector.
+    """
+    package = _package(name)
+    if package is None:
+        yield _fault("missing", name, "there is no such package, or it lies in the working directory")
+        return
+    dropins = getCache(package)
+    for module in sorted(each.name for each in iter_modules(package.__path__)):
+        if module not in dropins:
+            yield _fault("malformed", f"{name}.{module}", "cannot be imported")
+            continue
+        for plugin in dropins[module].plugins:
+            yield _checked(f"{name}.{module}.{plugin.name}", plugin.load())
+
+
+def _package(name: str) -> ModuleType | None:
+    try:
+        top = find_spec(name.partition(".")[0])
+        if top is None or any(_in_working_directory(each) for each in top.submodule_search_locations or [""]):
+            return None
+        package = import_module(name)
+    except (ImportError, ValueError):
+        return None
+    return package if hasattr(package, "__path__") else None
+
+
+def _in_working_directory(location: str) -> bool:
+    return Path(location).resolve().is_relative_to(Path(os.getcwd()).resolve())
+
+
+def _checked(file: str, plugin: object) -> Found:
+    if not IPlugin.providedBy(plugin):
+        return _fault("malformed", file, "is no plugin")
+    try:
+        verifyObject(IConnector, plugin)
+        connector: IConnector = IConnector(plugin)
+    except (Invalid, TypeError) as error:
+        return _fault("malformed", file, f"does not provide IConnector: {error}")
+    if not isinstance(connector.describe(), ConnectorDescription):
+        return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")
+    return Found(file, connector)
+
+
+def _fault(kind: str, file: str, message: str) -> Found:
+    return Found(file, None, (LoadError(kind, " ".join(message.split()), file, None, BOUNDARY),))

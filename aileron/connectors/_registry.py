@@ -1,0 +1,129 @@
+"""Every connector by its name: those shipped, those of named plugin packages, and those of the user's directory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from attrs import define, field, frozen
+from zope.interface import implementer
+
+from aileron.interfaces import IConnector, IConnectors
+from aileron.values import ConnectorDescription, LoadError, digest_of_bytes
+
+from ._files import ConnectorFile, of_directory, one_file, shipped
+from ._plugins import Found, of_package
+from ._schema import BOUNDARY, read_file
+from ._spec import HttpSpec
+
+Make = Callable[[HttpSpec], IConnector]
+"""From what a file says to the connector that does it."""
+
+
+def check(path: Path) -> list[LoadError]:
+    """Every fault of one connector file of the user's; none: it would load."""
+    found = one_file(path)
+    if found.data is None:
+        return [found.problem] if found.problem else []
+    return list(read_file(found.data, found.name, found.scheme).problems)
+
+
+@frozen
+class _Loaded:
+    """One state of the registry."""
+
+    connectors: Mapping[str, IConnector]
+    problems: tuple[LoadError, ...]
+
+
+@implementer(IConnectors)
+@define
+class Registry:
+    """Keeps the connectors of all sources.
+
+    An earlier source keeps its name; within one source a name that is used twice is nobody's.
+
+    :ivar directory: where the user's connector files lie, or L{None}.
+    :ivar make: makes a connector of what a file says.
+    :ivar plugin_packages: the only packages in which connectors written in Python are looked for, once.
+    """
+
+    directory: Path | None
+    make: Make
+    plugin_packages: tuple[str, ...] = ()
+    _fixed: tuple[tuple[Found, ...], ...] = field(init=False)
+    _files: dict[tuple[str, str], Found] = field(init=False, factory=dict)
+    _loaded: _Loaded = field(init=False)
+    _generation: int = field(init=False, default=1)
+
+    def __attrs_post_init__(self) -> None:
+        plugins = tuple(found for name in self.plugin_packages for found in of_package(name))
+        self._fixed = (tuple(map(self._made, shipped())), plugins)
+        self._loaded = self._load()
+
+    def get(self, fqn: str) -> IConnector | None:
+        """The connector of that name."""
+        return self._loaded.connectors.get(fqn)
+
+    def descriptions(self) -> tuple[ConnectorDescription, ...]:
+        """All that loaded, by name."""
+        return tuple(each.describe() for _, each in sorted(self._loaded.connectors.items()))
+
+    def problems(self) -> tuple[LoadError, ...]:
+        """All that did not."""
+        return self._loaded.problems
+
+    def generation(self) -> int:
+        """Grows with each refresh that changed something."""
+        return self._generation
+
+    def refresh(self) -> None:
+        """Read the user's files again."""
+        loaded = self._load()
+        if loaded != self._loaded:
+            self._loaded = loaded
+            self._generation += 1
+
+    def _load(self) -> _Loaded:
+        own = () if self.directory is None else tuple(map(self._kept, of_directory(self.directory)))
+        present = {each.file for each in own}
+        self._files = {key: found for key, found in self._files.items() if key[0] in present}
+        return _merged((*self._fixed, own))
+
+    def _kept(self, file: ConnectorFile) -> Found:
+        """What was made of the same bytes before, else made now."""
+        if file.data is None:
+            return self._made(file)
+        key = file.name, digest_of_bytes(file.data)
+        if key not in self._files:
+            self._files[key] = self._made(file)
+        return self._files[key]
+
+    def _made(self, file: ConnectorFile) -> Found:
+        if file.data is None:
+            return Found(file.name, None, (file.problem,) if file.problem else ())
+        reading = read_file(file.data, file.name, file.scheme)
+        return Found(file.name, self.make(reading.spec) if reading.spec else None, reading.problems)
+
+
+def _merged(sources: Iterable[Iterable[Found]]) -> _Loaded:
+    connectors: dict[str, IConnector] = {}
+    problems: list[LoadError] = []
+    for source in sources:
+        found = list(source)
+        problems += [problem for each in found for problem in each.problems]
+        problems += _add(connectors, [(each.file, each.connector) for each in found if each.connector is not None])
+    return _Loaded(connectors, tuple(problems))
+
+
+def _add(connectors: dict[str, IConnector], found: list[tuple[str, IConnector]]) -> Iterator[LoadError]:
+    """Add those of one source whose names are free and used once; a fault for each of the others."""
+    names = Counter(connector.describe().fqn for _, connector in found)
+    taken = set(connectors)
+    for file, connector in found:
+        fqn = connector.describe().fqn
+        if names[fqn] > 1 or fqn in taken:
+            yield LoadError("duplicate", f"another connector is named {fqn} as well", file, None, BOUNDARY)
+        else:
+            connectors[fqn] = connector
