@@ -42,6 +42,7 @@ from ._sessions import OperatorSession, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._vault import Binding, NewBinding, VaultState
+from ._visible import visible
 
 __all__ = [
     "Action",
@@ -97,4 +98,5 @@ __all__ = [
     "plain",
     "timestamp",
     "utc",
+    "visible",
 ]

@@ -1,0 +1,56 @@
+"""The one way in which foreign text is shown to a person: nothing in it acts, hides or turns the reading round."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_DELETE = 0x7F
+_PICTURES = 0x2400
+_PICTURE_OF_DELETE = "\u2421"
+
+# Controls, formats (bidi and zero-width among them), surrogates, private, unassigned, separators of lines.
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+
+# Letters, marks and symbols that print nothing (Unicode's Default_Ignorable_Code_Point beyond the categories above).
+_BLANKS = frozenset(
+    (
+        0x034F,
+        *range(0x115F, 0x1161),
+        *range(0x17B4, 0x17B6),
+        *range(0x180B, 0x1810),
+        0x2800,
+        0x3164,
+        *range(0xFE00, 0xFE10),
+        0xFFA0,
+        *range(0xE0000, 0xE1000),
+    )
+)
+
+
+def visible(text: str, multiline: bool = False) -> str:
+    r"""C{text} with each character that a person would not see shown in its place: C{␛}, C{\u202e}.
+
+    What it returns holds no control, escape, bidi or zero-width character; said twice it is the same.
+
+    :param multiline: keep line feeds, for whoever puts a margin before each line.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(character, multiline) for character in text)
+
+
+def _shown(character: str, multiline: bool) -> str:
+    code = ord(character)
+    if character == " " or (multiline and character == "\n"):
+        return character
+    if code < 0x20:
+        return chr(_PICTURES + code)
+    if code == _DELETE:
+        return _PICTURE_OF_DELETE
+    category = unicodedata.category(character)
+    odd = category in _UNSEEN or category == "Zs" or code in _BLANKS
+    return _escaped(code) if odd else character
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,55 @@
+"""Foreign text cannot act on a terminal or hide in a page."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.values import visible
+
+_WILD = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from(
+            "\x1b\x00\x07\x08\r\n\t\x7f\x9b\u200b\u200d\u202e\u2066\u2028\ufeff\u00ad\u3164\ufe0f\U000e0041"
+        ),
+    )
+)
+
+
+class VisibleTests(SynchronousTestCase):
+    @settings(deadline=None, max_examples=400)
+    @given(_WILD, st.booleans())
+    def test_nothing_hidden_is_left(self, text: str, multiline: bool) -> None:
+        """Whatever comes in, no control, format, surrogate, private or odd blank character comes out."""
+        left = visible(text, multiline).replace("\n", "") if multiline else visible(text, multiline)
+        bad = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+        self.assertEqual([c for c in left if unicodedata.category(c) in bad], [])
+        self.assertEqual([c for c in left if unicodedata.category(c) == "Zs" and c != " "], [])
+
+    @settings(deadline=None, max_examples=200)
+    @given(_WILD)
+    def test_twice_is_once(self, text: str) -> None:
+        """What was made visible stays as it is."""
+        self.assertEqual(visible(visible(text)), visible(text))
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.text(st.characters(categories=("L", "N", "P")).filter(lambda c: unicodedata.category(c) != "Cn")))
+    def test_plain_text_stays(self, text: str) -> None:
+        """Letters, figures and punctuation of any script are shown as they are, but for the few that print nothing."""
+        printing = "".join(c for c in text if ord(c) not in {0x115F, 0x1160, 0x3164, 0xFFA0})
+        self.assertEqual(visible(printing), printing)
+
+    def test_how_it_looks(self) -> None:
+        """Controls are pictures, what is beyond them is its number."""
+        self.assertEqual(visible("a\x1b[31mb\x7f\x00"), "a␛[31mb␡␀")
+        self.assertEqual(visible("\u202efdp\u200b\U000e0041\xa0"), "\\u202efdp\\u200b\\U000e0041\\u00a0")
+        self.assertEqual(visible("grüße 🙂 #eng"), "grüße 🙂 #eng")
+
+    def test_lines(self) -> None:
+        """Line feeds stay only where the caller puts a margin before each line; a carriage return never does."""
+        self.assertEqual(visible("a\nb\r\tc"), "a␊b␍␉c")
+        self.assertEqual(visible("a\nb\r\n", multiline=True), "a\nb␍\n")
