@@ -5,6 +5,7 @@ from ._body import http_client
 from ._connections import Connections
 from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from ._operator import Operator
+from ._session import SessionEnvironment
 from ._wire import Answer, Wire
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "IDaemon",
     "OpenedSession",
     "Operator",
+    "SessionEnvironment",
     "Wire",
     "http_client",
 ]

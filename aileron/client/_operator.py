@@ -42,6 +42,10 @@ class Operator:
         """End this operator session."""
         return await self._post("operator", "logout")
 
+    async def operator_sessions(self) -> Mapping[str, Any]:
+        """C{{items}}: the operator's live logins, newest first."""
+        return await self._get("operator", "sessions")
+
     async def hand_over(self) -> Mapping[str, Any]:
         """C{{code}}: what one browser may redeem once."""
         return await self._post("operator", "handover")
@@ -123,6 +127,10 @@ class Operator:
     async def sessions(self, filters: Filters | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, newest first."""
         return await self._get("sessions", query=filters)
+
+    async def session(self, session_id: str) -> Mapping[str, Any]:
+        """One agent's session."""
+        return await self._get("sessions", session_id)
 
     async def end_session(self, session_id: str) -> Mapping[str, Any]:
         """End an agent's session."""

@@ -147,6 +147,8 @@ class OperatorTests(MethodCase):
         self.asks(lambda: it.login("N", "P"), "POST", "/v1/operator/login", {"nonce": "N", "proof": "P"})
         self.asks(it.logout, "POST", "/v1/operator/logout", {})
         self.asks(it.hand_over, "POST", "/v1/operator/handover", {})
+        self.asks(it.operator_sessions, "GET", "/v1/operator/sessions", None)
+        self.asks(lambda: it.session("S"), "GET", "/v1/sessions/S", None)
 
     def test_deciding(self) -> None:
         """A decision names the digest; a reason is sent if there is one."""
