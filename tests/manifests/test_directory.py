@@ -82,7 +82,7 @@ class ReadingTests(DirectoryTests):
     def test_only_plain_files(self) -> None:
         """Neither links, nor pipes (which would block), nor folders are read."""
         target = self.write("target", named("a"))
-        (self.directory / "link.md").symlink_to(target)
+        (self.directory / "link.md").symlink_to(target.name)
         os.mkfifo(self.directory / "pipe.md")
         (self.directory / "folder.md").mkdir()
         self.assertEqual(self.names(), [])

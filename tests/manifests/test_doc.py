@@ -1,0 +1,53 @@
+"""The listings of the page on writing actions are what they say."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.manifests import check_arguments, parse, resolve
+from aileron.values import Action
+
+PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-an-action.md"
+LISTING = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class PageTests(SynchronousTestCase):
+    """C{doc/writing-an-action.md}."""
+
+    def setUp(self) -> None:
+        self.page = PAGE.read_text("utf-8")
+        self.listings = LISTING.findall(self.page)
+
+    def actions(self) -> list[Action]:
+        return [parse(text.encode(), "page") for kind, text in self.listings if kind == "text"]
+
+    def test_actions(self) -> None:
+        """Every action of the page loads."""
+        self.assertEqual([made.name for made in self.actions()], ["ship-update", "open-ticket"])
+
+    def test_schema(self) -> None:
+        """The schema of the page is that of its first action."""
+        (schema,) = (text for kind, text in self.listings if kind == "json")
+        self.assertEqual(json.loads(schema), self.actions()[0].input_schema)
+
+    def test_references(self) -> None:
+        """The second action is filled in as the page says."""
+        made = self.actions()[1]
+        arguments = check_arguments(made, {"title": "It breaks", "assignee": "ann@example.org"})
+        filled = resolve(made.steps[1], arguments, {"who": {"users": [{"id": "U1"}]}})
+        self.assertEqual(filled, {"heading": "bug: It breaks", "weight": 3, "owner": "U1"})
+
+    def test_every_key_is_there(self) -> None:
+        """No key is left unexplained."""
+        words = (
+            "name version source timeout_seconds intent hash capabilities type description label required default enum "
+        )
+        words += (
+            "minimum maximum max_length format multiline items_type id connector op idempotent inputs expires_after"
+        )
+        for word in words.split():
+            self.assertIn(f"{word}`", self.page)
