@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -63,6 +65,17 @@ class CatalogueContract(_Case):
         after = catalogue.refresh()
         self.failureResultOf(failing, ZeroDivisionError)
         self.assertEqual(self.successResultOf(last), after)
+
+    def test_a_cancelled_wait_is_not_kept(self) -> None:
+        """Clients that come and go leave nothing behind."""
+        catalogue = self.make()
+        wait = catalogue.changed(catalogue.current().generation)
+        reference = weakref.ref(wait)
+        wait.cancel()
+        self.failureResultOf(wait, CancelledError)
+        del wait
+        gc.collect()
+        self.assertIsNone(reference())
 
     def test_a_waiter_may_cancel_another(self) -> None:
         """One that is told may cancel one that is not yet, and may wait again."""
