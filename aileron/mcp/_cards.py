@@ -54,12 +54,12 @@ def _card(item: Any) -> Card | None:
     try:
         if not item["enabled"] or item["tool_name"] in {STATUS_TOOL, DIAGNOSTICS_TOOL}:
             return None
-        heading, body = _split(str(item.get("body") or ""))
+        heading, body = _split(str(item.get("description") or ""))
         about = body or str(item.get("intent") or "")
         return Card(
             name=str(item["tool_name"]),
             title=heading or str(item["name"]),
-            description=f"{about}\n\n{_GATED}".strip() if item["approval"]["required"] else about,
+            description=f"{about}\n\n{_GATED}".strip() if item["gated"] else about,
             input_schema=dict(item["input_schema"]),
             read_only=bool(item["read_only"]),
             idempotent=bool(item["idempotent"]),

@@ -15,7 +15,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.stdio import StandardIO
 from twisted.logger import Logger
 
-from aileron.client import Connections
+from aileron.client import Connections, SessionEnvironment
 from aileron.values import JSON
 
 from ._bridge import IBridge
@@ -23,8 +23,8 @@ from ._calls import Calls
 from ._cards import Card
 from ._entry import STOP_SIGNALS
 from ._link import Link
+from ._nowhere import daemon_of
 from ._server import ToolServer
-from ._settings import Settings, daemon_of
 from ._stdio import Wire, claim_standard_streams
 from ._texts import Said
 from ._thread import LoopThread
@@ -57,15 +57,15 @@ class Process:
     :param streams: descriptors to read from and to write to.
     """
 
-    def __init__(self, reactor: Any, settings: Settings, streams: tuple[int, int]) -> None:
+    def __init__(self, reactor: Any, session: SessionEnvironment, streams: tuple[int, int]) -> None:
         self._reactor = reactor
         self._streams = streams
         self._stopping = False
         self._thread = LoopThread(reactor)
         self._bridge = self._thread.bridge
-        daemon = daemon_of(settings, Connections(reactor))
+        daemon = daemon_of(session, Connections(reactor))
         self._link = Link(daemon, reactor, self._changed)
-        calls = Calls(daemon, self._link, reactor, settings.wait_seconds, lambda: secrets.token_urlsafe(24))
+        calls = Calls(daemon, self._link, reactor, session.wait_seconds, lambda: secrets.token_urlsafe(24))
         self._server = ToolServer(Across(self._bridge, calls))
         self._wire = Wire(self._bridge, self.stop)
 
@@ -117,7 +117,7 @@ def serve(environment: Mapping[str, str]) -> None:
     logging.basicConfig(level=logging.ERROR)
     from twisted.internet import reactor
 
-    process = Process(reactor, Settings.of(environment), claim_standard_streams())
+    process = Process(reactor, SessionEnvironment.of(environment), claim_standard_streams())
     running: Any = reactor
     running.callWhenRunning(_begin, running, process)
     running.run(installSignalHandlers=False)

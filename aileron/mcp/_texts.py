@@ -81,7 +81,7 @@ def _fault(error: DaemonFault) -> str | None:
     problems = fault.details.get("problems")
     told = [_problem(problem) for problem in problems] if isinstance(problems, list) else []
     reason = fault.details.get("reason")
-    because = f"reason: {reason}" if isinstance(reason, str) else None
+    because = f"reason: {reason}" if isinstance(reason, str) and reason not in fault.message else None
     marks = f"class: {fault.kind}" + (f", run_id: {error.run_id}" if error.run_id else "")
     return _lines(fault.message, *told, because, f"({marks})", _HINTS.get(fault.kind))
 

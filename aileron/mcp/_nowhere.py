@@ -1,0 +1,49 @@
+"""The daemon that the environment of the agent's session names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from attrs import frozen
+from zope.interface import implementer
+
+from aileron.client import Answer, Connections, DaemonUnreachable, IDaemon, SessionEnvironment
+from aileron.values import JSON
+
+
+def daemon_of(session: SessionEnvironment, connections: Connections) -> IDaemon:
+    """The daemon that the session names; where it names none, one that nobody can reach and that says why."""
+    if not session.url or not session.token:
+        return NoDaemon("This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set.")
+    try:
+        return connections.daemon(session.url, session.token)
+    except ValueError as error:
+        return NoDaemon(f"AILERON_URL or AILERON_TOKEN is malformed: {error}.")
+
+
+@implementer(IDaemon)
+@frozen
+class NoDaemon:
+    """A daemon that cannot be reached, ever."""
+
+    reason: str
+
+    async def status(self) -> Mapping[str, Any]:
+        """Unreachable."""
+        self._refuse()
+
+    async def actions(self, generation: int | None, wait_seconds: float) -> Mapping[str, Any]:
+        """Unreachable."""
+        self._refuse()
+
+    async def run(self, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float) -> Answer:
+        """Unreachable."""
+        self._refuse()
+
+    async def result(self, run_id: str, wait_seconds: float) -> Mapping[str, Any]:
+        """Unreachable."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise DaemonUnreachable(self.reason)
