@@ -1,0 +1,59 @@
+"""The agent's process, on the launcher's own terminal and in its process group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ProcessExitedAlready
+from twisted.internet.interfaces import IProcessTransport, IReactorProcess
+from twisted.internet.protocol import ProcessProtocol
+from twisted.python.failure import Failure
+
+from ._plan import Plan
+from ._signals import FORWARDED
+
+_SHELLS_OFFSET = 128
+
+
+class Child(ProcessProtocol):
+    """One agent, before, while and after it runs.
+
+    :ivar ended: fires with the exit code, 128 + n where signal n ended it.
+    :ivar stopped_by: a signal that came before it was started.
+    """
+
+    def __init__(self) -> None:
+        self.ended: Deferred[int] = Deferred()
+        self.stopped_by: int | None = None
+        self._running: IProcessTransport | None = None
+        self._forwarded: set[int] = set()
+
+    def start(self, reactor: IReactorProcess, plan: Plan) -> None:
+        """Run it.
+
+        :raises OSError: it could not be started.
+        """
+        environment = {os.fsencode(name): os.fsencode(value) for name, value in plan.environment.items()}
+        inherited = {0: 0, 1: 1, 2: 2}
+        self._running = reactor.spawnProcess(self, plan.argv[0], plan.argv, environment, None, childFDs=inherited)
+
+    def signal(self, number: int) -> None:
+        """Tell it of a signal that came to us: each kind once, and none that it has from the terminal itself."""
+        if self._running is None:
+            self.stopped_by = self.stopped_by or number
+        elif number in FORWARDED and number not in self._forwarded:
+            self._forwarded.add(number)
+            with contextlib.suppress(ProcessExitedAlready):
+                self._running.signalProcess(number)
+
+    def processEnded(self, reason: Failure) -> None:
+        """It is over."""
+        number, code = getattr(reason.value, "signal", None), getattr(reason.value, "exitCode", None)
+        self.ended.callback(exit_status(number) if number is not None else code or 0)
+
+
+def exit_status(number: int) -> int:
+    """What a shell reports of a process that a signal ended."""
+    return _SHELLS_OFFSET + number

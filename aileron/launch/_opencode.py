@@ -1,0 +1,68 @@
+"""OpenCode: everything goes into one variable, which it merges over the user's own configuration files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from attrs import frozen
+from zope.interface import implementer
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, plain
+
+from ._iagent import IAgent, McpServer, Register
+from ._jsonc import loads_jsonc
+
+CONFIGURATION = "OPENCODE_CONFIG_CONTENT"
+SERVER_NAME = "aileron"
+
+_CALL_TIMEOUT_MILLISECONDS = 3_600_000  # its default, a minute, is shorter than an approval
+
+
+@implementer(IAgent)
+@frozen
+class OpenCode:
+    """The agent of that name."""
+
+    name: str = "opencode"
+    program: str = "opencode"
+    wait_seconds: int = 45
+
+    def prepare(self, parent: Mapping[str, str]) -> Register:
+        """Read the user's own C{OPENCODE_CONFIG_CONTENT}, which is kept."""
+        configuration = _configuration(parent.get(CONFIGURATION, ""))
+        servers = _object(configuration.get("mcp", {}), f"mcp in {CONFIGURATION}")
+
+        def register(server: McpServer) -> Mapping[str, str]:
+            merged: dict[str, JSON] = {**configuration, "mcp": {**servers, SERVER_NAME: _entry(server)}}
+            return {CONFIGURATION: json.dumps(plain(merged))}
+
+        return register
+
+
+def _entry(server: McpServer) -> JSON:
+    return {
+        "type": "local",
+        "command": [server.command],
+        "enabled": True,
+        "timeout": _CALL_TIMEOUT_MILLISECONDS,
+        "environment": dict(server.environment),
+    }
+
+
+def _configuration(text: str) -> Mapping[str, JSON]:
+    if not text.strip():
+        return {}
+    try:
+        value = loads_jsonc(text)
+    except ValueError as error:
+        # Not the text itself: it may hold the user's keys.
+        raise InvalidRequest(f"{CONFIGURATION} is set but is no JSON ({error}): correct or unset it.") from None
+    return _object(value, CONFIGURATION)
+
+
+def _object(value: JSON, what: str) -> Mapping[str, JSON]:
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(f"{what} is set but is no object: correct or unset it.")
+    return value

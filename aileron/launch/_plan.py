@@ -1,0 +1,87 @@
+"""What will be run, in which environment: decided without doing anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import field, frozen
+
+from aileron.client import SessionEnvironment
+from aileron.errors import Forbidden, NotFound
+
+from ._iagent import IAgent, McpServer, Register
+
+PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
+_OURS = "AILERON_"
+
+
+@frozen
+class Programs:
+    """Absolute paths of what will be run: the agent, and C{aileron-mcp}."""
+
+    agent: str
+    mcp: str
+
+
+@frozen
+class Plan:
+    """One agent's process.
+
+    :ivar argv: holds no secret.
+    :ivar environment: the whole environment, the session's token in it.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+
+
+def plan(
+    programs: Programs,
+    arguments: Sequence[str],
+    parent: Mapping[str, str],
+    *,
+    register: Register,
+    session: SessionEnvironment,
+) -> Plan:
+    """What runs the agent in C{session}: the parent's environment without C{AILERON_*}, and our tools."""
+    theirs = {name: value for name, value in parent.items() if not name.startswith(_OURS)}
+    ours = register(McpServer(programs.mcp, session.variables()))
+    return Plan((programs.agent, *arguments), {**theirs, **ours})
+
+
+def refuse_passphrase(parent: Mapping[str, str]) -> None:
+    """The passphrase must not be where an agent is started.
+
+    :raises Forbidden: it is in the environment.
+    """
+    if PASSPHRASE in parent:
+        raise Forbidden(f"{PASSPHRASE} is set: unset it before an agent is launched.")
+
+
+def find_programs(agent: IAgent, parent: Mapping[str, str], interpreter: str) -> Programs:
+    """Where the agent and C{aileron-mcp} lie.
+
+    :param interpreter: the path of Python; C{aileron-mcp} is installed beside it as a rule.
+    :raises NotFound: one of them is not there.
+    """
+    path = parent.get("PATH", os.defpath)
+    return Programs(
+        agent=_found(agent.program, path, f"{agent.program} is not on PATH: install it first."),
+        mcp=_beside(interpreter, "aileron-mcp")
+        or _found("aileron-mcp", path, "aileron-mcp is not installed: install the aileron package again."),
+    )
+
+
+def _found(name: str, path: str, otherwise: str, which: Callable[..., str | None] = shutil.which) -> str:
+    found = which(name, path=path)
+    if found is None:
+        raise NotFound(otherwise)
+    return os.path.abspath(found)
+
+
+def _beside(interpreter: str, name: str) -> str | None:
+    candidate = Path(interpreter).absolute().parent / name
+    return str(candidate) if os.access(candidate, os.X_OK) and candidate.is_file() else None

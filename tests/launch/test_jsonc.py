@@ -1,0 +1,43 @@
+"""JSON with comments."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.launch._jsonc import loads_jsonc
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+class JSONCTests(SynchronousTestCase):
+    """What OpenCode reads, we read."""
+
+    def test_comments_and_commas(self) -> None:
+        """Both kinds of comments and trailing commas are passed over."""
+        text = '{ // one\n "a": [1, 2, /* three */ ], /* }\n */ "b": "x", }'
+        self.assertEqual(loads_jsonc(text), {"a": [1, 2], "b": "x"})
+
+    def test_strings_are_kept(self) -> None:
+        """What looks like a comment or a trailing comma inside a string stays."""
+        value = {"url": "http://x//y", "c": "/* no */", "d": ",]", "e": '\\",}', "": ""}
+        self.assertEqual(loads_jsonc(json.dumps(value)), value)
+
+    @settings(deadline=None, max_examples=60)
+    @given(JSON_VALUES, st.booleans())
+    def test_plain_json(self, value: object, ascii_only: bool) -> None:
+        """Plain JSON means what it means everywhere."""
+        self.assertEqual(loads_jsonc(json.dumps(value, ensure_ascii=ascii_only)), value)
+
+    def test_refused(self) -> None:
+        """Anything else is refused, and never anything but a ValueError."""
+        for text in ["", "{", "{'a': 1}", "NaN", "1e999", "[1,,2]", "/*", "[" * 100_000, "{a:1}"]:
+            with self.assertRaises(ValueError, msg=text[:10]):
+                loads_jsonc(text)

@@ -1,0 +1,292 @@
+"""One launch, without a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
+from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Daemon, DaemonFault, Wire, http_client
+from aileron.errors import Forbidden, InvalidRequest, NotFound
+from aileron.launch import AGENTS, DaemonFacts, Launcher
+from aileron.launch._signals import Deliver
+from aileron.testing import ScriptedSite
+
+OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "g"}
+
+
+class Machine(Clock):
+    """Time and processes by hand.
+
+    :ivar signalled: what was sent to the process.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spawned: list[tuple[str, Sequence[str], dict[bytes, bytes], Any]] = []
+        self.signalled: list[int] = []
+        self.broken: OSError | None = None
+        self._protocol: ProcessProtocol | None = None
+
+    def spawnProcess(
+        self,
+        processProtocol: ProcessProtocol,
+        executable: str,
+        args: Sequence[str],
+        env: dict[bytes, bytes],
+        path: object,
+        *,
+        childFDs: object,
+    ) -> Machine:
+        """Note it."""
+        if self.broken is not None:
+            raise self.broken
+        self._protocol = processProtocol
+        self.spawned.append((executable, args, env, childFDs))
+        return self
+
+    def signalProcess(self, number: int) -> None:
+        """Note it, if the process is there."""
+        if self._protocol is None:
+            raise ProcessExitedAlready
+        self.signalled.append(number)
+
+    def exit(self, code: int | None = None, signal: int | None = None) -> None:
+        """End the process."""
+        protocol, self._protocol = self._protocol, None
+        reason = ProcessDone(0) if code == 0 else ProcessTerminated(code, signal, None)
+        cast("ProcessProtocol", protocol).processEnded(Failure(reason))
+
+
+class ByHand:
+    """Signals by hand."""
+
+    def __init__(self) -> None:
+        self.deliver: Deliver | None = None
+
+    @contextmanager
+    def caught(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+        """Deliver what L{send} sends."""
+        self.deliver = deliver
+        yield
+        self.deliver = None
+
+    def send(self, number: int) -> None:
+        """Send it to the launcher."""
+        cast("Deliver", self.deliver)(number)
+
+
+class LaunchCase(SynchronousTestCase):
+    """A launcher, a daemon in memory, and programs that exist."""
+
+    def setUp(self) -> None:
+        self.site = ScriptedSite()
+        self.machine = Machine()
+        self.signals = ByHand()
+        self.said: list[str] = []
+        self.bin = Path(self.mktemp()).absolute()
+        self.bin.mkdir()
+        for name in ("opencode", "aileron-mcp"):
+            (self.bin / name).write_text("#!/bin/sh\n")
+            (self.bin / name).chmod(0o755)
+        self.ensured = 0
+
+    async def ensure(self) -> DaemonFacts:
+        """The daemon is there."""
+        self.ensured += 1
+        return DaemonFacts("http://127.0.0.1:9", "http://localhost:10", "ail_l_key")
+
+    def launch(self, **environment: str) -> Deferred[int]:
+        """Launch the agent."""
+        launcher = Launcher(
+            reactor=self.machine,
+            signals=self.signals,
+            ensure_daemon=self.ensure,
+            connect=lambda url, token: Daemon(Wire(http_client(self.site.agent), url, token, self.machine)),
+            say=self.said.append,
+            interpreter=str(self.bin / "python"),
+        )
+        parent = {"PATH": str(self.bin), **environment}
+        launching = Deferred.fromCoroutine(launcher.launch(AGENTS["opencode"], ["run", "hi"], parent, "/project"))
+        self.addCleanup(self.abandon, launching)
+        return launching
+
+    def abandon(self, launching: Deferred[int]) -> None:
+        """Give up both the run and the session's end."""
+        launching.addErrback(lambda _: None)
+        launching.cancel()
+        launching.cancel()
+
+    def running(self) -> Deferred[int]:
+        """Launch it, as far as the process."""
+        launching = self.launch()
+        self.site.answer(201, OPENED)
+        self.assertNoResult(launching)
+        return launching
+
+    def assert_ended(self, exit_code: int | None) -> None:
+        """The session was ended, with the agent's token and this code."""
+        asked = self.site.asked[-1]
+        self.assertEqual((asked.method, asked.path), ("POST", "/v1/sessions/S/end"))
+        self.assertEqual(asked.headers["authorization"], "Bearer ail_a_secret")
+        self.assertEqual(asked.body, {"exit_code": exit_code})
+
+
+class RunTests(LaunchCase):
+    """A launch that works."""
+
+    def test_session_first(self) -> None:
+        """The session is opened with the launch key, for this agent and directory, before anything runs."""
+        self.launch()
+        asked = self.site.asked[0]
+        self.assertEqual((asked.path, asked.body), ("/v1/sessions", {"agent": "opencode", "working_dir": "/project"}))
+        self.assertEqual(asked.headers["authorization"], "Bearer ail_l_key")
+        self.assertEqual(self.machine.spawned, [])
+
+    def test_process(self) -> None:
+        """The agent runs on our own descriptors; the token is in its environment, not in its arguments."""
+        self.running()
+        [(executable, args, environment, descriptors)] = self.machine.spawned
+        self.assertEqual(executable, str(self.bin / "opencode"))
+        self.assertEqual(tuple(args), (executable, "run", "hi"))
+        self.assertIn(b"ail_a_secret", environment[b"OPENCODE_CONFIG_CONTENT"])
+        self.assertEqual(descriptors, {0: 0, 1: 1, 2: 2})
+
+    def test_banner(self) -> None:
+        """One line names the session and where approvals are, and no secret."""
+        self.running()
+        [line] = self.said
+        self.assertIn("session S", line)
+        self.assertIn("http://localhost:10", line)
+        self.assertNotIn("ail_", line)
+
+    def test_exit_codes(self) -> None:
+        """The agent's exit code is passed on once the session is ended; a signal counts as 128 and its number."""
+        for code, signal, expected in [(0, None, 0), (7, None, 7), (None, 9, 137)]:
+            launching = self.running()
+            self.machine.exit(code, signal)
+            self.assertNoResult(launching)
+            self.assert_ended(expected)
+            self.site.answer(200, {})
+            self.assertEqual(self.successResultOf(launching), expected)
+
+
+class SignalTests(LaunchCase):
+    """Signals while the agent runs."""
+
+    def test_forwarded_once(self) -> None:
+        """SIGTERM and SIGHUP reach the agent once each, and the launcher goes on waiting for it."""
+        launching = self.running()
+        for number in (15, 15, 1, 1):
+            self.signals.send(number)
+        self.assertEqual(self.machine.signalled, [15, 1])
+        self.assertNoResult(launching)
+
+    def test_from_the_terminal(self) -> None:
+        """Ctrl-C is not forwarded, since the terminal gave it to the agent already."""
+        launching = self.running()
+        self.signals.send(2)
+        self.assertEqual(self.machine.signalled, [])
+        self.assertNoResult(launching)
+
+    def test_before_the_start(self) -> None:
+        """A signal while the session opens: no agent is started, and the session is ended."""
+        launching = self.launch()
+        self.signals.send(15)
+        self.site.answer(201, OPENED)
+        self.assertEqual(self.machine.spawned, [])
+        self.assert_ended(143)
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 143)
+
+    def test_after_the_end(self) -> None:
+        """A signal while the session ends harms nothing."""
+        launching = self.running()
+        self.machine.exit(0)
+        self.signals.send(15)
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 0)
+
+
+class EndTests(LaunchCase):
+    """The session ends in every case."""
+
+    def test_not_started(self) -> None:
+        """An agent that cannot be started leaves no session behind."""
+        self.machine.broken = OSError("no such file")
+        launching = self.launch()
+        self.site.answer(201, OPENED)
+        self.assert_ended(None)
+        self.site.answer(200, {})
+        self.failureResultOf(launching, OSError)
+
+    def test_daemon_restarts(self) -> None:
+        """A daemon that is away for some seconds is waited for."""
+        launching = self.running()
+        self.machine.exit(3)
+        self.site.hang_up()
+        self.assertNoResult(launching)
+        self.machine.advance(0.5)
+        self.assert_ended(3)
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 3)
+
+    def test_daemon_stays_away(self) -> None:
+        """A daemon that does not come back is given up with a word, and the exit code stands."""
+        launching = self.running()
+        self.machine.exit(3)
+        for _ in range(25):
+            if self.site.waiting:
+                self.site.hang_up()
+            self.machine.advance(0.5)
+        self.assertEqual(self.successResultOf(launching), 3)
+        self.assertIn("could not be ended", self.said[-1])
+
+    def test_refused(self) -> None:
+        """A session that is ended already is no reason to fail."""
+        launching = self.running()
+        self.machine.exit(0)
+        fault = {"class": "unauthorized", "message": "ended", "retriable": False, "boundary": "user"}
+        self.site.answer(401, {"error": fault})
+        self.assertEqual(self.successResultOf(launching), 0)
+        self.assertIn("ended", self.said[-1])
+
+
+class RefusalTests(LaunchCase):
+    """What is refused before anything is opened."""
+
+    def assert_untouched(self) -> None:
+        """Neither daemon nor session nor process."""
+        self.assertEqual((self.ensured, self.site.asked, self.machine.spawned), (0, [], []))
+
+    def test_passphrase(self) -> None:
+        """With the vault's passphrase in the environment."""
+        self.failureResultOf(self.launch(AILERON_VAULT_PASSPHRASE="x"), Forbidden)
+        self.assert_untouched()
+
+    def test_missing_program(self) -> None:
+        """Without the agent."""
+        (self.bin / "opencode").unlink()
+        self.failureResultOf(self.launch(), NotFound)
+        self.assert_untouched()
+
+    def test_unreadable_settings(self) -> None:
+        """With settings that cannot be added to."""
+        self.failureResultOf(self.launch(OPENCODE_CONFIG_CONTENT="{"), InvalidRequest)
+        self.assert_untouched()
+
+    def test_no_session(self) -> None:
+        """A daemon that opens no session: nothing runs, and its own words are raised."""
+        launching = self.launch()
+        fault = {"class": "vault_locked", "message": "The vault is missing.", "retriable": False, "boundary": "runtime"}
+        self.site.answer(423, {"error": fault})
+        self.assertEqual(str(self.failureResultOf(launching, DaemonFault).value), "The vault is missing.")
+        self.assertEqual(self.machine.spawned, [])

@@ -1,0 +1,108 @@
+"""What will be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import SessionEnvironment
+from aileron.errors import Forbidden, NotFound
+from aileron.launch import AGENTS, McpServer, Plan, Programs, find_programs, plan
+from aileron.launch._plan import refuse_passphrase
+
+SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 60)
+PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN": "old", "AILERONX": "kept"}
+
+
+def planned() -> Plan:
+    """A plan for a plain agent."""
+
+    def register(server: McpServer) -> dict[str, str]:
+        return {"SERVER": server.command, **server.environment}
+
+    return plan(Programs("/bin/agent", "/bin/aileron-mcp"), ["run", "--x"], PARENT, register=register, session=SESSION)
+
+
+class PlanTests(SynchronousTestCase):
+    """The process of the agent."""
+
+    def test_argv(self) -> None:
+        """The user's arguments are passed on, and no secret is among them."""
+        self.assertEqual(planned().argv, ("/bin/agent", "run", "--x"))
+
+    def test_environment(self) -> None:
+        """The parent's environment without ours, and ours anew."""
+        expected = {
+            "PATH": "/bin",
+            "HOME": "/h",
+            "AILERONX": "kept",
+            "SERVER": "/bin/aileron-mcp",
+            "AILERON_URL": "http://127.0.0.1:9",
+            "AILERON_TOKEN": "ail_a_secret",
+            "AILERON_WAIT_SECONDS": "60",
+        }
+        self.assertEqual(planned().environment, expected)
+
+    def test_token_hidden(self) -> None:
+        """No repr shows the token."""
+        self.assertNotIn("ail_a_secret", repr(planned()) + repr(SESSION))
+
+    def test_passphrase(self) -> None:
+        """An agent is never launched with the vault's passphrase in reach."""
+        caught = self.assertRaises(Forbidden, refuse_passphrase, {"AILERON_VAULT_PASSPHRASE": "hunter2"})
+        self.assertNotIn("hunter2", str(caught))
+        refuse_passphrase({})
+
+
+class ProgramsTests(SynchronousTestCase):
+    """Where the programs lie."""
+
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp()).absolute()
+        self.venv = Path(self.mktemp()).absolute()
+        for directory in (self.path, self.venv):
+            directory.mkdir()
+
+    def install(self, directory: Path, name: str) -> str:
+        """Put an executable there."""
+        program = directory / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        return str(program)
+
+    def find(self) -> Programs:
+        """Look for both."""
+        return find_programs(AGENTS["opencode"], {"PATH": str(self.path)}, str(self.venv / "python"))
+
+    def test_beside_the_interpreter(self) -> None:
+        """The aileron-mcp of this installation comes before any other."""
+        agent = self.install(self.path, "opencode")
+        self.install(self.path, "aileron-mcp")
+        beside = self.install(self.venv, "aileron-mcp")
+        self.assertEqual(self.find(), Programs(agent, beside))
+
+    def test_on_the_path(self) -> None:
+        """Otherwise the one on PATH is taken."""
+        agent = self.install(self.path, "opencode")
+        on_path = self.install(self.path, "aileron-mcp")
+        self.assertEqual(self.find(), Programs(agent, on_path))
+
+    def test_missing(self) -> None:
+        """Whichever is missing is named."""
+        self.assertIn("opencode", str(self.assertRaises(NotFound, self.find)))
+        self.install(self.path, "opencode")
+        self.assertIn("aileron-mcp", str(self.assertRaises(NotFound, self.find)))
+
+
+class SessionEnvironmentTests(SynchronousTestCase):
+    """What the launcher says, aileron-mcp hears."""
+
+    def test_round_trip(self) -> None:
+        """The variables mean what they were made from."""
+        self.assertEqual(SessionEnvironment.of(SESSION.variables()), SESSION)
+
+    def test_nonsense(self) -> None:
+        """A wait that is no number counts as not set, and a long one is cut."""
+        for said, meant in [("", 45), ("x", 45), ("-1", 45), ("0", 0), ("7", 7), ("99999", 3600), ("9" * 99, 45)]:
+            self.assertEqual(SessionEnvironment.of({"AILERON_WAIT_SECONDS": said}).wait_seconds, meant)
