@@ -97,7 +97,7 @@ def _is_host(parts: SplitResult) -> bool:
 
 def _address(host: str) -> bool:
     try:
-        return str(ip_address(host)) == host
+        return str(ip_address(host)) == host and "%" not in host  # A zone means something on this machine only.
     except ValueError:
         return False
 

@@ -1,0 +1,122 @@
+"""What a binding may be called and where it may point."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import attrs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import InvalidRequest
+from aileron.testing import new_binding
+from aileron.values import Binding
+from aileron.vault import binding_of
+from aileron.vault._waiting import Waiting
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def bound_to(base_url: str) -> Binding:
+    return binding_of(attrs.evolve(new_binding(), base_url=base_url), NOW, 1)
+
+
+class BaseUrlTests(SynchronousTestCase):
+    def refusal(self, url: str) -> str:
+        try:
+            return f"accepted: {bound_to(url)}"
+        except InvalidRequest as error:
+            return repr(error.details)
+
+    def test_accepted(self) -> None:
+        """Plain https URLs, and http ones of this machine, are kept as they are."""
+        for url in (
+            "https://slack.com",
+            "https://tracker.example.org:8443/api/v2",
+            "https://[2001:db8::1]",
+            "https://example.org/a/",
+            "http://127.0.0.1:8080",
+            "http://[::1]:8080/x",
+            "http://localhost:8080",
+        ):
+            self.assertEqual(bound_to(url).base_url, url)
+
+    def test_refused(self) -> None:
+        """What two readers might understand differently, or what others could listen to, is refused."""
+        for url in (
+            "",
+            "slack.com",
+            "//slack.com",
+            "ftp://slack.com",
+            "file:///etc/passwd",
+            "HTTPS://slack.com",
+            "https://Slack.com",
+            "https://",
+            "https://slack.com:443",
+            "https://slack.com:0",
+            "https://slack.com:99999",
+            "https://slack.com:",
+            "https://slack.com:08443",
+            "https://user@slack.com",
+            "https://user:key@slack.com",
+            "https://slack.com?x",
+            "https://slack.com/?",
+            "https://slack.com/#x",
+            "https://slack.com/a/../b",
+            "https://slack.com/./b",
+            "https://slack.com/%2e%2e/b",
+            "https://slack.com\\@evil.example",
+            "https://slack.com\n.evil.example",
+            "https://slack..com",
+            "https://släck.com",
+            "https://[2001:DB8::1]",
+            "https://[::1%25eth0]",
+            "https://slack.com ",
+            "http://slack.com",
+            "http://localhost.evil.example",
+            "http://127.0.0.1.evil.example",
+            "http://192.168.1.1",
+        ):
+            found = self.refusal(url)
+            self.assertIn("/base_url", found, url)
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.text(max_size=40).map(lambda text: f"https://{text}"))
+    def test_wild(self, url: str) -> None:
+        """Whatever is asked for is kept as it is or refused."""
+        try:
+            self.assertEqual(bound_to(url).base_url, url)
+        except InvalidRequest:
+            self.assertRaises(InvalidRequest, bound_to, url)
+
+
+class SecretTests(SynchronousTestCase):
+    def test_bounds(self) -> None:
+        """One byte and 8192 are kept, none and 8193 are not."""
+        for size, kept in ((0, False), (1, True), (8192, True), (8193, False)):
+            new = attrs.evolve(new_binding(), secret=b"k" * size)
+            if kept:
+                binding_of(new, NOW, 1)
+            else:
+                self.assertRaises(InvalidRequest, binding_of, new, NOW, 1)
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.binary(min_size=1, max_size=10))
+    def test_wild(self, secret: bytes) -> None:
+        """Only visible ASCII can become a header's value."""
+        new = attrs.evolve(new_binding(), secret=secret)
+        if all(0x21 <= byte <= 0x7E for byte in secret):
+            binding_of(new, NOW, 1)
+        else:
+            self.assertRaises(InvalidRequest, binding_of, new, NOW, 1)
+
+
+class WaitingTests(SynchronousTestCase):
+    def test_forgets_the_cancelled(self) -> None:
+        """Who waits no longer is not kept for the rest of the daemon's life."""
+        waiting = Waiting()
+        waiter = waiting.wait(over=False)
+        waiter.addErrback(lambda _: None)
+        waiter.cancel()
+        self.assertEqual(waiting._all, [])
