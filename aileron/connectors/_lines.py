@@ -23,12 +23,12 @@ def line_of(text: str, path: Path) -> int | None:
 
     :param text: a document that tomllib has accepted.
     """
-    best: tuple[int, int] | None = None
+    deepest, found = 0, None
     for line, stated in _statements(text):
-        depth = len(stated)
-        if stated == path[:depth] and (best is None or depth > best[0]):
-            best = depth, line
-    return best[1] if best else None
+        depth = min(len(stated), len(path))
+        if depth > deepest and stated[:depth] == path[:depth]:
+            deepest, found = depth, line
+    return found
 
 
 def _statements(text: str) -> Iterator[tuple[int, Path]]:

@@ -132,7 +132,7 @@ def _body(table: Table, method: str) -> Body | None:
     template = table.text(kind) if kind == "text" else table.take(kind, type(table.values[kind]), None)
     _check(table, kind, template)
     for other in given[1:]:
-        table.take(other, object, None)
+        table.skip(other)
     return Body(kind, template)
 
 

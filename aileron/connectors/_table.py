@@ -38,7 +38,7 @@ class Table:
     def text(self, key: str, default: str = "", *, required: bool = False) -> str:
         """A text that is not empty where it is required."""
         value: str = self.take(key, str, default, required=required)
-        if required and key in self.values and not value:
+        if required and self.values.get(key) == "":
             self.fault(key, "must not be empty")
         return value
 
@@ -99,6 +99,10 @@ class Table:
             self.fault(key, f"must be {_NAMES[kind]}")
             return default
         return value
+
+    def skip(self, key: str) -> None:
+        """It is known, and something else has been said of it."""
+        self._taken.add(key)
 
     def fault(self, key: str, message: str) -> None:
         """Something is wrong with the value of C{key}."""

@@ -1,0 +1,204 @@
+"""Of connections: which addresses are made, when a request counts as sent, and who is trusted."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors._spec import HttpSpec
+from aileron.values import Outcome
+from tests.connectors.certificate import Certificate
+from tests.connectors.service import Service, answer, json_answer, spec_of
+
+PUBLIC = "203.0.114.7"
+
+SPEC = """
+[connector]
+name = "local://me/plain"
+version = "1.0.0"
+base_url = { default = "https://api.example" }
+hosts = ["api.example:443"]
+
+[operations.post]
+method = "POST"
+path = "/x"
+json = {}
+"""
+
+
+def _private(base_url: str, host_and_port: str) -> HttpSpec:
+    changed = SPEC.replace("https://api.example", base_url).replace("api.example:443", host_and_port)
+    return spec_of(
+        changed.replace("[operations.post]", "private_network = true\n[operations.post]").replace("\n\n", "\n")
+    )
+
+
+class NetworkCase(SynchronousTestCase):
+    """A service behind a certificate, at a public address."""
+
+    def setUp(self) -> None:
+        certificate = Certificate.made("api.example")
+        self.service = Service(names={"api.example": [PUBLIC]}, certificate=certificate, trusted=certificate)
+
+    def sending(self, spec: HttpSpec | None = None) -> Deferred[Outcome]:
+        """Start one sending."""
+        connector = self.service.connector(spec or spec_of(SPEC))
+        base_url = connector.describe().base_url or ""
+        request = connector.prepare("post", {}, base_url, "effect-1")
+        sending = Deferred.fromCoroutine(connector.invoke(request, None, 20))
+        self.service.advance(0)
+        return sending
+
+    def unsent(self, outcome: Outcome, kind: str) -> None:
+        """It failed with this class before anything was sent, and no request arrived."""
+        self.assertEqual((kind, False), (outcome.fault and outcome.fault.kind, outcome.sent))
+        self.assertEqual([], self.service.requests)
+
+
+class HandshakeTests(NetworkCase):
+    """When a request counts as sent."""
+
+    def test_verified(self) -> None:
+        """With a trusted certificate the request arrives at the checked address, under the host's name."""
+        self.service.replies.append(json_answer({"ok": True}))
+        outcome = self.successResultOf(self.sending())
+        self.assertEqual(({"ok": True}, True), (outcome.output, outcome.sent))
+        self.assertEqual([(PUBLIC, 443)], self.service.connected)
+        self.assertIn(b"Host: api.example\r\n", self.service.requests[0])
+
+    def test_bad_certificate(self) -> None:
+        """A certificate that nobody vouches for: not sent, and not a byte of the request arrives."""
+        self.service.certificate = Certificate.made("mallory.example")
+        self.unsent(self.successResultOf(self.sending()), "network_error")
+
+    def test_certificate_of_another_name(self) -> None:
+        """A trusted certificate of another name: not sent."""
+        self.service.certificate = self.service.trusted = Certificate.made("mallory.example")
+        self.unsent(self.successResultOf(self.sending()), "network_error")
+
+    def test_handshake_hangs(self) -> None:
+        """A peer that speaks no TLS and says nothing: the time limit, not sent."""
+        self.service.certificate = None
+        self.service.replies.append(None)
+        sending = self.sending()
+        self.assertNoResult(sending)
+        self.service.advance(21)
+        self.unsent(self.successResultOf(sending), "resource_limit_exceeded")
+        self.assertTrue(self.service.peers[0].closed)
+
+    def test_refused_port(self) -> None:
+        """A refused port: not sent, and it may be retried."""
+        self.service.refusing.add(PUBLIC)
+        outcome = self.successResultOf(self.sending())
+        self.unsent(outcome, "network_error")
+        self.assertTrue(outcome.fault and outcome.fault.retriable)
+
+    def test_next_address(self) -> None:
+        """Where the first address refuses, the next is tried."""
+        self.service.names["api.example"] = ["203.0.114.6", PUBLIC]
+        self.service.refusing.add("203.0.114.6")
+        self.service.replies.append(json_answer({}))
+        self.assertTrue(self.successResultOf(self.sending()).sent)
+        self.assertEqual(["203.0.114.6", PUBLIC], [host for host, _ in self.service.connected])
+
+    def test_unknown_name(self) -> None:
+        """A name that is not known: not sent."""
+        del self.service.names["api.example"]
+        self.unsent(self.successResultOf(self.sending()), "network_error")
+
+    def test_reset_after_reading(self) -> None:
+        """A peer that hangs up after it read the request: sent, and not classified."""
+        self.service.replies.append(None)
+        sending = self.sending()
+        transport = self.service.peers[0].transport
+        assert transport is not None
+        transport.loseConnection()
+        self.service.advance(0)
+        outcome = self.successResultOf(sending)
+        self.assertEqual((True, False), (outcome.sent, outcome.classified))
+        self.assertEqual("external_api_error", outcome.fault and outcome.fault.kind)
+
+    def test_reset_inside_the_answer(self) -> None:
+        """An answer that breaks off: sent, and not classified."""
+        self.service.replies.append(answer(b"x" * 10)[:-5])
+        sending = self.sending()
+        transport = self.service.peers[0].transport
+        assert transport is not None
+        transport.loseConnection()
+        self.service.advance(0)
+        outcome = self.successResultOf(sending)
+        self.assertEqual((True, False), (outcome.sent, outcome.classified))
+
+    def test_cancelled_while_connecting(self) -> None:
+        """Cancelling during the handshake tries no further address."""
+        self.service.certificate = None
+        self.service.names["api.example"] = [PUBLIC, "203.0.114.8"]
+        self.service.replies.append(None)
+        sending = self.sending()
+        sending.cancel()
+        self.failureResultOf(sending)
+        self.service.advance(0)
+        self.assertEqual([(PUBLIC, 443)], self.service.connected)
+        self.assertTrue(self.service.peers[0].closed)
+
+    def test_messages_tell_no_url(self) -> None:
+        """No message names a URL or an exception of the client."""
+        for addresses in ([], ["10.0.0.1"], [PUBLIC]):
+            self.service.names["api.example"] = addresses
+            self.service.refusing.add(PUBLIC)
+            fault = self.successResultOf(self.sending()).fault
+            assert fault is not None
+            for told in ("http", "example", "Error", "Failure", "10.0.0.1"):
+                self.assertNotIn(told, fault.message)
+
+
+class AddressesTests(NetworkCase):
+    """Which addresses are connected to, whatever the name resolves to."""
+
+    def test_private_address(self) -> None:
+        """A name that leads to a private address is denied, and nobody is connected to."""
+        for address in ("127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "::ffff:127.0.0.1", "64:ff9b::a00:1"):
+            self.service.names["api.example"] = [address]
+            self.unsent(self.successResultOf(self.sending()), "capability_denied")
+        self.assertEqual([], self.service.connected)
+
+    def test_mixed_addresses(self) -> None:
+        """Of several addresses only those that may be connected to are tried."""
+        self.service.names["api.example"] = ["127.0.0.1", PUBLIC]
+        self.service.replies.append(json_answer({}))
+        self.successResultOf(self.sending())
+        self.assertEqual([(PUBLIC, 443)], self.service.connected)
+
+    def test_own_ports(self) -> None:
+        """The daemon's own ports are never connected to on loopback, declared or not."""
+        self.service.own_ports = {8080}
+        for host in ("127.0.0.1", "127.8.8.8", "[::1]", "localhost"):
+            self.service.names["localhost"] = ["::1", "127.0.0.1"]
+            spec = _private(f"http://{host}:8080", f"{host}:8080")
+            self.unsent(self.successResultOf(self.sending(spec)), "capability_denied")
+        self.assertEqual([], self.service.connected)
+
+    def test_plain_http_leaves_loopback_never(self) -> None:
+        """Plain http to a name that leads elsewhere is denied, private network or not."""
+        self.service.certificate = None
+        for address in ("10.1.2.3", PUBLIC):
+            self.service.names["localhost"] = [address]
+            spec = _private("http://localhost:8080", "localhost:8080")
+            self.unsent(self.successResultOf(self.sending(spec)), "capability_denied")
+
+    def test_declared_private_network(self) -> None:
+        """A connector that declares it is connected to a private address, by TLS."""
+        self.service.names["api.example"] = ["10.1.2.3"]
+        self.service.replies.append(json_answer({}))
+        spec = evolve(spec_of(SPEC), private_network=True)
+        self.assertTrue(self.successResultOf(self.sending(spec)).sent)
+        self.assertEqual([("10.1.2.3", 443)], self.service.connected)
+
+    def test_ipv6_loopback(self) -> None:
+        """An IPv6 literal is written in brackets and connected to."""
+        self.service.certificate = None
+        self.service.replies.append(json_answer({}))
+        outcome = self.successResultOf(self.sending(_private("http://[::1]:8080", "[::1]:8080")))
+        self.assertTrue(outcome.sent)
+        self.assertIn(b"Host: [::1]:8080\r\n", self.service.requests[0])

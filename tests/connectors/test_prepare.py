@@ -1,0 +1,197 @@
+"""Of building a request from inputs."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors._spec import HttpSpec
+from aileron.errors import CapabilityDenied, InvalidRequest
+from aileron.values import JSON, Request
+from tests.connectors.service import Service, spec_of
+
+BASE = "https://api.example/v2"
+
+SPEC = """
+[connector]
+name = "local://me/tracker"
+version = "1.0.0"
+base_url = { default = "https://api.example/v2" }
+hosts = ["api.example:443"]
+
+[operations.create]
+method = "POST"
+path = "/p/${in.project}/items"
+query = { tag = "${in.tags}", fixed = "a b" }
+headers = { X-Kind = "${in.kind}", X-Mixed = "k-${effect.key}" }
+
+[operations.create.json]
+title = "${in.title}"
+nested = { list = ["${in.tags}", "${in.count}", 1.5] }
+id = "${effect.uuid}"
+tail = "<${in.project}>"
+
+[operations.form]
+method = "PUT"
+path = "/form/"
+form = { a = "${in.a}", b = "x=${in.b}", c = true }
+"""
+
+
+def _spec(text: str = SPEC) -> HttpSpec:
+    return spec_of(text)
+
+
+class PrepareCase(SynchronousTestCase):
+    """Requests of one connector."""
+
+    def prepared(self, operation: str, inputs: Mapping[str, JSON], base_url: str = BASE, key: str = "k1") -> Request:
+        """One request."""
+        return Service().connector(_spec()).prepare(operation, inputs, base_url, key)
+
+    def refused(self, operation: str, inputs: Mapping[str, JSON]) -> InvalidRequest:
+        """How it is refused."""
+        refusal: InvalidRequest = self.assertRaises(InvalidRequest, self.prepared, operation, inputs)
+        return refusal
+
+
+class TemplateTests(PrepareCase):
+    """Where inputs go."""
+
+    def test_types_are_kept(self) -> None:
+        """A lone reference keeps its type in JSON; in a longer text it is written as text."""
+        request = self.prepared("create", {"project": 7, "tags": ["x", 1], "count": 3, "title": None})
+        body = json.loads(request.body or b"")
+        self.assertEqual([["x", 1], 3, 1.5], body["nested"]["list"])
+        self.assertEqual((None, "<7>"), (body["title"], body["tail"]))
+
+    def test_omitted_inputs(self) -> None:
+        """An omitted input drops its key, element, header or parameter."""
+        request = self.prepared("create", {"project": "p"})
+        body = json.loads(request.body or b"")
+        self.assertEqual([1.5], body["nested"]["list"])
+        self.assertNotIn("title", body)
+        self.assertNotIn("X-Kind", dict(request.headers))
+        self.assertEqual("fixed=a%20b", urlsplit(request.url).query)
+
+    def test_effect_key(self) -> None:
+        """The key is placed as it is or as the UUID that is made from it, always the same."""
+        first, again = (self.prepared("create", {"project": "p"}) for _ in range(2))
+        other = self.prepared("create", {"project": "p"}, key="k2")
+        self.assertEqual(first, again)
+        made, else_made = (json.loads(each.body or b"")["id"] for each in (first, other))
+        self.assertEqual(made, str(uuid.UUID(made)))
+        self.assertNotEqual(made, else_made)
+        self.assertEqual("k-k1", dict(first.headers)["X-Mixed"])
+
+    def test_query(self) -> None:
+        """An array gives its parameter once for each element."""
+        request = self.prepared("create", {"project": "p", "tags": ["a&b", "ü", True]})
+        self.assertEqual(
+            [("tag", "a&b"), ("tag", "ü"), ("tag", "true"), ("fixed", "a b")], parse_qsl(urlsplit(request.url).query)
+        )
+
+    def test_form(self) -> None:
+        """A form is URL-encoded, in the declared order."""
+        request = self.prepared("form", {"a": "1&2", "b": "ä"})
+        self.assertEqual(b"a=1%262&b=x%3D%C3%A4&c=true", request.body)
+        self.assertEqual("application/x-www-form-urlencoded", dict(request.headers)["Content-Type"])
+        self.assertTrue(request.url.endswith("/v2/form/"))
+
+    def test_needed_inputs(self) -> None:
+        """An input that stands in a path or inside a text is needed, and the error points at it."""
+        error = self.refused("create", {})
+        problems = error.details["problems"]
+        self.assertEqual([{"pointer": "/inputs/project", "message": "The input 'project' is needed."}], problems)
+        self.refused("form", {})
+
+    def test_unknown_input(self) -> None:
+        """An input that the operation does not know is refused, not dropped."""
+        self.refused("create", {"project": "p", "colour": "red"})
+
+    def test_wrong_kinds(self) -> None:
+        """A table has no place in a text, nor a number that JSON cannot carry anywhere."""
+        self.refused("create", {"project": {"a": 1}})
+        self.refused("form", {"b": ["x"]})
+        self.refused("create", {"project": "p", "count": 2**60})
+        self.refused("create", {"project": "p", "title": "\ud800"})
+        self.refused("create", {"project": "p", "tags": ["\ud800"]})
+
+
+class UrlTests(PrepareCase):
+    """What inputs cannot do to a URL or a header."""
+
+    def test_dotted_segments(self) -> None:
+        """An empty or dotted segment, or one with a control character, is refused."""
+        for project in ("", ".", "..", "a\nb", "a\x00", "\x7f"):
+            self.refused("create", {"project": project})
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.text(min_size=1))
+    def test_one_segment(self, project: str) -> None:
+        """Whatever an input holds, it is exactly one segment that decodes to it, or it is refused."""
+        try:
+            request = self.prepared("create", {"project": project})
+        except InvalidRequest:
+            return
+        split = urlsplit(request.url)
+        self.assertEqual(("https", "api.example"), (split.scheme, split.netloc))
+        segments = split.path.split("/")
+        self.assertEqual(["", "v2", "p"], segments[:3])
+        self.assertEqual(("items", project), (segments[4], unquote(segments[3])))
+        self.assertEqual((5, ""), (len(segments), split.fragment))
+        self.assertTrue(request.url.isascii() and request.url.isprintable() and " " not in request.url)
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.text())
+    def test_header(self, kind: str) -> None:
+        """A header's value is visible ASCII, or the request is refused."""
+        try:
+            request = self.prepared("create", {"project": "p", "kind": kind})
+        except InvalidRequest:
+            return
+        self.assertEqual(kind, dict(request.headers)["X-Kind"])
+        self.assertTrue(kind.isascii() and (kind.isprintable()))
+
+    def test_base_urls(self) -> None:
+        """Another host, port, scheme or user name in the base URL is denied."""
+        for base_url in (
+            "https://api.example:444",
+            "https://evil.example",
+            "http://api.example",
+            "https://api.example@evil.example",
+            "https://u:p@api.example",
+            "https://api.example.",
+            "https://api.example/../x",
+            "https://api.example/?q",
+            "https://api.example#f",
+            "https://api.example\\@evil.example",
+            "ftp://api.example",
+            "//api.example",
+            "",
+            "https://",
+            "https://api.example:x",
+            "https://[::1",
+        ):
+            self.assertRaises(CapabilityDenied, self.prepared, "create", {"project": "p"}, base_url)
+
+    def test_upper_case_host(self) -> None:
+        """The host's case does not matter."""
+        request = self.prepared("create", {"project": "p"}, "https://API.Example/v2")
+        self.assertTrue(request.url.startswith("https://api.example/v2/p/p/"))
+
+    def test_bindable(self) -> None:
+        """Where a binding may choose the base URL, any https host will do, and plain http still will not."""
+        spec = _spec(
+            SPEC.replace('default = "https://api.example/v2"', 'bindable = true, default = "https://api.example/v2"')
+        )
+        connector = Service().connector(spec)
+        request = connector.prepare("form", {"b": "1"}, "https://other.example", "k")
+        self.assertTrue(request.url.startswith("https://other.example/form/"))
+        self.assertRaises(CapabilityDenied, connector.prepare, "form", {"b": "1"}, "http://other.example", "k")

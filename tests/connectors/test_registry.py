@@ -1,0 +1,218 @@
+"""Of the registry: shipped files, the user's files, and plugins."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.connectors import Registry, check
+from aileron.interfaces import IConnectors
+from tests.connectors.service import Service
+from tests.connectors.test_schema import GOOD
+
+PLUGIN = """
+from twisted.plugin import IPlugin
+from zope.interface import classImplements, implementer
+from aileron.interfaces import IConnector
+from aileron.testing import ScriptedConnector, scripted_description
+
+classImplements(ScriptedConnector, IPlugin)
+
+@implementer(IPlugin)
+class Nothing:
+    pass
+
+good = ScriptedConnector(scripted_description(fqn="local://plugged/in"))
+"""
+
+
+class RegistryCase(SynchronousTestCase):
+    """A registry over a directory of its own."""
+
+    def setUp(self) -> None:
+        self.directory = Path(self.mktemp()).resolve()
+        self.directory.mkdir()
+
+    def registry(self, *packages: str) -> Registry:
+        """A fresh one."""
+        return Registry(self.directory, Service().connector, packages)
+
+    def write(self, name: str, text: str = GOOD) -> Path:
+        """One file of the user's."""
+        path = self.directory / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+class ShippedTests(RegistryCase):
+    """The connectors of the package."""
+
+    def test_slack(self) -> None:
+        """Slack is shipped, loads, and posts with the effect's UUID."""
+        registry = self.registry()
+        verifyObject(IConnectors, registry)
+        self.assertEqual((), registry.problems())
+        slack = registry.get("builtin://slack")
+        assert slack is not None
+        request = slack.prepare("post_message", {"channel": "#x", "text": "hi"}, "https://slack.com", "effect-1")
+        self.assertEqual(("POST", "https://slack.com/api/chat.postMessage"), (request.method, request.url))
+        self.assertIn(b'"client_msg_id":"', request.body or b"")
+        self.assertEqual("Authorization", request.credential_header)
+
+
+class DirectoryTests(RegistryCase):
+    """The user's files."""
+
+    def test_no_directory(self) -> None:
+        """A directory that is not there holds no connectors."""
+        self.directory.rmdir()
+        self.assertEqual((), self.registry().problems())
+
+    def test_refresh(self) -> None:
+        """A new, a changed and a removed file each grow the generation; an unchanged one keeps its connector."""
+        registry = self.registry()
+        generations = [registry.generation()]
+
+        def refreshed() -> str | None:
+            registry.refresh()
+            generations.append(registry.generation())
+            found = registry.get("local://me/tracker")
+            return None if found is None else found.describe().version
+
+        self.assertEqual(None, refreshed())
+        path = self.write("tracker.toml")
+        self.assertEqual("1.2.3", refreshed())
+        before = registry.get("local://me/tracker")
+        self.assertEqual("1.2.3", refreshed())
+        self.assertIs(before, registry.get("local://me/tracker"))
+        self.write("tracker.toml", GOOD.replace("1.2.3", "1.2.4"))
+        self.assertEqual("1.2.4", refreshed())
+        path.unlink()
+        self.assertEqual(None, refreshed())
+        self.assertEqual([1, 1, 2, 2, 3, 4], generations)
+
+    def test_faults_leave_the_others(self) -> None:
+        """A bad file is reported and left out; the good ones load."""
+        self.write("good.toml")
+        bad = self.write("bad.toml", GOOD.replace("1.2.3", "new"))
+        registry = self.registry()
+        self.assertIsNotNone(registry.get("local://me/tracker"))
+        self.assertEqual([(str(bad), 3)], [(each.file, each.line) for each in registry.problems()])
+
+    def test_builtin_name(self) -> None:
+        """A file of the user's cannot call itself builtin."""
+        self.write("slack.toml", GOOD.replace("local://me/tracker", "builtin://slack"))
+        registry = self.registry()
+        self.assertEqual(["validation_error"], [each.kind for each in registry.problems()])
+        slack = registry.get("builtin://slack")
+        self.assertEqual("https://slack.com", slack and slack.describe().base_url)
+
+    def test_duplicates(self) -> None:
+        """Two files with one name: both are reported and neither loads."""
+        self.write("a.toml")
+        self.write("b.toml", GOOD.replace("1.2.3", "9.9.9"))
+        registry = self.registry()
+        self.assertEqual(["duplicate", "duplicate"], [each.kind for each in registry.problems()])
+        self.assertIsNone(registry.get("local://me/tracker"))
+
+    def test_links_and_other_things(self) -> None:
+        """A symbolic link, a directory and a FIFO are reported, and not opened."""
+        target = self.write("target.txt")
+        (self.directory / "link.toml").symlink_to(target)
+        (self.directory / "folder.toml").mkdir()
+        os.mkfifo(self.directory / "pipe.toml")
+        self.assertEqual(["unreadable"] * 3, [each.kind for each in self.registry().problems()])
+
+    def test_linked_directory(self) -> None:
+        """A directory that is a symbolic link is not read."""
+        self.write("tracker.toml")
+        link = self.directory.with_name(self.directory.name + "-link")
+        link.symlink_to(self.directory)
+        registry = Registry(link, Service().connector)
+        self.assertEqual(["unreadable"], [each.kind for each in registry.problems()])
+        self.assertIsNone(registry.get("local://me/tracker"))
+
+    def test_large_file(self) -> None:
+        """A file past the cap is reported."""
+        self.write("large.toml", GOOD + "#" * 300_000)
+        self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
+
+    def test_hidden_files(self) -> None:
+        """An editor's hidden file and one of another kind are not looked at."""
+        self.write(".tracker.toml", "nonsense")
+        self.write("tracker.toml~", "nonsense")
+        self.assertEqual((), self.registry().problems())
+
+    def test_check(self) -> None:
+        """The offline check tells the faults of one file, and nothing of a good one."""
+        self.assertEqual([], check(self.write("good.toml")))
+        self.assertEqual([3], [each.line for each in check(self.write("bad.toml", GOOD.replace("1.2.3", "x")))])
+        self.assertEqual(["unreadable"], [each.kind for each in check(self.directory / "none.toml")])
+        self.assertEqual(1, len(check(self.write("slack.toml", GOOD.replace("local://me/tracker", "builtin://slack")))))
+
+
+class PluginTests(RegistryCase):
+    """Connectors written in Python."""
+
+    def package(self, name: str, **modules: str) -> str:
+        """A package of plugins that can be imported and lies outside of the working directory."""
+        root = Path(self.mktemp()).resolve()
+        package = root / name
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        for module, text in modules.items():
+            (package / f"{module}.py").write_text(text)
+        self.patch(sys, "path", [str(root), *sys.path])
+        self.addCleanup(self._forget, name)
+        elsewhere = Path(self.mktemp()).resolve()
+        elsewhere.mkdir()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(elsewhere)
+        return name
+
+    def _forget(self, name: str) -> None:
+        for module in [each for each in sys.modules if each.partition(".")[0] == name]:
+            del sys.modules[module]
+
+    def test_good(self) -> None:
+        """A plugin that provides IConnector is a connector like any other."""
+        registry = self.registry(self.package("plugged_good", one=PLUGIN))
+        self.assertIsNotNone(registry.get("local://plugged/in"))
+        self.assertEqual((), registry.problems())
+
+    def test_malformed(self) -> None:
+        """A plugin that is no connector, or a module that does not import, is malformed."""
+        name = self.package("plugged_bad", one=PLUGIN + "bad = Nothing()\n", two="raise RuntimeError('no')\n")
+        registry = self.registry(name)
+        self.assertEqual(["malformed", "malformed"], [each.kind for each in registry.problems()])
+        self.assertIsNotNone(registry.get("local://plugged/in"))
+        self.flushLoggedErrors(RuntimeError)
+
+    def test_missing(self) -> None:
+        """A package that is not there is missing."""
+        self.assertEqual(["missing"], [each.kind for each in self.registry("plugged_nowhere").problems()])
+
+    def test_duplicate(self) -> None:
+        """Two plugins of one name: neither loads."""
+        registry = self.registry(self.package("plugged_twice", one=PLUGIN, two=PLUGIN))
+        self.assertEqual(["duplicate", "duplicate"], [each.kind for each in registry.problems()])
+        self.assertIsNone(registry.get("local://plugged/in"))
+
+    def test_file_against_plugin(self) -> None:
+        """A file of the user's does not take the name of a plugin."""
+        self.write("in.toml", GOOD.replace("local://me/tracker", "local://plugged/in"))
+        registry = self.registry(self.package("plugged_first", one=PLUGIN))
+        self.assertEqual(["duplicate"], [each.kind for each in registry.problems()])
+        found = registry.get("local://plugged/in")
+        self.assertEqual("1.0.0", found and found.describe().version)
+
+    def test_working_directory(self) -> None:
+        """A package that lies in the working directory is not imported."""
+        name = self.package("plugged_here", one=PLUGIN)
+        os.chdir(sys.path[0])
+        self.assertEqual(["missing"], [each.kind for each in self.registry(name).problems()])
+        self.assertNotIn(name, sys.modules)

@@ -1,0 +1,185 @@
+"""Of reading connector files: the closed schema, and the line of every fault."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors._schema import read_file
+from aileron.values import LoadError, digest_of_bytes
+
+GOOD = """[connector]
+name = "local://me/tracker"
+version = "1.2.3"
+base_url = { default = "https://api.example", bindable = false }
+hosts = ["api.example:443"]
+
+[credential]
+kind = "api_key"
+header = "X-Key"
+format = "{key}"
+
+[operations.create]
+method = "POST"
+path = "/items/${in.id}"
+headers = { X-One = "1" }
+json = { title = "${in.title}" }
+error = { when = "ok == false" }
+"""
+
+
+def problems(text: str, scheme: str | None = "local") -> tuple[LoadError, ...]:
+    """What is wrong with a file."""
+    return read_file(text.encode("utf-8"), "tracker.toml", scheme).problems
+
+
+class SchemaTests(SynchronousTestCase):
+    """What a file may say."""
+
+    def fault(self, old: str, new: str) -> LoadError:
+        """The one fault of the good file with C{old} made C{new}."""
+        self.assertIn(old, GOOD)
+        found = problems(GOOD.replace(old, new))
+        self.assertEqual(1, len(found), (new, found))
+        self.assertEqual("connector_manifest", found[0].boundary)
+        return found[0]
+
+    def test_good(self) -> None:
+        """A file without fault says what the connector is; its hash is that of its bytes."""
+        spec = read_file(GOOD.encode(), "tracker.toml").spec
+        assert spec is not None
+        description = spec.description
+        self.assertEqual(("local://me/tracker", "1.2.3"), (description.fqn, description.version))
+        self.assertEqual(digest_of_bytes(GOOD.encode()), description.content_hash)
+        create = description.operations["create"]
+        self.assertEqual(("write", False), (create.effect, create.idempotent))
+        self.assertEqual({"id", "title"}, spec.operations["create"].inputs)
+
+    def test_unknown_keys(self) -> None:
+        """A key that nothing obeys is a fault on its own line, at every level."""
+        for old, new, line in (
+            ("[credential]", "[secrets]\n[credential]", 7),
+            ('version = "1.2.3"', 'version = "1.2.3"\ncolour = "red"', 4),
+            ('header = "X-Key"', 'header = "X-Key"\nquery = "key"', 10),
+            ("[operations.create]", '[operations.create]\nreconcile = "find"', 13),
+            ('when = "ok == false"', 'when = "ok == false", retry = 1', 17),
+            ("bindable = false", "bindable = false, pick = 1", 4),
+        ):
+            fault = self.fault(old, new)
+            self.assertEqual(("validation_error", line), (fault.kind, fault.line), new)
+            self.assertIn("not a known key", fault.message)
+
+    def test_values(self) -> None:
+        """A value of the wrong kind or out of range is a fault on its line."""
+        for old, new, line in (
+            ('"local://me/tracker"', '"builtin://tracker"', 2),
+            ('"local://me/tracker"', '"local://Me/Tracker"', 2),
+            ('"local://me/tracker"', '"local://../x"', 2),
+            ('"local://me/tracker"', '""', 2),
+            ('"local://me/tracker"', "7", 2),
+            ('"1.2.3"', '"1.2"', 3),
+            ("https://api.example", "http://api.example", 4),
+            ('"https://api.example"', '"https://${in.host}"', 4),
+            ('["api.example:443"]', '["api.example:443", "x"]', 5),
+            ('["api.example:443"]', '["other.example:443"]', 5),
+            ('"api_key"', '"password"', 8),
+            ('"X-Key"', '"X Key"', 9),
+            ('"X-Key"', '"Host"', 9),
+            ('"{key}"', '"Bearer"', 10),
+            ('"{key}"', '"{key} {user}"', 10),
+            ("[operations.create]", "[operations.Create]", 12),
+            ('"POST"', '"CONNECT"', 13),
+            ('"/items/${in.id}"', '"items"', 14),
+            ('"/items/${in.id}"', '"/items/x-${in.id}"', 14),
+            ('"/items/${in.id}"', '"/items/../x"', 14),
+            ('"/items/${in.id}"', '"/items/a b"', 14),
+            ('"/items/${in.id}"', '"/items?q=1"', 14),
+            ('"/items/${in.id}"', '"/items/${args.id}"', 14),
+            ('X-One = "1"', 'X-Key = "1"', 15),
+            ('X-One = "1"', 'Content-Length = "1"', 15),
+            ('X-One = "1"', '"${in.x}" = "1"', 15),
+            ('X-One = "1"', 'X-One = "a\\nb"', 15),
+            ('X-One = "1"', "X-One = 1", 15),
+            ('"${in.title}"', '"${in.title"', 16),
+            ('"${in.title}"', "2026-01-01", 16),
+            ('"${in.title}"', "inf", 16),
+            ('"ok == false"', '"ok"', 17),
+        ):
+            fault = self.fault(old, new)
+            self.assertEqual(line, fault.line, (new, fault))
+
+    def test_operation_rules(self) -> None:
+        """Keys that contradict each other are faults."""
+        for added in (
+            "effect = 'sometimes'",
+            "idempotent = 1",
+            "redirect = 'same-origin'",
+            "refused = [200]",
+            "refused = ['503']",
+            "max_response_bytes = 16777217",
+            "timeout_seconds = 0",
+            "timeout_seconds = 301",
+            "text = 'x'",
+            "answer = 'text'",
+            "result = { id = 'a..b' }",
+            "query = { a = { b = 1 } }",
+        ):
+            found = problems(GOOD + added)
+            self.assertEqual([18], [each.line for each in found], (added, found))
+
+    def test_get_without_body(self) -> None:
+        """A GET carries no body."""
+        self.fault('"POST"', '"GET"')
+
+    def test_every_fault_at_once(self) -> None:
+        """All faults of a file are told, not only the first."""
+        bad = GOOD.replace("1.2.3", "x").replace("POST", "FETCH").replace('"X-Key"', '"Host"')
+        self.assertEqual([3, 9, 13], sorted(each.line or 0 for each in problems(bad)))
+
+    def test_missing(self) -> None:
+        """An empty file misses its tables."""
+        self.assertEqual({"connector: is missing", "operations: is missing"}, {each.message for each in problems("")})
+
+    def test_private_network(self) -> None:
+        """Plain http to loopback is allowed where private networks are declared."""
+        local = GOOD.replace("https://api.example", "http://127.0.0.1:8080").replace(
+            "api.example:443", "127.0.0.1:8080"
+        )
+        self.assertEqual(1, len(problems(local)))
+        self.assertEqual(
+            (),
+            problems(
+                local.replace("[credential]", "private_network = true\n[credential]", 1).replace(
+                    "\n\nprivate", "\nprivate"
+                )
+            ),
+        )
+
+    def test_bindable(self) -> None:
+        """A base URL that only a binding chooses needs neither a default nor hosts."""
+        bindable = GOOD.replace('default = "https://api.example", bindable = false', "bindable = true").replace(
+            '["api.example:443"]', "[]"
+        )
+        self.assertEqual((), problems(bindable))
+
+    def test_syntax(self) -> None:
+        """What is no TOML or no UTF-8 is a parse error, with its line if there is one."""
+        fault = self.fault('version = "1.2.3"', "version = ")
+        self.assertEqual(("parse_error", 3), (fault.kind, fault.line))
+        self.assertEqual("parse_error", read_file(b"\xff", "x.toml").problems[0].kind)
+        self.assertEqual("parse_error", problems("a = " + "[" * 5000)[0].kind)
+
+    def test_line_of_a_statement_over_several_lines(self) -> None:
+        """A fault after, or inside, a statement of several lines is told with the statement's first line."""
+        text = GOOD.replace(
+            'hosts = ["api.example:443"]', 'hosts = [\n  "api.example:443",\n  "[credential]",\n]\ncolour = 1'
+        )
+        self.assertEqual({5, 9}, {each.line for each in problems(text)})
+
+    @settings(deadline=None, max_examples=150)
+    @given(st.integers(0, len(GOOD)), st.integers(0, 8), st.text("[]{}=\"'$.\n a1#\\", max_size=6))
+    def test_wild_files(self, at: int, cut: int, put: str) -> None:
+        """Whatever a file holds, it is read or told, never raised about."""
+        reading = read_file((GOOD[:at] + put + GOOD[at + cut :]).encode(), "wild.toml")
+        self.assertNotEqual(reading.spec is None, not reading.problems)
