@@ -32,6 +32,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "demo": _GROUND | _AGENT_SIDE,
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND | _AGENT_SIDE | {"launch", "demo", "daemon"},
+    "__main__": frozenset({"cli"}),
     "testing": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "client"},
     "daemon": _GROUND
     | {"home", "listening", "manifests", "connectors", "vault", "audit", "store", "runner"}
