@@ -18,4 +18,4 @@ class NoVault(VaultLocked):
 
 
 class VaultDamaged(BindingFailed):
-    """The vault file is no vault that this version wrote.  It is never replaced; a person restores it or resets."""
+    """The vault file is no vault that this version wrote.  It is never replaced; a person puts a copy back."""

@@ -57,7 +57,7 @@ def _is_run(text: str) -> bool:
 
 @cache
 def words() -> tuple[str, ...]:
-    """The 2048 words that passphrases are made of (doc/adr, "Words for passphrases", says whose they are)."""
+    """The 2048 words that passphrases are made of (ADR 5 says whose they are)."""
     return tuple(files(__package__).joinpath("words.txt").read_text("ascii").split())
 
 

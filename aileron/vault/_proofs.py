@@ -18,7 +18,7 @@ _MIN_NONCE, _MAX_NONCE = 16, 64
 
 
 def operator_key(data_key: DataKey) -> bytes:
-    """The key of the operator's logins (HKDF-SHA256 of the data key, ADR "The operator's proof")."""
+    """The key of the operator's logins (HKDF-SHA256 of the data key, ADR 4)."""
     return data_key.subkey("operator")
 
 

@@ -24,7 +24,7 @@ from ._waiting import Waiting
 _HINTS = {
     VaultState.LOCKED: "The vault is locked: run `aileron vault unlock` in your own terminal.",
     VaultState.MISSING: "There is no vault yet: run `aileron vault init` in your own terminal.",
-    VaultState.LOST: "There is history but no vault file: put it back, or run `aileron vault reset`.",
+    VaultState.LOST: "There is history but no vault file: put secrets.json back from a copy.",
 }
 
 
