@@ -57,7 +57,8 @@ def _pool(path: str, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
 
-    pool = ConnectionPool(
+    return _Pool(
+        threads,
         "sqlite3",
         path,
         isolation_level=None,  # transactions begin where we say so
@@ -67,5 +68,20 @@ def _pool(path: str, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas:
         cp_openfun=told,
         cp_reactor=reactor,
     )
-    pool.threadpool = threads
-    return pool
+
+
+class _Pool(ConnectionPool):
+    """A connection pool on threads that it is given.
+
+    The original makes threads of its own, and starts them at once where the reactor already runs.
+    """
+
+    def __init__(self, threads: ThreadPool, *args: Any, **kwargs: Any) -> None:
+        self._given = threads
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self.threadpool = threads
+
+    def start(self) -> None:
+        """Start the given threads."""
+        self.threadpool = self._given
+        super().start()  # type: ignore[no-untyped-call]

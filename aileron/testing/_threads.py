@@ -36,6 +36,10 @@ class UnthreadedPool(ThreadPool):
         self.todo: deque[Callable[[], None]] = deque()
         self._held = False
 
+    def start(self) -> None:
+        """There is nothing to start."""
+        self.started = True
+
     def hold(self) -> None:
         """From now on nothing runs before L{step}."""
         self._held = True
