@@ -1,0 +1,58 @@
+"""The listings of the page on writing connectors are what they say."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors import HttpConnector
+from aileron.connectors._when import condition
+from tests.connectors.service import Service, spec_of
+
+PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-a-connector.md"
+LISTING = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+KEYS = """
+    name version description base_url default bindable hosts private_network kind header format method path query headers
+    json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds error.when
+    error.message error.class
+"""
+
+
+class PageTests(SynchronousTestCase):
+    """C{doc/writing-a-connector.md}."""
+
+    def setUp(self) -> None:
+        self.page = PAGE.read_text("utf-8")
+
+    def connector(self) -> HttpConnector:
+        (listing,) = LISTING.findall(self.page)
+        return Service().connector(spec_of(listing))
+
+    def test_listing(self) -> None:
+        """The connector of the page loads, and makes the request that its reader expects."""
+        connector = self.connector()
+        self.assertEqual("local://me/tracker", connector.describe().fqn)
+        inputs = {"project": "a/b", "title": "It breaks", "labels": ["bug"]}
+        request = connector.prepare("create_issue", inputs, "https://tracker.example", "k1")
+        self.assertEqual("https://tracker.example/api/projects/a%2Fb/issues", request.url)
+        self.assertEqual(["bug"], json.loads(request.body or b"")["labels"])
+        self.assertEqual("k1", dict(request.headers)["Idempotency-Key"])
+
+    def test_omitted_inputs(self) -> None:
+        """An input that was not given is left out of the query."""
+        request = self.connector().prepare("find_issues", {"project": "p"}, "https://tracker.example", "k1")
+        self.assertTrue(request.url.endswith("/api/projects/p/issues?state=open"))
+
+    def test_comparisons(self) -> None:
+        """Every comparison of the table is one."""
+        for text in ("ok == false", 'status != "done"', "issue.number missing"):
+            self.assertIn(f"| `{text}` |", self.page)
+            condition(text)
+
+    def test_every_key_is_there(self) -> None:
+        """No key is left unexplained."""
+        for word in KEYS.split():
+            self.assertIn(f"`{word}`", self.page)
