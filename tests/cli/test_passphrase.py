@@ -45,15 +45,16 @@ class Person:
             os.execv(sys.executable, [sys.executable, "-c", _ASK.format(call=call)])
         case.addCleanup(self._end)
         self.seen = ""
+        self._read_to = 0
         self.sees("ready")
 
     def sees(self, text: str) -> None:
-        """Read on until C{text} shows."""
-        start = len(self.seen)
-        while text not in self.seen[start:]:
+        """Read on, after what was asked for before, until C{text} shows."""
+        while (found := self.seen.find(text, self._read_to)) < 0:
             ready, _, _ = select.select([self.terminal], [], [], 30)
             self._case.assertTrue(ready, f"{text!r} does not show after {self.seen!r}")
             self.seen += os.read(self.terminal, 4096).decode()
+        self._read_to = found + len(text)
 
     def types(self, text: str) -> None:
         os.write(self.terminal, text.encode())
