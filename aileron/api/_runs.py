@@ -77,13 +77,16 @@ async def awaited_run(visit: Visit, parts: Parts, run_id: str) -> Run:
     return await parts.runner.wait(run_id, seconds) if seconds > 0 and not run.state.settled else run
 
 
-def run_query(visit: Visit) -> RunQuery:
-    """The caller's filters; an agent's are bound to its session."""
-    states = visit.query.get("state") or ()
+def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
+    """The caller's filters; an agent's are bound to its session.
+
+    :param usual: the states that are meant where none is named; empty: all.
+    """
+    states = visit.query.get("state")
     gated = visit.query.get("gated")
     own = visit.caller.session
     return RunQuery(
-        states=tuple(RunState(str(state)) for state in states) if isinstance(states, (list, tuple)) else (),
+        states=tuple(RunState(str(state)) for state in states) if isinstance(states, list) else usual,
         session_id=visit.text("session") if own is None else own.id,
         action=visit.text("action"),
         gated=gated if isinstance(gated, bool) else None,

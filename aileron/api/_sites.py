@@ -11,8 +11,9 @@ from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 
 from ._endpoint import Endpoint
-from ._faults import http_failure
+from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
+from ._openapi import document, page
 from ._parts import Parts
 from ._serving import dress, guarded, routing_failed, write
 from ._tables import TABLES
@@ -56,7 +57,7 @@ def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> I
 
     :param mounts: more resources, by the first segment of their paths (such as C{mcp}); they guard themselves.
     """
-    return _Root(_klein(agent_routes(), parts), mounts or {}, None)
+    return _Root(_klein(agent_routes(), parts, docs=False), mounts or {}, None)
 
 
 def operator_site(
@@ -67,16 +68,26 @@ def operator_site(
     :param mounts: as of L{agent_site}.
     :param web: takes every other GET outside C{/v1} and C{/docs}, and C{POST /handover}; it guards itself.
     """
-    return _Root(_klein(operator_routes(), parts), mounts or {}, web)
+    return _Root(_klein(operator_routes(), parts, docs=True), mounts or {}, web)
 
 
-def _klein(routes: SiteRoutes, parts: Parts) -> IResource:
+def _klein(routes: SiteRoutes, parts: Parts, *, docs: bool) -> IResource:
     app = Klein()
     for endpoint, allowed in routes.endpoints:
         handler = guarded(endpoint, allowed, routes.identify, parts)
         app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(handler)
+    _publish(app, routes, parts.version, docs)
     app.handle_errors(Exception)(routing_failed)
     return app.resource()
+
+
+def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
+    """Serve what describes the site, which is no secret: it is in the documentation as well."""
+    described = Answer(200, encode(document(routes.title, version, routes.endpoints)))
+    app.route("/v1/openapi.json", methods=["GET"], endpoint="openapi")(lambda request: write(request, described))
+    if docs:
+        shown = Answer(200, page(routes.title, routes.endpoints).encode(), content_type="text/html; charset=utf-8")
+        app.route("/docs", methods=["GET"], endpoint="docs")(lambda request: write(request, shown))
 
 
 class _Root(Resource):

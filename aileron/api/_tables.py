@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from . import _health, _run, _runs, _sessions
+from . import (
+    _actions,
+    _approvals,
+    _audit,
+    _bindings,
+    _connectors,
+    _health,
+    _operator,
+    _run,
+    _runs,
+    _sessions,
+    _vault,
+)
 from ._endpoint import Table
 
-TABLES: tuple[Table, ...] = (_health.TABLE, _sessions.TABLE, _run.TABLE, _runs.TABLE)
+TABLES: tuple[Table, ...] = (
+    _health.TABLE,
+    _sessions.TABLE,
+    _actions.TABLE,
+    _run.TABLE,
+    _approvals.TABLE,
+    _runs.TABLE,
+    _audit.TABLE,
+    _vault.TABLE,
+    _operator.TABLE,
+    _bindings.TABLE,
+    _connectors.TABLE,
+)

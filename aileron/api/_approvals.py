@@ -1,0 +1,124 @@
+"""What waits for the operator's word, the word itself, and what the agent learns of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.values import JSON, Decision, Run, RunState
+
+from ._endpoint import Parts, Table, Visit
+from ._faults import Answer, answer
+from ._guard import Who
+from ._run import RETRY_AFTER_SECONDS, fault_of
+from ._runs import awaited_run, run_query, visible_run
+from ._schemas import (
+    ANY,
+    BOOLEAN,
+    COUNT,
+    CURSOR,
+    LIMIT,
+    REASON,
+    STATE,
+    STATUS_SCHEMA,
+    TEXT,
+    TEXT_OR_NULL,
+    WAIT,
+    list_of,
+    made_of,
+    page_of,
+    ref,
+)
+from ._shapes import approval_json, page, status_of
+
+TABLE = Table()
+
+_FILTERS = made_of({}, {"state": list_of(STATE), "session": TEXT, "action": TEXT, "limit": LIMIT, "cursor": CURSOR})
+_RESULT = made_of(
+    {"status": STATUS_SCHEMA, "run_id": TEXT, "retry_after": COUNT},
+    {
+        "audit_id": TEXT_OR_NULL,
+        "result": ANY,
+        "reason": TEXT_OR_NULL,
+        "failure": ref("Fault"),
+        "review_url": TEXT,
+    },
+)
+_DECISION = made_of({"approved": BOOLEAN, "digest": {"type": "string", "maxLength": 128}}, {"reason": REASON})
+
+
+@TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
+async def list_approvals(visit: Visit, parts: Parts) -> Answer:
+    """Approvals, oldest first; without a state, those that wait for a decision."""
+    query = run_query(visit, usual=(RunState.PENDING,))
+    found = await parts.runner.approvals(query)
+    return answer(page(found, lambda approval: approval_json(approval, parts.review_url)))
+
+
+@TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=Who.OPERATOR, answers={200: ref("Approval")})
+async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """One approval, whole, its staleness checked now."""
+    return answer(approval_json(await parts.runner.approval(approval_id), parts.review_url))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/decide",
+    operators=Who.OPERATOR,
+    body=_DECISION,
+    answers={200: ref("Approval")},
+)
+async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Approve or deny exactly what the digest binds."""
+    decision = Decision(
+        approved=visit.body["approved"] is True,
+        digest=str(visit.body["digest"]),
+        decided_by=visit.caller.actor.id,
+        reason=visit.text("reason"),
+    )
+    return answer(approval_json(await parts.runner.decide(approval_id, decision), parts.review_url))
+
+
+@TABLE.route(
+    "GET",
+    "/v1/action-approvals/<approval_id>/result",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    query=made_of({}, {"wait": WAIT}),
+    answers={200: _RESULT},
+)
+async def show_result(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """How a run stands, gated or not, as soon as it is settled or the wait is over."""
+    return answer(_result(await awaited_run(visit, parts, approval_id), parts))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/withdraw",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    body=made_of({}, {"reason": REASON}),
+    answers={200: _RESULT},
+)
+async def withdraw(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Take a run back before anything is sent."""
+    await visible_run(visit, parts, approval_id)
+    run = await parts.runner.withdraw(approval_id, visit.caller.actor, visit.text("reason"))
+    return answer(_result(run, parts))
+
+
+def _result(run: Run, parts: Parts) -> Mapping[str, JSON]:
+    settled = run.state.settled
+    shown: dict[str, JSON] = {
+        "status": status_of(run),
+        "run_id": run.id,
+        "retry_after": 0 if settled else RETRY_AFTER_SECONDS,
+    }
+    if run.gated and not settled:
+        shown["review_url"] = parts.review_url(run.id)
+    if settled:
+        shown["audit_id"], shown["reason"] = run.audit_id, run.reason
+    if run.state is RunState.COMPLETED:
+        shown["result"] = run.result
+    elif settled:
+        shown["failure"] = fault_of(run).as_json()
+    return shown

@@ -1,0 +1,25 @@
+"""The vault's state.  Opening it is no route: nobody sends a passphrase here."""
+
+from __future__ import annotations
+
+from ._endpoint import Parts, Table, Visit
+from ._faults import Answer, answer
+from ._guard import Who
+from ._schemas import VAULT_STATE, made_of
+
+TABLE = Table()
+
+_STATE = made_of({"state": VAULT_STATE})
+
+
+@TABLE.route("GET", "/v1/vault/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATE})
+async def vault_status(visit: Visit, parts: Parts) -> Answer:
+    """Whether the vault is missing, locked, unlocked or lost."""
+    return answer({"state": parts.vault.state().value})
+
+
+@TABLE.route("POST", "/v1/vault/lock", operators=Who.OPERATOR, answers={200: _STATE})
+async def lock_vault(visit: Visit, parts: Parts) -> Answer:
+    """Lock the vault and end every operator session, the caller's own included."""
+    parts.vault.lock()
+    return answer({"state": parts.vault.state().value})

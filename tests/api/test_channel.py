@@ -1,0 +1,542 @@
+"""The channel: what it refuses, when it closes, what it lets through; over bytes, without a socket."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.interfaces import ITCPTransport
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Clock
+from twisted.logger import ILogObserver, globalLogPublisher
+from twisted.test.iosim import FakeTransport, IOPump, connect
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET
+from zope.interface import directlyProvides
+
+from aileron.api import HEADERS, Channel, GuardedSite, RequestHead, SiteRules
+from aileron.api._channel import LINGER_SECONDS
+from aileron.api._checks import MAX_BODY_BYTES
+
+HOST = "localhost:7001"
+TYPE = "Content-Type: application/json"
+
+
+class Echo(Resource):
+    """Answers with the length of what it got, or holds the answer back."""
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen: list[bytes] = []
+        self.held: list[Any] = []
+        self.hold = False
+        self.gone = 0
+
+    def render(self, request: Any) -> bytes | int:
+        """Remember the body; answer."""
+        self.seen.append(request.content.read())
+        if not self.hold:
+            return b"%s %d" % (request.uri, len(self.seen[-1]))
+        self.held.append(request)
+        request.notifyFinish().addErrback(lambda _: setattr(self, "gone", self.gone + 1))
+        return NOT_DONE_YET
+
+
+class Collector(Protocol):
+    """A client that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+
+    def dataReceived(self, data: bytes) -> None:
+        """Keep it."""
+        self.heard += data
+
+
+class Line:
+    """One connection to a site."""
+
+    def __init__(self, site: GuardedSite) -> None:
+        self.client = Collector()
+        server = site.buildProtocol(None)  # type: ignore[no-untyped-call]
+        self.server = cast("Any", FakeTransport(server, isServer=True))
+        directlyProvides(self.server, ITCPTransport)
+        self._pump: IOPump = connect(server, self.server, self.client, FakeTransport(self.client, isServer=False))
+        self._pump.flush()
+
+    def say(self, data: bytes) -> bytes:
+        """Send, and have everything that was heard since the last time."""
+        assert self.client.transport is not None
+        self.client.transport.write(data)
+        self._pump.flush()
+        return self.hear()
+
+    def hear(self) -> bytes:
+        """What came since the last time."""
+        self._pump.flush()
+        heard, self.client.heard = self.client.heard, b""
+        return heard
+
+    def leave(self) -> None:
+        """Close the client's end."""
+        assert self.client.transport is not None
+        self.client.transport.loseConnection()
+        self._pump.flush()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the site has closed."""
+        self._pump.flush()
+        return bool(self.server.disconnecting)
+
+
+def head(*lines: str, method: str = "GET", target: str = "/x", host: str | None = HOST, version: str = "1.1") -> bytes:
+    """A request head."""
+    fields = [] if host is None else [f"Host: {host}"]
+    return "\r\n".join([f"{method} {target} HTTP/{version}", *fields, *lines, "", ""]).encode("latin-1")
+
+
+def status(heard: bytes) -> int:
+    """The status of the first answer."""
+    return int(heard.split(b" ", 2)[1]) if heard else 0
+
+
+class ChannelCase(SynchronousTestCase):
+    """A site over an L{Echo}."""
+
+    def setUp(self) -> None:
+        """Build it."""
+        self.clock = Clock()
+        self.echo = Echo()
+        self.site = self.make_site()
+
+    def make_site(self, **rules: Any) -> GuardedSite:
+        """A site with these rules."""
+        given = {"hosts": (HOST, "127.0.0.1:7001"), "form_posts": frozenset((b"/handover",)), **rules}
+        return GuardedSite(self.echo, SiteRules(**given), self.clock)
+
+    def say(self, data: bytes) -> bytes:
+        """Say it on a fresh line."""
+        return Line(self.site).say(data)
+
+    def refused(self, data: bytes, wanted: int) -> None:
+        """Assert that it is refused in the envelope, dressed, closed, and never rendered."""
+        line = Line(self.site)
+        before = len(self.echo.seen)
+        heard = line.say(data)
+        self.assertEqual(status(heard), wanted, data[:200])
+        first, _, body = heard.partition(b"\r\n\r\n")
+        kind = "not_found" if wanted == 404 else "invalid_request"
+        self.assertEqual(json.loads(body)["error"]["class"], kind)
+        for name, value in {**HEADERS, "Content-Type": "application/json", "Connection": "close"}.items():
+            self.assertIn(f"\r\n{name}: {value}".encode(), first)
+        self.assertIn(b"\r\nContent-Length: %d" % len(body), first)
+        self.assertEqual(line.say(head()), b"", "something more was answered")
+        self.clock.advance(LINGER_SECONDS)
+        self.assertTrue(line.closed)
+        self.assertEqual(len(self.echo.seen), before)
+
+    def accepted(self, data: bytes) -> None:
+        """Assert that it is rendered."""
+        self.assertEqual(status(self.say(data)), 200, data[:200])
+
+
+class AddressTests(ChannelCase):
+    """Host, target, version."""
+
+    def test_ours(self) -> None:
+        """Each name that we bound is ours, in any case."""
+        for host in (HOST, "127.0.0.1:7001", "LocalHost:7001"):
+            self.accepted(head(host=host))
+
+    def test_others(self) -> None:
+        """Any other Host is refused: other names, other ports, none, two, padded."""
+        for host in (
+            "localhost",
+            "localhost:7002",
+            "evil.example:7001",
+            "",
+            "localhost:7001.",
+            "[::1]:7001",
+            HOST + "@x",
+        ):
+            self.refused(head(host=host), 400)
+        self.refused(head(host=None), 400)
+        self.refused(head(f"Host: {HOST}"), 400)
+        self.refused(head(f"host: {HOST}", host="evil:1"), 400)
+
+    def test_unbound(self) -> None:
+        """A site that does not know its addresses yet refuses everything."""
+        self.site.rules = SiteRules()
+        self.refused(head(), 400)
+
+    def test_targets(self) -> None:
+        """Only origin-form is a target."""
+        for target in (f"http://{HOST}/x", "*", f"{HOST}/x", "x"):
+            self.refused(head(target=target), 400)
+        self.refused(head(target=HOST, method="CONNECT"), 400)
+
+    def test_versions(self) -> None:
+        """HTTP/1.1 it is."""
+        for version in ("1.0", "2.0", "1.10", "0.9"):
+            self.refused(head(version=version), 400)
+        self.refused(b"GET /x\r\n\r\n", 400)
+
+
+class BrowserTests(ChannelCase):
+    """Pages of other origins."""
+
+    def test_origins(self) -> None:
+        """The page's own origin passes; a foreign, null or repeated one does not."""
+        self.accepted(head(f"Origin: http://{HOST}"))
+        for origin in (
+            "null",
+            "http://evil.example",
+            f"https://{HOST}",
+            "http://127.0.0.1:7001",
+            "http://localhost",
+            "",
+        ):
+            self.refused(head(f"Origin: {origin}"), 403)
+        self.refused(head(f"Origin: http://{HOST}", f"Origin: http://{HOST}"), 400)
+
+    def test_fetch_sites(self) -> None:
+        """Same origin, or a person's own navigation; nothing else."""
+        self.accepted(head("Sec-Fetch-Site: same-origin"))
+        self.accepted(head("Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"))
+        for site in ("cross-site", "same-site", "", "none"):
+            self.refused(head(f"Sec-Fetch-Site: {site}"), 403)
+        self.refused(head("Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", TYPE, method="POST"), 403)
+        self.refused(head("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"), 403)
+
+    def test_types(self) -> None:
+        """What may change something must say that it is JSON."""
+        for method in ("POST", "PUT", "PATCH", "DELETE", "BREW"):
+            self.refused(head(method=method), 415)
+            for kind in (
+                "text/plain",
+                "application/x-www-form-urlencoded",
+                "application/jsonx",
+                "application/json; a=b",
+            ):
+                self.refused(head(f"Content-Type: {kind}", method=method), 415)
+        self.accepted(head("content-type: Application/JSON; charset=UTF-8", method="POST"))
+
+    def test_handover(self) -> None:
+        """The one form: it comes from a page without an origin, and must be a form."""
+        form = "Content-Type: application/x-www-form-urlencoded"
+        self.accepted(head(form, "Origin: null", "Sec-Fetch-Site: cross-site", method="POST", target="/handover"))
+        self.refused(head(TYPE, method="POST", target="/handover"), 415)
+        self.refused(head(form, method="POST", target="/handover/x"), 415)
+        self.refused(head(form, "Origin: null", method="PUT", target="/handover"), 403)
+        self.refused(head("Origin: null", target="/handover"), 403)
+        self.site = self.make_site(form_posts=frozenset())
+        self.refused(head(form, method="POST", target="/handover"), 415)
+
+    def test_repeated(self) -> None:
+        """What decides stands once."""
+        for field in (
+            "Authorization: Bearer x",
+            "Cookie: a=b",
+            TYPE,
+            "X-Aileron-Proof: x",
+            "Sec-Fetch-Site: same-origin",
+        ):
+            self.refused(head(field, field.upper()), 400)
+
+
+class FramingTests(ChannelCase):
+    """Heads and bodies that could be read in two ways."""
+
+    def test_malformed(self) -> None:
+        """Whatever two parsers could read differently is refused."""
+        for lines in (
+            ["Content-Length: 1", "Content-Length: 1"],
+            ["Content-Length: 1", "Transfer-Encoding: chunked"],
+            ["Transfer-Encoding: gzip, chunked"],
+            ["Transfer-Encoding: identity"],
+            ["Content-Length: +1"],
+            ["Content-Length: 1, 1"],
+            ["Content-Length: "],
+            ["Content-Length: " + "9" * 19],
+            ["Folded: a", " b"],
+            ["Space : a"],
+            ["NoColon"],
+            ["A: b\x00"],
+            ["A: b\rC: d"],
+            ["A: b\nC: d"],
+        ):
+            self.refused(head(TYPE, *lines, method="POST"), 400)
+        self.refused(b"\r\n" + head(), 400)
+        self.refused(b"GET  /x HTTP/1.1\r\nHost: localhost:7001\r\n\r\n", 400)
+        self.refused(head(target="/\xff"), 400)
+
+    def test_long_heads(self) -> None:
+        """A head over 16 KiB is refused, complete or not; so is one of too many fields."""
+        self.refused(head("A: " + "b" * 16384), 431)
+        self.refused(head("A: " + "b" * 16384)[:-4], 431)
+        self.refused(head(*["A: b"] * 200), 400)
+
+    def test_bodies(self) -> None:
+        """Bodies of either framing arrive whole, in whatever pieces they come."""
+        fixed = head(TYPE, "Content-Length: 5", method="POST") + b"hello"
+        chunked = (
+            head(TYPE, "Transfer-Encoding: chunked", method="POST") + b"2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: v\r\n\r\n"
+        )
+        for whole in (fixed, chunked):
+            for size in (1, 7, len(whole)):
+                self.echo.seen.clear()
+                line = Line(self.site)
+                heard = b"".join(line.say(whole[at : at + size]) for at in range(0, len(whole), size))
+                self.assertEqual((status(heard), self.echo.seen), (200, [b"hello"]))
+
+    def test_bad_chunks(self) -> None:
+        """A body that is no chunked body is refused at its first bad byte."""
+        start = head(TYPE, "Transfer-Encoding: chunked", method="POST")
+        for body in (
+            b"x\r\n",
+            b"5\nhello",
+            b"5\r\nhelloX",
+            b"-1\r\n",
+            b"5 \r\n",
+            b"1" * 16,
+            b"0\r\nbad trailer\r\n\r\n",
+        ):
+            self.refused(start + body, 400)
+
+    def test_pipelined(self) -> None:
+        """Requests in one piece are answered in order, the second only after the first."""
+        self.echo.hold = True
+        line = Line(self.site)
+        self.assertEqual(line.say(head(target="/1") + head(target="/2")), b"")
+        self.assertEqual(len(self.echo.held), 1)
+        self.echo.hold = False
+        self.echo.held[0].write(b"one")
+        self.echo.held[0].finish()
+        heard = line.hear()
+        self.assertLess(heard.index(b"one"), heard.index(b"/2 0"))
+
+    def test_close(self) -> None:
+        """A client that asks for it has its connection closed after the answer."""
+        line = Line(self.site)
+        self.assertEqual(status(line.say(head("Connection: close"))), 200)
+        self.assertTrue(line.closed)
+
+
+class CapTests(ChannelCase):
+    """A body has 1 MiB, counted as framed."""
+
+    def test_announced(self) -> None:
+        """A longer body is refused before a byte of it came, and its client is not asked to go on."""
+        lines = [TYPE, f"Content-Length: {MAX_BODY_BYTES + 1}", "Expect: 100-continue"]
+        self.refused(head(*lines, method="POST"), 413)
+
+    def test_just_fits(self) -> None:
+        """A body of exactly 1 MiB passes."""
+        self.accepted(head(TYPE, f"Content-Length: {MAX_BODY_BYTES}", method="POST") + b"x" * MAX_BODY_BYTES)
+        self.assertEqual(len(self.echo.seen[-1]), MAX_BODY_BYTES)
+
+    def test_chunked(self) -> None:
+        """Chunks are counted with their framing, so that tiny ones do not slip under the cap."""
+        line = Line(self.site)
+        line.say(head(TYPE, "Transfer-Encoding: chunked", method="POST"))
+        piece = b"1\r\nx\r\n" * 10_000
+        heard = b""
+        for _ in range(18):
+            heard += line.say(piece)
+        self.assertEqual(status(heard), 413)
+        self.assertEqual(self.echo.seen, [])
+
+    def test_never_on_disk(self) -> None:
+        """A body stays in memory, whatever its size."""
+        self.echo.hold = True
+        self.say(head(TYPE, "Content-Length: 500000", method="POST") + b"x" * 500_000)
+        self.assertEqual(type(self.echo.held[0].content).__name__, "BytesIO")
+
+    def test_reads_on_after_refusal(self) -> None:
+        """A refused client may go on sending for a moment, so that it can read why; none of it is kept."""
+        line = Line(self.site)
+        self.assertEqual(status(line.say(head(TYPE, "Content-Length: 9999999", method="POST"))), 413)
+        self.assertEqual(line.say(b"x" * 100_000), b"")
+        self.assertFalse(line.closed)
+        self.assertEqual(line.server.protocol._unread, b"")
+        self.clock.advance(LINGER_SECONDS)
+        self.assertTrue(line.closed)
+
+
+class TimeTests(ChannelCase):
+    """Slow clients."""
+
+    def test_slow_head(self) -> None:
+        """A head that comes a byte at a time has 30 seconds in all."""
+        line = Line(self.site)
+        for byte in (b"G", b"E", b"T"):
+            line.say(byte)
+            self.clock.advance(9.9)
+        self.assertEqual(line.hear(), b"")
+        self.clock.advance(0.4)
+        self.assertEqual(status(line.hear()), 408)
+
+    def test_slow_body(self) -> None:
+        """So has a body."""
+        line = Line(self.site)
+        line.say(head(TYPE, "Content-Length: 100", method="POST"))
+        for _ in range(4):
+            line.say(b"x")
+            self.clock.advance(7.6)
+        self.assertEqual(status(line.hear()), 408)
+        self.assertEqual(self.echo.seen, [])
+
+    def test_slow_answer(self) -> None:
+        """A request that is complete may wait for its answer as long as it takes."""
+        self.echo.hold = True
+        line = Line(self.site)
+        line.say(head())
+        self.clock.advance(3600)
+        self.assertFalse(line.closed)
+        self.echo.held[0].finish()
+        self.assertEqual(status(line.hear()), 200)
+
+    def test_idle(self) -> None:
+        """A connection on which nothing comes for a minute is closed."""
+        line = Line(self.site)
+        self.assertEqual(status(line.say(head())), 200)
+        self.clock.advance(59)
+        self.assertFalse(line.closed)
+        self.clock.advance(2)
+        self.assertTrue(line.closed)
+
+    def test_nothing_left_behind(self) -> None:
+        """A client that leaves takes every timer with it, and ends what waits for it."""
+        self.echo.hold = True
+        line = Line(self.site)
+        line.say(head())
+        line.leave()
+        self.assertEqual(self.echo.gone, 1)
+        half = Line(self.site)
+        half.say(head()[:10])
+        half.leave()
+        refused = Line(self.site)
+        refused.say(head(host="evil:1"))
+        refused.leave()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class PeerTests(ChannelCase):
+    """Only our own user's processes."""
+
+    def test_ours(self) -> None:
+        """Our own uid is served."""
+        self.site = self.make_site(peer_uid=lambda _transport: 501, own_uid=501)
+        self.accepted(head())
+
+    def test_stranger(self) -> None:
+        """Another uid, or one that cannot be told, is dropped without a word."""
+        for uid in (502, 0, None):
+            self.site = self.make_site(peer_uid=lambda _transport, uid=uid: uid, own_uid=501)
+            line = Line(self.site)
+            self.assertTrue(line.closed)
+            self.assertEqual(line.say(head()), b"")
+        self.assertEqual(self.echo.seen, [])
+
+
+class QuietTests(ChannelCase):
+    """What a site does not do."""
+
+    def test_no_log(self) -> None:
+        """A site keeps no access log and no clock for one."""
+        events: list[Any] = []
+        observe = cast("ILogObserver", events.append)
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        self.site.startFactory()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.accepted(head(target="/canary"))
+        self.assertEqual([event for event in events if "canary" in str(event)], [])
+        self.site.stopFactory()
+
+
+class Diverting(Channel):
+    """A channel that takes one path away, as a relay would."""
+
+    taken = b""
+
+    def divert(self, head: RequestHead, rest: bytes) -> int:
+        """Take C{/relay} and everything after it."""
+        if head.path != b"/relay":
+            return -1
+        self.taken = head.raw + rest
+        self.transport.write(b"relayed")
+        return len(rest)
+
+
+class DoorTests(ChannelCase):
+    """A subclass may take requests before their bodies."""
+
+    def test_divert(self) -> None:
+        """It gets head and rest before the browser's checks and the cap, after the address's."""
+        self.site.protocol = Diverting
+        line = Line(self.site)
+        raw = head("Content-Length: 9999999", method="POST", target="/relay")
+        self.assertEqual(line.say(raw + b"rest"), b"relayed")
+        self.assertEqual(line.server.protocol.taken, raw + b"rest")
+        self.refused(head(host="evil:1", target="/relay"), 400)
+        self.accepted(head())
+
+
+class GarbageTests(ChannelCase):
+    """Anything at all."""
+
+    @settings(deadline=None, max_examples=150)
+    @given(
+        st.lists(
+            st.one_of(
+                st.binary(max_size=60),
+                st.sampled_from(
+                    [
+                        head(),
+                        head(TYPE, "Content-Length: 3", method="POST"),
+                        head(TYPE, "Transfer-Encoding: chunked", method="POST"),
+                        b"3\r\nabc\r\n0\r\n\r\n",
+                        b"abc",
+                        b"\r\n\r\n",
+                        b"Content-Length: 5\r\n",
+                        b"Host: localhost:7001\r\n",
+                    ]
+                ),
+            ),
+            max_size=8,
+        )
+    )
+    def test_garbage(self, pieces: list[bytes]) -> None:
+        """Whatever comes, every answer is one of ours, dressed, and nothing is logged."""
+        line = Line(self.site)
+        heard = b"".join(line.say(piece) for piece in pieces)
+        self.clock.advance(31)
+        heard += line.hear()
+        self.assertFalse(heard and not heard.startswith(b"HTTP/1.1 "))
+        self.assertNotIn(b"400 Bad Request\r\n\r\n", heard, "twisted.web answered by itself")
+        line.leave()
+        self.clock.advance(61)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    @settings(deadline=None, max_examples=150)
+    @given(
+        st.sampled_from(
+            ["Host", "Origin", "Sec-Fetch-Site", "Content-Type", "Authorization", "X-Aileron-Proof", "Prefer"]
+        ),
+        st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\x00"), max_size=40),
+    )
+    def test_field_garbage(self, name: str, value: str) -> None:
+        """No value of a field that decides gets past unless it is the one that is meant."""
+        heard = self.say(head(f"{name}: {value}", TYPE if name != "Content-Type" else "A: b", method="POST"))
+        free = name in {"Authorization", "X-Aileron-Proof", "Prefer"}
+        self.assertIn(status(heard), {200} if free else {200, 400, 403, 415})
+        if name in {"Host", "Origin"} and value.strip().lower() != f"http://{HOST}":
+            self.assertIn(status(heard), {400, 403})

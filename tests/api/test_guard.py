@@ -1,0 +1,247 @@
+"""Who may do what: every route of both sites against every credential."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from twisted.internet.defer import Deferred
+
+from aileron.api import COOKIE, PAGE_KEY, Parts, mint, token_digest
+from aileron.api._endpoint import Endpoint
+from aileron.api._guard import NONE, Who
+from aileron.api._sites import agent_routes, operator_routes
+
+from .case import LAUNCH_KEY, ApiCase, Heard, Site
+
+
+def routes(served: tuple[tuple[Endpoint, Who], ...]) -> Iterator[tuple[str, str, Who]]:
+    """Method, a path and who may, of each endpoint."""
+    for endpoint, allowed in served:
+        yield endpoint.method, re.sub(r"<[^>]+>", "x", endpoint.path), allowed
+
+
+class TableTests(ApiCase):
+    """The whole table."""
+
+    def refused(self, site: Site, method: str, path: str, token: str | None) -> tuple[int, str]:
+        """Status and class of a refusal."""
+        heard = site.ask(method, path, token)
+        return heard.status, heard.kind
+
+    def test_operator_routes_refuse_agents(self) -> None:
+        """No route of the operator site that needs anyone takes an agent token, a launch key or nothing."""
+        agent = self.agent_token()
+        tried = 0
+        for method, path, allowed in routes(operator_routes().endpoints):
+            if Who.ANYONE in allowed:
+                continue
+            for token in (agent, LAUNCH_KEY, None, "ail_o_" + "x" * 43, "ail_o_"):
+                self.assertEqual(
+                    self.refused(self.operator, method, path, token), (401, "unauthorized"), f"{method} {path}"
+                )
+            tried += 1
+        self.assertGreater(tried, 20)
+
+    def test_agent_routes_refuse_nobody(self) -> None:
+        """No route of the agent site but health is answered without a credential, or with an operator's."""
+        operator = self.operator_token()
+        open_routes = []
+        for method, path, allowed in routes(agent_routes().endpoints):
+            if Who.ANYONE in allowed:
+                open_routes.append(path)
+                continue
+            for token in (None, operator, "ail_a_" + "x" * 43, "ail_l_" + "x" * 43):
+                self.assertEqual(
+                    self.refused(self.agents, method, path, token), (401, "unauthorized"), f"{method} {path}"
+                )
+        self.assertEqual(open_routes, ["/v1/health"])
+
+    def test_wrong_kind(self) -> None:
+        """A known credential of the wrong kind is forbidden, and may be told so."""
+        agent = self.agent_token()
+        tried = 0
+        for method, path, allowed in routes(agent_routes().endpoints):
+            for token, who in ((agent, Who.AGENT), (LAUNCH_KEY, Who.LAUNCH)):
+                if not allowed & (who | Who.ANYONE):
+                    self.assertEqual(self.refused(self.agents, method, path, token), (403, "forbidden"))
+                    tried += 1
+        self.assertGreater(tried, 8)
+
+    def test_other_site(self) -> None:
+        """Each site answers 404 to the routes that are only the other's, whatever the credential."""
+        own = {(method, path) for method, path, _ in routes(agent_routes().endpoints)}
+        other = {(method, path) for method, path, _ in routes(operator_routes().endpoints)}
+        agents, operators = {path for _, path in own}, {path for _, path in other}
+        for method, path in other - own:
+            if path not in agents and not path.startswith(("/v1/runs/", "/v1/action")):
+                self.assertEqual(self.refused(self.agents, method, path, self.agent_token()), (404, "not_found"), path)
+        for method, path in own - other:
+            if path not in operators:
+                self.assertEqual(self.refused(self.operator, method, path, self.operator_token()), (404, "not_found"))
+
+    def test_agents_decide_nothing(self) -> None:
+        """On the agent site there is no way to decide, to settle, to lock, to bind or to read the record."""
+        token = self.agent_token()
+        self.agents.ask("POST", "/v1/actions/ship-update/run", token, {"args": {}})
+        for method, path in (
+            ("POST", "/v1/action-approvals/run-1/decide"),
+            ("GET", "/v1/action-approvals/run-1"),
+            ("GET", "/v1/action-approvals"),
+            ("POST", "/v1/runs/run-1/resolve"),
+            ("POST", "/v1/vault/lock"),
+            ("POST", "/v1/bindings/setup"),
+            ("GET", "/v1/audit"),
+            ("GET", "/v1/connectors"),
+            ("POST", "/v1/operator/login"),
+            ("GET", "/docs"),
+        ):
+            self.assertEqual(self.refused(self.agents, method, path, token), (404, "not_found"), path)
+        self.assertEqual(self.refused(self.agents, "PATCH", "/v1/actions/ship-update", token)[0], 405)
+
+    def test_every_endpoint_is_somewhere(self) -> None:
+        """Every endpoint names who may call it on one site at least."""
+        for endpoint, _ in (*agent_routes().endpoints, *operator_routes().endpoints):
+            self.assertNotEqual(endpoint.agents | endpoint.operators, NONE)
+
+
+class CredentialTests(ApiCase):
+    """How credentials are read."""
+
+    def status(self, authorization: str) -> Heard:
+        """Ask for the status with this header."""
+        return self.agents.ask("GET", "/v1/status", headers={"Authorization": authorization})
+
+    def test_schemes(self) -> None:
+        """Only a bearer token counts; its scheme's case does not."""
+        token = self.agent_token()
+        for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401), ("", 401)):
+            self.assertEqual(self.status(f"{scheme} {token}").status, status, scheme)
+        self.assertEqual(self.status(token).status, 401)
+
+    def test_challenge(self) -> None:
+        """A 401 says which scheme is wanted."""
+        self.assertEqual(self.status("x").headers["www-authenticate"], "Bearer")
+
+    def test_digest_is_kept(self) -> None:
+        """The store learns digests, never tokens; a digest opens nothing."""
+        token = self.agent_token()
+        by_token = self.store.sessions.by_token
+        self.assertIsNotNone(self.successResultOf(Deferred.fromCoroutine(by_token(token_digest(token)))))
+        self.assertIsNone(self.successResultOf(Deferred.fromCoroutine(by_token(token.encode()))))
+        self.assertEqual(self.status(f"Bearer ail_a_{token_digest(token).hex()}").status, 401)
+
+    def test_ended_session(self) -> None:
+        """The token of an ended session opens nothing any more."""
+        opened = self.open_session()
+        self.agents.ask("POST", f"/v1/sessions/{opened['id']}/end", opened["token"], {"exit_code": 0})
+        heard = self.status(f"Bearer {opened['token']}")
+        self.assertEqual((heard.status, heard.kind), (401, "unauthorized"))
+
+    def test_minted_keys(self) -> None:
+        """A key is its prefix and 32 random bytes, and no two are the same."""
+        self.assertRegex(self.agent_token(), r"^ail_a_[A-Za-z0-9_-]{43}$")
+        self.assertRegex(self.open_session()["gateway_key"], r"^ail_g_[A-Za-z0-9_-]{43}$")
+        self.assertNotEqual(self.agent_token(), self.agent_token())
+        self.assertEqual(len(mint("ail_l_", self.randomness)), 6 + 43)
+
+    def test_parts_are_checked(self) -> None:
+        """A daemon wired to something that is no runner, or to a key instead of its digest, dies while starting."""
+        self.assertRaises(TypeError, lambda: self.build(runner=object()))
+        self.assertRaises(ValueError, lambda: self.build(launch_key_digest=LAUNCH_KEY.encode()))
+        self.assertNotIn(repr(self.parts.launch_key_digest), repr(self.parts))
+        self.assertIsInstance(self.parts, Parts)
+
+
+class BrowserTests(ApiCase):
+    """A browser needs the cookie and the page key."""
+
+    def setUp(self) -> None:
+        """Let a browser in."""
+        super().setUp()
+        self.cookie, self.page_key, self.session = self.operators.open_browser()
+
+    def runs(self, cookie: str | None, page_key: str | None) -> int:
+        """The status of a list of runs."""
+        headers = {} if cookie is None else {"Cookie": f"{COOKIE.decode()}={cookie}"}
+        if page_key is not None:
+            headers[PAGE_KEY] = page_key
+        return self.operator.ask("GET", "/v1/runs", headers=headers).status
+
+    def test_both(self) -> None:
+        """Cookie and page key together open the operator site; either alone, or another's, does not."""
+        other_cookie, other_key, _session = self.operators.open_browser()
+        self.assertEqual(self.runs(self.cookie, self.page_key), 200)
+        for cookie, page_key in (
+            (self.cookie, None),
+            (None, self.page_key),
+            (self.cookie, other_key),
+            (other_cookie, self.page_key),
+            (self.page_key, self.cookie),
+            ("", ""),
+        ):
+            self.assertEqual(self.runs(cookie, page_key), 401)
+
+    def test_no_further_browser(self) -> None:
+        """A browser cannot let another browser in."""
+        headers = {"Cookie": f"{COOKIE.decode()}={self.cookie}", PAGE_KEY: self.page_key}
+        heard = self.operator.ask("POST", "/v1/operator/handover", headers=headers)
+        self.assertEqual((heard.status, heard.kind), (403, "forbidden"))
+
+    def test_agent_site(self) -> None:
+        """The agent site knows no browser."""
+        headers = {"Cookie": f"{COOKIE.decode()}={self.cookie}", PAGE_KEY: self.page_key}
+        self.assertEqual(self.agents.ask("GET", "/v1/runs", headers=headers).status, 401)
+
+
+class OwnTests(ApiCase):
+    """An agent sees and touches only what is its own."""
+
+    def setUp(self) -> None:
+        """Have two agents, one of them with a run."""
+        super().setUp()
+        self.mine, self.other = self.open_session(), self.open_session()
+        self.agents.ask("POST", "/v1/actions/ship-update/run", self.mine["token"], {"args": {"text": "x"}})
+
+    def test_runs(self) -> None:
+        """Another's run is the same 404 as none."""
+        for method, path in (
+            ("GET", "/v1/runs/{}"),
+            ("GET", "/v1/runs/{}?wait=5"),
+            ("GET", "/v1/action-approvals/{}/result"),
+            ("POST", "/v1/action-approvals/{}/withdraw"),
+        ):
+            self.assertEqual(
+                self.agents.ask(method, path.format("run-1"), self.other["token"]).text,
+                self.agents.ask(method, path.format("run-9"), self.other["token"]).text,
+            )
+        self.assertEqual(self.agents.ask("GET", "/v1/runs/run-1", self.mine["token"]).status, 200)
+
+    def test_list(self) -> None:
+        """An agent lists its own runs, whatever it asks for."""
+        own = f"?session={self.mine['id']}"
+        self.assertEqual(self.agents.ask("GET", "/v1/runs" + own, self.other["token"]).json["items"], [])
+        self.assertEqual(len(self.agents.ask("GET", "/v1/runs", self.mine["token"]).json["items"]), 1)
+
+    def test_operators_runs_are_no_agents(self) -> None:
+        """A run that the operator made in no session is no agent's."""
+        self.operator.ask("POST", "/v1/actions/look-up/run", self.operator_token(), {"args": {}})
+        self.assertEqual(self.agents.ask("GET", "/v1/runs/run-2", self.mine["token"]).status, 404)
+
+    def test_sessions(self) -> None:
+        """An agent sees and ends its own session only."""
+        path = f"/v1/sessions/{self.mine['id']}"
+        self.assertEqual(self.agents.ask("GET", path, self.other["token"]).status, 404)
+        self.assertEqual(self.agents.ask("POST", path + "/end", self.other["token"]).status, 404)
+        self.assertEqual(self.agents.ask("GET", path, self.mine["token"]).json["state"], "running")
+        listed = self.agents.ask("GET", "/v1/sessions", self.other["token"]).json["items"]
+        self.assertEqual([item["id"] for item in listed], [self.other["id"]])
+
+    def test_status(self) -> None:
+        """An agent counts its own pending approvals."""
+        counts = [
+            self.agents.ask("GET", "/v1/status", session["token"]).json["counts"]["pending_approvals"]
+            for session in (self.mine, self.other)
+        ]
+        self.assertEqual(counts, [1, 0])
+        self.assertEqual(self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json["counts"]["pending_approvals"], 1)

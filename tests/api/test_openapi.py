@@ -1,0 +1,112 @@
+"""The published document, and the page made of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from twisted.web.resource import Resource
+
+from aileron.api import agent_site, operator_site
+from aileron.api._schemas import with_components
+from aileron.api._sites import agent_routes, operator_routes
+from aileron.errors import STATUS
+
+from .case import ApiCase, Site
+
+
+class DocumentTests(ApiCase):
+    """OpenAPI 3.1 of each site."""
+
+    def document(self, site: Site) -> Any:
+        """The site's document, as anyone gets it."""
+        heard = site.ask("GET", "/v1/openapi.json")
+        self.assertEqual(heard.status, 200)
+        return heard.json
+
+    def test_routes(self) -> None:
+        """Each document has exactly the routes that its site serves, each named once."""
+        for site, routes in ((self.agents, agent_routes()), (self.operator, operator_routes())):
+            document = self.document(site)
+            self.assertEqual(document["openapi"], "3.1.0")
+            published = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+            served = {(each.method, re.sub(r"<(?:path:)?(\w+)>", r"{\1}", each.path)) for each, _ in routes.endpoints}
+            self.assertEqual(published, served)
+            names = [each["operationId"] for item in document["paths"].values() for each in item.values()]
+            self.assertEqual(len(names), len(set(names)))
+            self.assertTrue(all(each["summary"] for item in document["paths"].values() for each in item.values()))
+
+    def test_schemas(self) -> None:
+        """Every schema is one, and every reference leads somewhere."""
+        for site in (self.agents, self.operator):
+            document = self.document(site)
+            components = document["components"]["schemas"]
+            for schema in components.values():
+                Draft202012Validator.check_schema(schema)
+            for name in re.findall(r'"#/components/schemas/(\w+)"', site.ask("GET", "/v1/openapi.json").text):
+                self.assertIn(name, components)
+            for item in document["paths"].values():
+                for operation in item.values():
+                    for response in operation["responses"].values():
+                        schema = response["content"]["application/json"]["schema"]
+                        Draft202012Validator(with_components(schema)).is_valid({})
+
+    def test_security(self) -> None:
+        """Each route says which credential it takes."""
+        document = self.document(self.operator)
+        self.assertEqual(document["paths"]["/v1/health"]["get"]["security"], [])
+        decide = document["paths"]["/v1/action-approvals/{approval_id}/decide"]["post"]
+        self.assertEqual(decide["security"], [{"operatorToken": []}, {"browser": []}])
+        sessions = self.document(self.agents)["paths"]["/v1/sessions"]["post"]
+        self.assertEqual(sessions["security"], [{"launchKey": []}])
+
+    def test_classes(self) -> None:
+        """The envelope's classes are the whole taxonomy."""
+        fault = self.document(self.agents)["components"]["schemas"]["Fault"]
+        self.assertEqual(set(fault["properties"]["class"]["enum"]), {*STATUS, "internal_error"})
+
+    def test_page(self) -> None:
+        """The page shows every route of the operator site, without a script."""
+        heard = self.operator.ask("GET", "/docs")
+        self.assertEqual(heard.headers["content-type"], "text/html; charset=utf-8")
+        self.assertNotIn("<script", heard.text)
+        for endpoint, _ in operator_routes().endpoints:
+            self.assertIn(re.sub(r"<(?:path:)?(\w+)>", r"{\1}", endpoint.path), heard.text)
+
+
+class Room(Resource):
+    """Another room's resource: says what reached it."""
+
+    isLeaf = True
+
+    def render(self, request: Any) -> bytes:
+        """Tell method, consumed and remaining path."""
+        request.setHeader("Content-Type", "text/plain")
+        return b"%s %r %r" % (request.method, b"/".join(request.prepath), b"/".join(request.postpath))
+
+
+class DoorTests(ApiCase):
+    """Other rooms' resources on both sites."""
+
+    def setUp(self) -> None:
+        """Mount them."""
+        super().setUp()
+        self.operator = Site(self, operator_site(self.parts, {"metrics": Room()}, Room()), operator_routes())
+        self.agents = Site(self, agent_site(self.parts, {"mcp": Room()}), agent_routes())
+
+    def test_mounts(self) -> None:
+        """A mount takes its first segment, by any method, and its answers are dressed as all others."""
+        heard = self.agents.ask("DELETE", "/mcp/x")
+        self.assertEqual(heard.text, "DELETE b'mcp' b'x'")
+        self.assertEqual(heard.headers["cache-control"], "no-store")
+        self.assertEqual(self.operator.ask("GET", "/metrics").text, "GET b'metrics' b''")
+
+    def test_web(self) -> None:
+        """Pages take navigations and the handover, and nothing of the API."""
+        self.assertEqual(self.operator.ask("GET", "/").text, "GET b'' b''")
+        self.assertEqual(self.operator.ask("GET", "/approvals/x").text, "GET b'' b'approvals/x'")
+        self.assertEqual(self.operator.ask("POST", "/handover").text, "POST b'' b'handover'")
+        self.assertEqual(self.operator.ask("POST", "/approvals/x").status, 404)
+        self.assertEqual(self.operator.ask("GET", "/v1/none").status, 404)
+        self.assertEqual(self.operator.ask("GET", "/docs").headers["content-type"], "text/html; charset=utf-8")

@@ -1,0 +1,95 @@
+"""Whose process is at the other end: asked of the kernel, over real loopback connections."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Any, cast
+
+from attrs import frozen
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
+from twisted.internet.interfaces import ITransport
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from aileron.api import peer_uid, peer_uid_lookup
+
+_LINUX = sys.platform == "linux"
+
+
+@frozen
+class Ends:
+    """A transport of which nothing is asked but its ends."""
+
+    own: Any
+    peer: Any
+
+    def getHost(self) -> Any:
+        """The near end."""
+        return self.own
+
+    def getPeer(self) -> Any:
+        """The far end."""
+        return self.peer
+
+
+def between(own: Any, peer: Any) -> ITransport:
+    """A transport with these ends."""
+    return cast("ITransport", Ends(own, peer))
+
+
+class PeerTests(SynchronousTestCase):
+    """On Linux."""
+
+    if not _LINUX:
+        skip = "sock_diag is Linux's"
+
+    def connect(self, family: int, host: str) -> tuple[socket.socket, socket.socket]:
+        """A client's socket, and the one that the server accepted."""
+        listening = socket.socket(family)
+        self.addCleanup(listening.close)
+        try:
+            listening.bind((host, 0))
+        except OSError as error:
+            raise SkipTest(f"{host} cannot be bound: {error}") from None
+        listening.listen()
+        client = socket.create_connection(listening.getsockname()[:2])
+        server, _ = listening.accept()
+        self.addCleanup(client.close)
+        self.addCleanup(server.close)
+        return client, server
+
+    def ends(self, server: socket.socket) -> ITransport:
+        """A transport with the ends of an accepted socket."""
+        kind = IPv6Address if server.family == socket.AF_INET6 else IPv4Address
+        return between(kind("TCP", *server.getsockname()[:2]), kind("TCP", *server.getpeername()[:2]))
+
+    def test_own(self) -> None:
+        """A client of our own has our own uid, over IPv4 and IPv6."""
+        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            _client, server = self.connect(family, host)
+            self.assertEqual(peer_uid(self.ends(server)), os.getuid())
+
+    def test_gone(self) -> None:
+        """A client that has closed its socket cannot be told, and is not taken for root."""
+        client, server = self.connect(socket.AF_INET, "127.0.0.1")
+        client.close()
+        self.assertIsNone(peer_uid(self.ends(server)))
+
+    def test_no_such_connection(self) -> None:
+        """Ends that no connection has cannot be told."""
+        one = IPv4Address("TCP", "127.0.0.1", 1)
+        self.assertIsNone(peer_uid(between(one, one)))
+
+    def test_no_tcp(self) -> None:
+        """Anything but TCP cannot be told."""
+        self.assertIsNone(peer_uid(between(UNIXAddress("/x"), UNIXAddress(None))))
+        self.assertIsNone(peer_uid(between(IPv4Address("TCP", "no address", 1), IPv4Address("TCP", "127.0.0.1", 1))))
+
+
+class LookupTests(SynchronousTestCase):
+    """Anywhere."""
+
+    def test_lookup(self) -> None:
+        """The question is asked exactly where it can be."""
+        self.assertEqual(peer_uid_lookup() is not None, _LINUX)

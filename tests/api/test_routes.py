@@ -1,0 +1,467 @@
+"""Every other route, as its callers meet it; each answer is held against the schema that is published."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from twisted.internet.defer import Deferred
+
+from aileron.errors import StoreUnavailable
+from aileron.testing import scripted_offer
+from aileron.values import LoadError, RunState, VaultState, utc
+
+from .case import LAUNCH_KEY, NOW, ApiCase, Heard
+
+RUN = "/v1/actions/ship-update/run"
+
+
+class HealthTests(ApiCase):
+    """Alive, and how."""
+
+    def test_health(self) -> None:
+        """Both sites say that they are alive to anyone."""
+        for site in (self.agents, self.operator):
+            heard = site.ask("GET", "/v1/health")
+            self.assertEqual((heard.status, heard.json["status"], heard.json["version"]), (200, "ok", "1.2.3"))
+
+    def test_head(self) -> None:
+        """HEAD is answered like GET, without the body."""
+        heard = self.agents.ask("HEAD", "/v1/health")
+        self.assertEqual((heard.status, heard.text), (200, ""))
+
+    def test_status(self) -> None:
+        """The status counts what there is."""
+        self.open_session()
+        status = self.operator.ask("GET", "/v1/status", self.operator_token()).json
+        self.assertEqual(status["uptime_seconds"], 60)
+        self.assertEqual(status["vault_state"], "unlocked")
+        self.assertEqual(status["counts"], {"pending_approvals": 0, "actions": 2, "load_errors": 0, "sessions": 1})
+
+    def test_headers(self) -> None:
+        """Every answer, failures and unknown paths too, carries the headers that keep browsers from it."""
+        for path in ("/v1/health", "/v1/status", "/nothing", "/docs", "/v1/%ff"):
+            headers = self.operator.ask("GET", path).headers
+            self.assertEqual(headers["cache-control"], "no-store")
+            self.assertEqual(headers["x-content-type-options"], "nosniff")
+            self.assertEqual(headers["referrer-policy"], "no-referrer")
+            self.assertIn("default-src 'none'", headers["content-security-policy"])
+            self.assertNotIn("access-control-allow-origin", headers)
+            self.assertEqual(headers["server"], "aileron")
+
+    def test_no_route(self) -> None:
+        """Unknown paths are 404 and other methods 405, in the envelope, and log no error."""
+        for path in ("/", "/v1", "/v1/", "/v1/health/", "/v1/%ff", "/v1/runs/%00"):
+            heard = self.agents.ask("GET", path)
+            self.assertIn(
+                (heard.status, heard.kind), {(404, "not_found"), (400, "invalid_request"), (401, "unauthorized")}
+            )
+        heard = self.agents.ask("DELETE", "/v1/health")
+        self.assertEqual((heard.status, heard.kind, heard.headers["allow"]), (405, "invalid_request", "GET, HEAD"))
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+
+class SessionTests(ApiCase):
+    """Sessions from their beginning to their end."""
+
+    def test_opened(self) -> None:
+        """A session is opened once, told once, and on record."""
+        opened = self.open_session("claude")
+        self.assertEqual((opened["agent"], opened["working_dir"]), ("claude", "/src"))
+        self.assertEqual(self.events(), ["session.started"])
+
+    def test_claims_are_checked(self) -> None:
+        """An agent without a name, or with one that is no name, is refused."""
+        for body in ({}, {"agent": ""}, {"agent": "a\x1bb"}, {"agent": "x" * 65}, {"agent": 1}, {"agent": "a", "b": 1}):
+            self.assertEqual(self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, body).status, 400, body)
+
+    def test_ended(self) -> None:
+        """A session is ended with its exit code, by the operator too, and that is on record once."""
+        opened = self.open_session()
+        for _ in range(2):
+            heard = self.operator.ask(
+                "POST", f"/v1/sessions/{opened['id']}/end", self.operator_token(), {"exit_code": 3}
+            )
+            self.assertEqual((heard.json["state"], heard.json["exit_code"]), ("ended", 3))
+        self.assertEqual(self.events(), ["session.started", "session.ended"])
+
+    def test_orphaned(self) -> None:
+        """A session that was silent for ten minutes is labelled so, and its token still works."""
+        opened = self.open_session()
+        self.clock.advance(601)
+        listed = self.operator.ask("GET", "/v1/sessions?live=true", self.operator_token()).json["items"]
+        self.assertEqual([item["state"] for item in listed], ["orphaned"])
+        self.assertEqual(self.agents.ask("GET", "/v1/status", opened["token"]).status, 200)
+
+    def test_too_many(self) -> None:
+        """The 65th live session is refused with 429, and when to try again."""
+        for _ in range(64):
+            self.open_session()
+        heard = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "one-more"})
+        self.assertEqual((heard.status, heard.kind), (429, "limit_exceeded"))
+        self.assertIn("retry-after", heard.headers)
+
+
+class NoVaultTests(ApiCase):
+    """Without a vault."""
+
+    vault_state = VaultState.MISSING
+
+    def test_no_session(self) -> None:
+        """No session is opened while there is no vault; the status is still told."""
+        heard = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "x"})
+        self.assertEqual((heard.status, heard.kind), (423, "vault_locked"))
+        self.assertEqual(heard.json["error"]["details"], {"state": "missing"})
+        self.assertEqual(self.agents.ask("GET", "/v1/vault/status", LAUNCH_KEY).json, {"state": "missing"})
+
+
+class ActionTests(ApiCase):
+    """What can be run."""
+
+    def test_list(self) -> None:
+        """Actions are listed by name, with what could not be loaded."""
+        error = LoadError("parse_error", "line 3 is no TOML", "bad.md", 3)
+        self.runner.offer(scripted_offer("b"), scripted_offer("a"), load_errors=[error])
+        heard = self.agents.ask("GET", "/v1/actions", self.agent_token()).json
+        self.assertEqual([item["name"] for item in heard["items"]], ["a", "b"])
+        self.assertEqual([item["file"] for item in heard["load_errors"]], ["bad.md"])
+
+    def test_long_poll(self) -> None:
+        """With its generation a caller is held until it changes: no answer, the change, the answer."""
+        token = self.agent_token()
+        generation = self.runner.offering().generation
+        held = self.agents.start("GET", f"/v1/actions?wait=60&generation={generation}", token)
+        self.assertNoResult(held)
+        self.runner.offer(scripted_offer("new"))
+        self.agents.treq.flush()
+        heard = self.successResultOf(held).json
+        self.assertEqual((heard["generation"], [item["name"] for item in heard["items"]]), (generation + 1, ["new"]))
+        self.assertEqual(self.agents.ask("GET", f"/v1/actions?wait=60&generation={generation}", token).status, 200)
+
+    def test_long_poll_ends(self) -> None:
+        """Without a change the caller has the same generation when its wait is over."""
+        generation = self.runner.offering().generation
+        held = self.agents.start("GET", f"/v1/actions?wait=60&generation={generation}", self.agent_token())
+        self.clock.advance(60)
+        self.agents.treq.flush()
+        self.assertEqual(self.successResultOf(held).json["generation"], generation)
+
+    def test_one(self) -> None:
+        """One action is shown as it is offered."""
+        token = self.agent_token()
+        heard = self.agents.ask("GET", "/v1/actions/ship-update", token).json
+        self.assertEqual((heard["tool_name"], heard["gated"], heard["enabled"]), ("ship_update", True, True))
+        self.assertEqual(self.agents.ask("GET", "/v1/actions/none", token).status, 404)
+
+    def test_switched(self) -> None:
+        """The operator switches an action off; it is then offered so, and not run."""
+        heard = self.operator.ask("PATCH", "/v1/actions/ship-update", self.operator_token(), {"enabled": False})
+        self.assertIs(heard.json["enabled"], False)
+        self.assertEqual(self.agents.ask("POST", RUN, self.agent_token(), {"args": {}}).status, 409)
+
+    def test_queries(self) -> None:
+        """A query of another shape is refused, every problem at its pointer."""
+        heard = self.agents.ask("GET", "/v1/actions?wait=3601&generation=x&y=1&generation=2", self.agent_token())
+        pointers = [problem["pointer"] for problem in heard.json["error"]["details"]["problems"]]
+        self.assertEqual((heard.status, sorted(pointers)), (400, ["/generation", "/wait", "/y"]))
+        self.assertEqual(self.agents.ask("GET", "/v1/actions?%ff=1", self.agent_token()).status, 400)
+
+
+class ApprovalTests(ApiCase):
+    """Decisions."""
+
+    def setUp(self) -> None:
+        """Have a run that waits."""
+        super().setUp()
+        self.token, self.operator_key = self.agent_token(), self.operator_token()
+        self.agents.ask("POST", RUN, self.token, {"args": {"text": "hello"}})
+
+    def approval(self) -> dict[str, str]:
+        """The approval as the operator sees it."""
+        heard = self.operator.ask("GET", "/v1/action-approvals/run-1", self.operator_key)
+        self.assertEqual(heard.status, 200)
+        return dict(heard.json)
+
+    def decide(self, approved: bool, digest: str, **more: str) -> Heard:
+        """Decide it."""
+        body = {"approved": approved, "digest": digest, **more}
+        return self.operator.ask("POST", "/v1/action-approvals/run-1/decide", self.operator_key, body)
+
+    def result(self) -> Heard:
+        """What the agent is told."""
+        return self.agents.ask("GET", "/v1/action-approvals/run-1/result", self.token)
+
+    def test_listed(self) -> None:
+        """What waits is listed, oldest first; what is decided only where asked for."""
+        self.agents.ask("POST", RUN, self.token, {"args": {}})
+        self.decide(False, self.approval()["digest"])
+        listed = self.operator.ask("GET", "/v1/action-approvals", self.operator_key).json["items"]
+        self.assertEqual([item["approval_id"] for item in listed], ["run-2"])
+        query = "?state=denied&state=pending_approval"
+        listed = self.operator.ask("GET", "/v1/action-approvals" + query, self.operator_key).json["items"]
+        self.assertEqual([item["approval_id"] for item in listed], ["run-1", "run-2"])
+
+    def test_approved(self) -> None:
+        """An approval names the digest that was shown; who decided is on it."""
+        heard = self.decide(True, self.approval()["digest"])
+        self.assertEqual((heard.status, heard.json["approved"]), (200, True))
+        self.assertEqual(heard.json["decided_by"], self.operators.list()[0].id)
+        self.assertEqual(self.result().json["status"], "running")
+
+    def test_stale(self) -> None:
+        """A decision over what is no longer shown is refused as stale."""
+        old = self.approval()["digest"]
+        self.runner.restage("run-1", "other")
+        heard = self.decide(True, old)
+        self.assertEqual((heard.status, heard.kind), (409, "approval_stale"))
+        self.assertEqual(self.approval()["stale"], "the action file changed")
+
+    def test_twice(self) -> None:
+        """The second decision is told the present state."""
+        digest = self.approval()["digest"]
+        self.decide(False, digest)
+        heard = self.decide(True, digest)
+        self.assertEqual((heard.status, heard.json["error"]["details"]), (409, {"state": "denied"}))
+
+    def test_malformed(self) -> None:
+        """A decision is a boolean and a digest, nothing looser."""
+        digest = self.approval()["digest"]
+        for body in ({}, {"approved": "true", "digest": digest}, {"approved": 1, "digest": digest}, {"approved": True}):
+            heard = self.operator.ask("POST", "/v1/action-approvals/run-1/decide", self.operator_key, body)
+            self.assertEqual(heard.status, 400, body)
+        self.assertEqual(self.result().json["status"], "pending_approval")
+
+    def test_denied_result(self) -> None:
+        """The agent learns that it was denied, and why."""
+        self.decide(False, self.approval()["digest"], reason="not now")
+        heard = self.result().json
+        self.assertEqual((heard["status"], heard["reason"], heard["retry_after"]), ("denied", "not now", 0))
+        self.assertEqual(heard["failure"]["class"], "approval_denied")
+
+    def test_result_waits(self) -> None:
+        """A poll is held until the run is settled: no answer, the end, the answer."""
+        path = "/v1/action-approvals/run-1/result?wait=60"
+        held = self.agents.start("GET", path, self.token)
+        self.assertNoResult(held)
+        self.runner.finish("run-1", result={"output": 1, "steps": {}})
+        self.agents.treq.flush()
+        heard = self.successResultOf(held).json
+        self.assertEqual((heard["status"], heard["result"]), ("completed", {"output": 1, "steps": {}}))
+
+    def test_result_of_ungated(self) -> None:
+        """An ungated run has a result like any other."""
+        self.agents.ask("POST", "/v1/actions/look-up/run", self.token, {"args": {}})
+        heard = self.agents.ask("GET", "/v1/action-approvals/run-2/result", self.token)
+        self.assertEqual(heard.json["status"], "completed")
+
+    def test_withdrawn(self) -> None:
+        """An agent takes its own run back; afterwards it is too late."""
+        path = "/v1/action-approvals/run-1/withdraw"
+        heard = self.agents.ask("POST", path, self.token, {"reason": "changed my mind"})
+        self.assertEqual((heard.json["status"], heard.json["reason"]), ("cancelled", "changed my mind"))
+        self.assertEqual(self.agents.ask("POST", path, self.token).status, 409)
+
+
+class RunsTests(ApiCase):
+    """Looking back at runs."""
+
+    def setUp(self) -> None:
+        """Have a run that is done and one whose outcome is unknown."""
+        super().setUp()
+        self.operator_key = self.operator_token()
+        self.token = self.agent_token()
+        self.agents.ask("POST", "/v1/actions/look-up/run", self.token, {"args": {}})
+        self.agents.ask("POST", RUN, self.token, {"args": {}})
+        self.runner.finish("run-2", RunState.UNKNOWN)
+
+    def test_list(self) -> None:
+        """Runs are listed newest first, and filtered."""
+        listed = self.operator.ask("GET", "/v1/runs", self.operator_key).json["items"]
+        self.assertEqual([item["id"] for item in listed], ["run-2", "run-1"])
+        for query, found in (
+            ("gated=false", ["run-1"]),
+            ("gated=true&limit=1", ["run-2"]),
+            ("state=unknown", ["run-2"]),
+            ("action=look-up", ["run-1"]),
+            ("session=none", []),
+        ):
+            listed = self.operator.ask("GET", f"/v1/runs?{query}", self.operator_key).json["items"]
+            self.assertEqual([item["id"] for item in listed], found, query)
+        for query in ("state=x", "limit=0", "limit=1001", "gated=maybe"):
+            self.assertEqual(self.operator.ask("GET", f"/v1/runs?{query}", self.operator_key).status, 400)
+
+    def test_history(self) -> None:
+        """The operator sees steps and attempts, the agent does not."""
+        seen = self.operator.ask("GET", "/v1/runs/run-1", self.operator_key).json
+        self.assertEqual([step["id"] for step in seen["steps"]], ["post"])
+        self.assertEqual([attempt["sent"] for attempt in seen["attempts"]], [True])
+        self.assertNotIn("steps", self.agents.ask("GET", "/v1/runs/run-1", self.token).json)
+
+    def test_resolved(self) -> None:
+        """The operator settles an unknown run one way or the other, once; there is no third way yet."""
+        path = "/v1/runs/run-2/resolve"
+        for body in ({"outcome": "run_again"}, {"outcome": "maybe"}, {}):
+            self.assertEqual(self.operator.ask("POST", path, self.operator_key, body).status, 400)
+        body = {"outcome": "did_not_happen", "note": "looked at the channel"}
+        heard = self.operator.ask("POST", path, self.operator_key, body)
+        self.assertEqual((heard.json["state"], heard.json["reason"]), ("failed", "looked at the channel"))
+        self.assertEqual(self.operator.ask("POST", path, self.operator_key, body).status, 409)
+
+
+class AuditTests(ApiCase):
+    """The record."""
+
+    def test_list(self) -> None:
+        """Records are listed newest first and page by cursor."""
+        for _ in range(3):
+            self.open_session()
+        token = self.operator_token()
+        first = self.operator.ask("GET", "/v1/audit?limit=2", token).json
+        second = self.operator.ask("GET", f"/v1/audit?limit=2&cursor={first['cursor']}", token).json
+        self.assertEqual([item["sequence"] for item in first["items"] + second["items"]], [3, 2, 1])
+        self.assertIsNone(second["cursor"])
+
+    def test_one(self) -> None:
+        """A record is found by its id."""
+        self.open_session()
+        token = self.operator_token()
+        (record,) = self.operator.ask("GET", "/v1/audit", token).json["items"]
+        heard = self.operator.ask("GET", f"/v1/audit/{record['audit_id']}", token)
+        self.assertEqual(heard.json, record)
+        self.assertEqual(self.operator.ask("GET", "/v1/audit/none", token).status, 404)
+
+    def test_filters(self) -> None:
+        """Records are filtered by time and kind; a time that is none is refused."""
+        self.open_session()
+        token = self.operator_token()
+        soon, later = utc(NOW).isoformat().replace("+00:00", "Z"), utc(NOW + 1).isoformat().replace("+00:00", "Z")
+        for query, count in (
+            (f"since={soon}", 1),
+            (f"since={later}", 0),
+            ("type=session.started", 1),
+            ("type=session.ended", 0),
+        ):
+            self.assertEqual(len(self.operator.ask("GET", f"/v1/audit?{query}", token).json["items"]), count, query)
+        for wrong in ("yesterday", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "0001-01-01T00:00:00%2B23:59"):
+            self.assertEqual(self.operator.ask("GET", f"/v1/audit?since={wrong}", token).status, 400, wrong)
+
+
+class OperatorTests(ApiCase):
+    """Logging in and out."""
+
+    def challenge(self, **more: str) -> Heard:
+        """Ask for a challenge."""
+        return self.operator.ask("POST", "/v1/operator/challenge", None, {"nonce": self.operators.CLIENT_NONCE, **more})
+
+    def test_login(self) -> None:
+        """A proof over the daemon's nonce gives a token that opens the site; it is on record."""
+        for more in ({}, {"address": self.operators.ADDRESS}):
+            nonce = self.challenge(**more).json["nonce"]
+            body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
+            heard = self.operator.ask("POST", "/v1/operator/login", None, body)
+            self.assertEqual(heard.status, 200)
+            self.assertEqual(self.operator.ask("GET", "/v1/status", heard.json["token"]).status, 200)
+            self.assertEqual(self.operator.ask("POST", "/v1/operator/login", None, body).status, 401)
+        self.assertEqual(self.events(), ["operator.login"] * 2)
+
+    def test_other_address(self) -> None:
+        """A client that believes to speak to another address is told so."""
+        self.assertEqual(self.challenge(address="http://localhost:1").status, 403)
+
+    def test_logout(self) -> None:
+        """A logged-out token opens nothing."""
+        token = self.operator_token()
+        self.assertEqual(self.operator.ask("POST", "/v1/operator/logout", token).status, 200)
+        self.assertEqual(self.operator.ask("GET", "/v1/status", token).status, 401)
+
+    def test_sessions(self) -> None:
+        """Logins are listed and ended, one or all."""
+        token, others = self.operator_token(), [self.operators.log_in()[1] for _ in range(2)]
+        listed = self.operator.ask("GET", "/v1/operator/sessions", token).json["items"]
+        self.assertEqual(len(listed), 3)
+        path = f"/v1/operator/sessions/{others[0].id}"
+        self.assertEqual(self.operator.ask("DELETE", path, token).json, {"ended": [others[0].id]})
+        self.assertEqual(self.operator.ask("DELETE", path, token).status, 404)
+        self.assertEqual(len(self.operator.ask("DELETE", "/v1/operator/sessions", token).json["ended"]), 2)
+        self.assertEqual(self.operators.list(), ())
+
+    def test_handover(self) -> None:
+        """A terminal's session mints a code that lets one browser in."""
+        code = self.operator.ask("POST", "/v1/operator/handover", self.operator_token()).json["code"]
+        self.assertTrue(self.operators.redeem(code)[2].browser)
+
+
+class VaultTests(ApiCase):
+    """Locking."""
+
+    def test_lock(self) -> None:
+        """Locking ends every operator session, the caller's own too."""
+        token = self.operator_token()
+        self.assertEqual(self.operator.ask("POST", "/v1/vault/lock", token).json, {"state": "locked"})
+        self.assertEqual(self.vault.state(), VaultState.LOCKED)
+        self.assertEqual(self.operator.ask("GET", "/v1/status", token).status, 401)
+
+    def test_locked_challenge(self) -> None:
+        """While locked nobody can log in."""
+        self.vault.lock()
+        heard = self.operator.ask("POST", "/v1/operator/challenge", None, {"nonce": self.operators.CLIENT_NONCE})
+        self.assertEqual((heard.status, heard.kind), (423, "vault_locked"))
+
+
+class BindingTests(ApiCase):
+    """Bindings, whose secrets come in and never go out."""
+
+    BODY: ClassVar = {"service": "slack", "connector": "builtin://slack", "secret": "canary-secret"}
+
+    def test_life(self) -> None:
+        """A binding is set up, listed, shown and revoked; the secret is in no answer and no record."""
+        token = self.operator_token()
+        created = self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
+        self.assertEqual((created.status, created.json["name"]), (201, "api_key/slack/default"))
+        listed = self.operator.ask("GET", "/v1/bindings?connector=builtin://slack", token)
+        self.assertEqual(len(listed.json["items"]), 1)
+        for path in ("/v1/bindings/api_key/slack/default", "/v1/bindings/api_key%2Fslack%2Fdefault"):
+            self.assertEqual(self.operator.ask("GET", path, token).json, created.json)
+        record = self.operator.ask("GET", "/v1/audit", token)
+        revoked = self.operator.ask("DELETE", "/v1/bindings/api_key%2Fslack%2Fdefault", token)
+        self.assertEqual(revoked.status, 200)
+        self.assertEqual(self.operator.ask("GET", "/v1/bindings/api_key/slack/default", token).status, 404)
+        self.assertEqual(self.operator.ask("DELETE", "/v1/bindings/api_key/slack/default", token).status, 404)
+        self.assertEqual(self.events(), ["binding.created", "binding.revoked"])
+        for heard in (created, listed, record, revoked):
+            self.assertNotIn("canary-secret", heard.text)
+
+    def test_refused_secret(self) -> None:
+        """A refused secret is not repeated, whatever is wrong with it."""
+        token = self.operator_token()
+        for secret in ("canary secret", "", "canary" * 2000, 7, ["canary"]):
+            heard = self.operator.ask("POST", "/v1/bindings/setup", token, {**self.BODY, "secret": secret})
+            self.assertEqual(heard.status, 400)
+            self.assertNotIn("canary", heard.text)
+
+    def test_twice(self) -> None:
+        """A second binding of one name is a conflict."""
+        token = self.operator_token()
+        self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
+        self.assertEqual(self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY).status, 409)
+
+
+class ConnectorTests(ApiCase):
+    """Connectors."""
+
+    def test_list(self) -> None:
+        """Connectors are listed with their operations, hosts and credential."""
+        heard = self.operator.ask("GET", "/v1/connectors", self.operator_token()).json
+        self.assertEqual([item["name"] for item in heard["items"]], ["local://test/scripted"])
+        self.assertEqual(heard["problems"], [])
+
+
+class StoreTests(ApiCase):
+    """When the database is gone."""
+
+    def test_unavailable(self) -> None:
+        """A store that takes no more writes is a 503, and nothing is half done."""
+        token = self.agent_token()
+        self.runner.refusal = StoreUnavailable("The disk is full.")
+        heard = self.agents.ask("POST", RUN, token, {"args": {}})
+        self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))
+        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(self.runner.pending(None))), 0)
