@@ -92,8 +92,8 @@ class Link:
     def _learn(self, found: Mapping[str, Any]) -> None:
         before = self._cards
         self._generation = found.get("generation")
-        self.load_errors = tuple(found.get("load_errors") or ())
-        self._cards = cards_of(found.get("items") or ())
+        self.load_errors = tuple(error for error in _list(found, "load_errors") if isinstance(error, Mapping))
+        self._cards = cards_of(_list(found, "items"))
         if self._cards != before:
             self._changed()
 
@@ -109,6 +109,11 @@ class Link:
         for waiter in waiting:
             if not waiter.called:
                 waiter.callback(None)
+
+
+def _list(found: Mapping[str, Any], key: str) -> list[Any]:
+    value = found.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _ended(failure: Any) -> None:

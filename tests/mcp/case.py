@@ -1,0 +1,68 @@
+"""What the tests of the MCP server share: a daemon in memory, and its answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Daemon, Wire, http_client
+from aileron.mcp._link import Link
+from aileron.testing import ScriptedSite
+
+
+def action(name: str = "ship-update", **more: Any) -> dict[str, Any]:
+    """One action, as the daemon lists it."""
+    return {
+        "name": name,
+        "version": "1.0.0",
+        "tool_name": name.replace("-", "_"),
+        "intent": "tell the team",
+        "description": "# Ship update\n\nPosts a message.\n",
+        "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}},
+        "enabled": True,
+        "gated": False,
+        "read_only": False,
+        "idempotent": False,
+        **more,
+    }
+
+
+def offering(generation: int, *items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What C{GET /v1/actions} answers."""
+    return {"generation": generation, "items": list(items), "load_errors": [], **more}
+
+
+def fault(kind: str, message: str = "No.", **details: Any) -> dict[str, Any]:
+    """An error envelope."""
+    inside = {"class": kind, "message": message, "retriable": False, "boundary": "user", "details": details}
+    return {"error": inside}
+
+
+class DaemonCase(SynchronousTestCase):
+    """A real client, a daemon in memory, time by hand."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.site = ScriptedSite()
+        self.changes = 0
+        self.daemon = Daemon(Wire(http_client(self.site.agent), "http://127.0.0.1:9", "t", self.clock))
+        self.link = Link(self.daemon, self.clock, self.changed)
+
+    def changed(self) -> None:
+        """Count."""
+        self.changes += 1
+
+    def begin(self, *items: dict[str, Any]) -> None:
+        """Follow a daemon that offers these."""
+        self.link.start()
+        self.addCleanup(self.link.stop)
+        self.site.answer(200, offering(1, *items))
+        self.clock.advance(0.25)
+        # From here on the long poll waits at the site; nothing else is scripted for it.
+
+    @property
+    def paths(self) -> list[str]:
+        """What was asked for so far."""
+        return [asked.path for asked in self.site.asked]

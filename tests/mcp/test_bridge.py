@@ -1,0 +1,178 @@
+"""Results, failures and cancellations cross the bridge both ways."""
+
+from __future__ import annotations
+
+import asyncio
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.mcp._bridge import IBridge, SideGone
+from tests.mcp.stepped import Stepped
+
+
+class SteppedCase(SynchronousTestCase):
+    """Both sides by hand."""
+
+    def setUp(self) -> None:
+        self.sides = Stepped()
+        self.addCleanup(self.sides.close)
+        self.bridge = self.sides.bridge
+
+
+class AskTests(SteppedCase):
+    """From the reactor into the loop."""
+
+    def test_interface(self) -> None:
+        """The bridge keeps its interface."""
+        verifyObject(IBridge, self.bridge)
+
+    def test_result(self) -> None:
+        """The result comes back once both sides have moved, and not before."""
+
+        async def add() -> int:
+            await asyncio.sleep(0)
+            return 3
+
+        asking = self.bridge.ask(add)
+        self.assertNoResult(asking)
+        self.sides.step_loop()
+        self.assertNoResult(asking)
+        self.sides.settle()
+        self.assertEqual(self.successResultOf(asking), 3)
+
+    def test_failure(self) -> None:
+        """A failure comes back as the very exception."""
+        error = KeyError("k")
+
+        async def fail() -> None:
+            raise error
+
+        asking = self.bridge.ask(fail)
+        self.sides.settle()
+        self.assertIs(self.failureResultOf(asking).value, error)
+
+    def test_cancel(self) -> None:
+        """Cancelling answers at once and cancels the coroutine."""
+        seen: list[str] = []
+
+        async def wait() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seen.append("cancelled")
+
+        asking = self.bridge.ask(wait)
+        self.sides.settle()
+        asking.cancel()
+        self.failureResultOf(asking, CancelledError)
+        self.assertEqual(seen, [])
+        self.sides.settle()
+        self.assertEqual(seen, ["cancelled"])
+
+    def test_cancelled_in_the_loop(self) -> None:
+        """A coroutine that the loop cancels is a cancellation here too."""
+
+        async def give_up() -> None:
+            raise asyncio.CancelledError
+
+        asking = self.bridge.ask(give_up)
+        self.sides.settle()
+        self.failureResultOf(asking, CancelledError)
+
+    def test_order(self) -> None:
+        """What is posted is done in order."""
+        done: list[int] = []
+        for number in range(5):
+            self.bridge.post(lambda number=number: done.append(number))  # type: ignore[misc]
+        self.assertEqual(done, [])
+        self.sides.settle()
+        self.assertEqual(done, [0, 1, 2, 3, 4])
+
+    def test_gone(self) -> None:
+        """A loop that has ended says so."""
+        self.sides.loop_gone = True
+        self.assertRaises(SideGone, self.bridge.post, lambda: None)
+
+
+class CallTests(SteppedCase):
+    """From the loop into the reactor."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.remote: Deferred[int] = Deferred()
+        self.task: asyncio.Task[int] | None = None
+
+    async def visit(self) -> int:
+        """Await what the reactor has."""
+        return await self.bridge.call(lambda: self.remote)
+
+    def test_deferred(self) -> None:
+        """The loop waits until the reactor's Deferred fires."""
+        asking = self.bridge.ask(self.visit)
+        self.sides.settle()
+        self.assertNoResult(asking)
+        self.remote.callback(42)
+        self.sides.settle()
+        self.assertEqual(self.successResultOf(asking), 42)
+
+    def test_coroutine(self) -> None:
+        """A coroutine that awaits Deferreds is run in the reactor."""
+
+        async def reactor_side() -> int:
+            return await self.remote + 1
+
+        asking = self.bridge.ask(lambda: self.bridge.call(reactor_side))
+        self.sides.settle()
+        self.remote.callback(1)
+        self.sides.settle()
+        self.assertEqual(self.successResultOf(asking), 2)
+
+    def test_failure(self) -> None:
+        """A failure is raised in the loop as the very exception."""
+        error = ValueError("v")
+        asking = self.bridge.ask(self.visit)
+        self.sides.settle()
+        self.remote.errback(error)
+        self.sides.settle()
+        self.assertIs(self.failureResultOf(asking).value, error)
+
+    def test_cancel(self) -> None:
+        """A task that is cancelled cancels what the reactor does for it."""
+        cancelled: list[Deferred[int]] = []
+        self.remote = Deferred(cancelled.append)
+        asking = self.bridge.ask(self.visit)
+        self.sides.settle()
+        asking.cancel()
+        self.sides.settle()
+        self.failureResultOf(asking, CancelledError)
+        self.assertEqual(cancelled, [self.remote])
+
+    def test_cancel_before_it_began(self) -> None:
+        """What was cancelled before the reactor came to it is begun and cancelled, or never begun."""
+        cancelled: list[Deferred[int]] = []
+        self.remote = Deferred(cancelled.append)
+        asking = self.bridge.ask(self.visit)
+        self.sides.step_loop()
+        asking.cancel()
+        self.sides.step_loop()
+        self.sides.settle()
+        self.failureResultOf(asking, CancelledError)
+        self.assertEqual(cancelled, [self.remote])
+
+    def test_cancelled_in_the_reactor(self) -> None:
+        """A Deferred that somebody else cancels is a failure, not a cancellation of the task."""
+        asking = self.bridge.ask(self.visit)
+        self.sides.settle()
+        self.remote.cancel()
+        self.sides.settle()
+        self.failureResultOf(asking, RuntimeError)
+
+    def test_loop_gone(self) -> None:
+        """An answer for a loop that has ended is dropped without a word."""
+        asking = self.bridge.ask(self.visit)
+        self.sides.settle()
+        self.sides.loop_gone = True
+        self.remote.callback(1)
+        self.assertNoResult(asking)

@@ -1,0 +1,237 @@
+"""One tool call."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from aileron.client import Connections, SessionEnvironment
+from aileron.mcp._calls import Calls
+from aileron.mcp._nowhere import daemon_of
+from aileron.mcp._texts import Said
+from aileron.values import JSON
+from tests.mcp.case import DaemonCase, action, fault
+
+DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}}}
+
+
+class CallsCase(DaemonCase):
+    """A daemon that offers one action."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        keys = count(1)
+        self.calls = Calls(self.daemon, self.link, self.clock, 45, lambda: f"K{next(keys)}")
+
+    def call(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
+        """Call a tool while the long poll of the list is answered by nobody."""
+        return Deferred.fromCoroutine(self.calls.call(tool, arguments))
+
+    def started(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
+        """Call a tool of a daemon that offers it; the call waits at the site alone."""
+        self.begin(action())
+        self.link.stop()
+        self.site.agent.flush()
+        return self.call(tool, **arguments)
+
+
+class RunTests(CallsCase):
+    """A call of an action."""
+
+    def test_request(self) -> None:
+        """A call runs the action with a fresh key and the wait of the session."""
+        calling = self.started(text="hi")
+        asked = self.site.asked[-1]
+        self.assertEqual(asked.path, "/v1/actions/ship-update/run")
+        self.assertEqual(asked.body, {"args": {"text": "hi"}, "idempotency_key": "K1"})
+        self.assertEqual(asked.headers["prefer"], "wait=45")
+        self.assertNoResult(calling)
+        self.site.answer(200, DONE)
+        self.assertEqual(self.successResultOf(calling), Said("done"))
+
+    def test_every_call_is_another(self) -> None:
+        """Two calls with the same arguments are two runs."""
+        self.started(text="hi")
+        self.site.answer(200, DONE)
+        self.call(text="hi")
+        self.assertEqual(self.site.asked[-1].body["idempotency_key"], "K2")
+
+    def test_refused(self) -> None:
+        """The daemon's refusal becomes an error's text."""
+        calling = self.started()
+        self.site.answer(403, fault("approval_denied", "The operator denied this."))
+        said = self.successResultOf(calling)
+        self.assertTrue(said.is_error)
+        self.assertIn("The operator denied this.", said.text)
+
+    def test_restart_while_waiting(self) -> None:
+        """A daemon that restarts meanwhile is asked again, as the same run, for what is left of the wait."""
+        calling = self.started()
+        self.clock.advance(10)
+        self.site.hang_up()
+        self.assertNoResult(calling)
+        self.clock.advance(0.2)
+        again = self.site.asked[-1]
+        self.assertEqual(again.body["idempotency_key"], "K1")
+        self.assertEqual(again.headers["prefer"], "wait=34")
+        self.site.answer(200, DONE)
+        self.assertEqual(self.successResultOf(calling), Said("done"))
+
+    def test_gone_for_good(self) -> None:
+        """A daemon that went away and stays away is given up at the wait's end, and the outcome is left open."""
+        calling = self.started()
+        while self.clock.seconds() < 42:
+            if self.site.waiting:
+                self.site.hang_up()
+            self.assertNoResult(calling)
+            self.clock.advance(0.2)
+        for _ in range(20):
+            if self.site.waiting:
+                self.site.hang_up()
+            self.clock.advance(0.2)
+        self.assertIn("do not repeat it", self.successResultOf(calling).text)
+
+    def test_refused_after_a_restart(self) -> None:
+        """A refusal after a lost attempt does not hide that the first may have arrived."""
+        calling = self.started()
+        self.site.hang_up()
+        self.clock.advance(0.2)
+        self.site.answer(423, fault("vault_locked"))
+        self.assertIn("cut off", self.successResultOf(calling).text)
+
+    def test_cancelled(self) -> None:
+        """A client that gives up ends the wait and asks for nothing else."""
+        calling = self.started()
+        asked = len(self.site.asked)
+        calling.cancel()
+        self.failureResultOf(calling, CancelledError)
+        self.site.agent.flush()
+        self.clock.advance(60)
+        self.assertEqual((self.site.waiting, len(self.site.asked)), (0, asked))
+
+    def test_unknown(self) -> None:
+        """A tool that is not offered is an error that says where to look, and reaches no daemon."""
+        said = self.successResultOf(self.started("nope"))
+        self.assertTrue(said.is_error)
+        self.assertIn("aileron_diagnostics", said.text)
+        self.assertNotIn("/v1/actions/nope/run", self.paths)
+
+
+class NoDaemonTests(CallsCase):
+    """A session that names no daemon."""
+
+    def nowhere(self, **environment: str) -> Calls:
+        """The calls of such a session."""
+        session = SessionEnvironment.of(environment)
+        daemon = daemon_of(session, Connections(self.clock))
+        return Calls(daemon, self.link, self.clock, 45, lambda: "K")
+
+    def test_says_so(self) -> None:
+        """It says what is missing or malformed, and shows no token."""
+        for environment, word in [({}, "not set"), ({"AILERON_URL": "x", "AILERON_TOKEN": "hunter2"}, "malformed")]:
+            calls = self.nowhere(**environment)
+            said = self.successResultOf(Deferred.fromCoroutine(calls.call("aileron_diagnostics", {})))
+            self.assertIn(word, said.text)
+            self.assertNotIn("hunter2", said.text)
+
+    def test_status_gives_up_soon(self) -> None:
+        """A daemon that was never reached is given up after 3 s, whatever the wait."""
+        calls = self.nowhere()
+        arguments: dict[str, JSON] = {"approval_id": "R", "wait_seconds": 45}
+        calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments))
+        self.clock.advance(0.2)
+        self.assertNoResult(calling)
+        self.clock.pump([0.4, 0.8, 1.6])
+        self.assertTrue(self.successResultOf(calling).is_error)
+
+
+class StatusTests(CallsCase):
+    """check_action_status."""
+
+    def test_at_once(self) -> None:
+        """Without a wait the daemon is asked how it stands now."""
+        calling = self.started("check_action_status", approval_id="R")
+        self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/result")
+        self.site.answer(200, {"status": "completed", "audit_id": "A", "result": {"output": 1}})
+        self.assertEqual(self.successResultOf(calling).text, "status: completed (audit_id=A)\nresult: 1")
+
+    def test_wait(self) -> None:
+        """A wait is passed on, but none longer than the session's."""
+        self.started("check_action_status", approval_id="R", wait_seconds=1000)
+        self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/result?wait=45")
+
+    def test_restart(self) -> None:
+        """A poll survives the daemon's restart."""
+        calling = self.started("check_action_status", approval_id="R", wait_seconds=30)
+        self.clock.advance(5)
+        self.site.hang_up()
+        self.clock.advance(0.2)
+        self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/result?wait=24")
+        self.site.answer(200, {"status": "denied"})
+        self.assertIn("denied", self.successResultOf(calling).text)
+
+    def test_unknown(self) -> None:
+        """An unknown id is the daemon's to refuse."""
+        calling = self.started("check_action_status", approval_id="../R")
+        self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/..%2FR/result")
+        self.site.answer(404, fault("not_found", "There is no such run."))
+        self.assertTrue(self.successResultOf(calling).is_error)
+
+    def test_bad_arguments(self) -> None:
+        """Arguments of the wrong kind are refused before the daemon is asked."""
+        bad: list[dict[str, Any]] = [
+            {},
+            {"approval_id": 7},
+            {"approval_id": ""},
+            *({"approval_id": "R", "wait_seconds": wait} for wait in (-1, "5", True, float("nan"), None)),
+        ]
+        for arguments in bad:
+            self.assertTrue(self.successResultOf(self.call("check_action_status", **arguments)).is_error, arguments)
+        self.assertEqual(self.site.asked, [])
+
+    def test_offered(self) -> None:
+        """Our own two tools come after the daemon's."""
+        self.begin(action())
+        cards = self.successResultOf(Deferred.fromCoroutine(self.calls.offered()))
+        self.assertEqual([card.name for card in cards], ["ship_update", "check_action_status", "aileron_diagnostics"])
+
+
+class DiagnosticsTests(CallsCase):
+    """aileron_diagnostics."""
+
+    def diagnosis(self, status: int, body: object) -> str:
+        """What it says of a daemon that answers so."""
+        calling = self.started("aileron_diagnostics")
+        self.assertEqual(self.site.asked[-1].path, "/v1/status")
+        self.site.answer(status, body)
+        said = self.successResultOf(calling)
+        self.assertFalse(said.is_error)
+        return said.text
+
+    def test_healthy(self) -> None:
+        """Version, vault, and the tools."""
+        text = self.diagnosis(200, {"version": "1.2", "vault_state": "unlocked", "paused": False})
+        self.assertIn("version 1.2, vault unlocked", text)
+        self.assertIn("Actions offered (1): ship_update.", text)
+
+    def test_locked_and_paused(self) -> None:
+        """What stands in the way is named with its remedy."""
+        text = self.diagnosis(200, {"version": "1", "vault_state": "locked", "paused": True})
+        self.assertIn("aileron vault unlock", text)
+        self.assertIn("paused", text)
+
+    def test_token(self) -> None:
+        """A refused token needs another launch."""
+        self.assertIn("aileron launch", self.diagnosis(401, fault("unauthorized")))
+
+    def test_other(self) -> None:
+        """Whatever else goes wrong is told in the daemon's words."""
+        self.assertIn("Disk full.", self.diagnosis(503, fault("store_unavailable", "Disk full.")))
+
+    def test_away(self) -> None:
+        """A daemon that is not there needs to be started, by the user."""
+        calling = self.started("aileron_diagnostics")
+        self.site.hang_up()
+        self.assertIn("aileron daemon start", self.successResultOf(calling).text)

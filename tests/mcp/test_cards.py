@@ -1,0 +1,76 @@
+"""The tools as they are offered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.mcp._cards import Card, cards_of, own_cards
+from aileron.values import JSON
+from tests.mcp.case import action
+
+WILD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(action())), inner, max_size=9),
+    max_leaves=12,
+)
+
+
+class CardsTests(SynchronousTestCase):
+    """One tool for each enabled action."""
+
+    def card(self, **more: Any) -> Card:
+        """The tool of one action."""
+        [card] = cards_of([action(**more)])
+        return card
+
+    def test_card(self) -> None:
+        """Name, heading, body and schema become name, title, description and schema."""
+        schema: JSON = {"type": "object", "properties": {"text": {"type": "string"}}}
+        card = self.card()
+        self.assertEqual((card.name, card.title, card.description), ("ship_update", "Ship update", "Posts a message."))
+        self.assertEqual((card.input_schema, card.action), (schema, "ship-update"))
+
+    def test_without_a_body(self) -> None:
+        """An action without a body is described by its intent, one without a heading is titled by its name."""
+        card = self.card(description="")
+        self.assertEqual((card.title, card.description), ("ship-update", "tell the team"))
+        self.assertEqual(self.card(description="## Two\nx").description, "## Two\nx")
+        self.assertEqual(self.card(description="# Only a heading").description, "tell the team")
+
+    def test_gated(self) -> None:
+        """A gated action says that it may answer pending, and must not be reported as done."""
+        description = self.card(gated=True).description
+        self.assertTrue(description.startswith("Posts a message.\n\n"))
+        for word in ("approval", "pending", "check_action_status", "do not report"):
+            self.assertIn(word, description)
+        self.assertNotIn("approval", self.card().description)
+
+    def test_disabled(self) -> None:
+        """An action that is switched off is no tool."""
+        self.assertEqual(cards_of([action(enabled=False)]), ())
+
+    def test_order(self) -> None:
+        """The order of the tools does not depend on the daemon's."""
+        items = [action("b"), action("a")]
+        self.assertEqual([card.name for card in cards_of(items)], ["a", "b"])
+
+    def test_ours_are_not_hidden(self) -> None:
+        """No action takes the place of one of our own tools."""
+        self.assertEqual(cards_of([action("aileron-diagnostics"), action("check-action-status")]), ())
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.lists(WILD, max_size=3))
+    def test_malformed(self, items: list[object]) -> None:
+        """What the daemon should not send is left out, and the rest stays."""
+        self.assertIn("ship_update", [card.name for card in cards_of([*items, action()])])
+
+    def test_own(self) -> None:
+        """The status tool asks for an approval's id and bounds the wait."""
+        status, diagnostics = own_cards(45)
+        self.assertEqual(status.input_schema["required"], ["approval_id"])
+        self.assertIn("45", str(status.input_schema))
+        self.assertEqual((status.action, diagnostics.action), (None, None))

@@ -1,0 +1,249 @@
+"""The MCP server, as the SDK's own client sees it in both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import mcp_types as t
+from mcp import Client, MCPError
+from mcp.server.subscriptions import ToolsListChanged
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.mcp._cards import Card, cards_of, own_cards
+from aileron.mcp._server import ToolServer
+from aileron.mcp._texts import Said
+from tests.mcp.case import action
+
+Era = Literal["legacy", "auto"]
+ERAS: tuple[Era, ...] = ("legacy", "auto")
+PATIENCE_SECONDS = 10
+
+
+class ScriptedTools:
+    """Tools that answer as a test says.
+
+    :ivar called: every call so far.
+    """
+
+    def __init__(self, answer: Callable[[], Awaitable[Said]]) -> None:
+        self.called: list[tuple[str, Mapping[str, Any]]] = []
+        self._answer = answer
+
+    async def offered(self) -> tuple[Card, ...]:
+        """One action, and our own."""
+        return (*cards_of([action()]), *own_cards(45))
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Said:
+        """Note it, and answer."""
+        self.called.append((tool, arguments))
+        return await self._answer()
+
+
+async def done() -> Said:
+    """A call that is done."""
+    return Said('{"ts":"1"}')
+
+
+def serving(answer: Callable[[], Awaitable[Said]] = done) -> ToolServer:
+    """A server over tools that answer so, whose heart beats fast."""
+    return ToolServer(ScriptedTools(answer), beat_seconds=0.02)
+
+
+@asynccontextmanager
+async def connected(server: ToolServer, era: Era, **options: Any) -> AsyncIterator[Client]:
+    """A client of that era, for a few seconds at most."""
+    async with asyncio.timeout(PATIENCE_SECONDS), Client(server.server, mode=era, **options) as client:
+        yield client
+
+
+def text_of(result: t.CallToolResult) -> str:
+    """The text of a result."""
+    [content] = result.content
+    assert isinstance(content, t.TextContent)
+    return content.text
+
+
+class ServerCase(SynchronousTestCase):
+    """Has conversations, each in a loop of its own."""
+
+    def in_both_eras(self, talk: Callable[[Era], Coroutine[Any, Any, None]]) -> None:
+        """Have the conversation twice."""
+        for era in ERAS:
+            asyncio.run(talk(era))
+
+
+class ListTests(ServerCase):
+    """The list of tools."""
+
+    def test_tools(self) -> None:
+        """Every tool is offered with its schema and annotations."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(), era) as client:
+                found = {tool.name: tool for tool in (await client.list_tools()).tools}
+            self.assertEqual(list(found), ["ship_update", "check_action_status", "aileron_diagnostics"])
+            ship, status = found["ship_update"], found["check_action_status"]
+            self.assertEqual(ship.title, "Ship update")
+            self.assertEqual(ship.input_schema["properties"], {"text": {"type": "string"}})
+            self.assertEqual(_hints(ship), (False, True, False))
+            self.assertEqual(_hints(status), (True, False, True))
+
+        self.in_both_eras(talk)
+
+    def test_change_after_a_handshake(self) -> None:
+        """A change of the list reaches a client of the older era as a notification."""
+
+        async def talk() -> None:
+            heard = asyncio.Event()
+
+            async def hear(message: object) -> None:
+                if isinstance(message, t.ToolListChangedNotification):
+                    heard.set()
+
+            server = serving()
+            async with connected(server, "legacy", message_handler=hear) as client:
+                await client.list_tools()
+                await server.announce_change()
+                await heard.wait()
+
+        asyncio.run(talk())
+
+    def test_change_for_a_listener(self) -> None:
+        """A change of the list reaches a client of the newer era that listens."""
+
+        async def talk() -> None:
+            server = serving()
+            async with connected(server, "auto") as client, client.listen(tools_list_changed=True) as events:
+                await server.announce_change()
+                self.assertIsInstance(await anext(aiter(events)), ToolsListChanged)
+
+        asyncio.run(talk())
+
+
+class ResultTests(ServerCase):
+    """What a call brings."""
+
+    def test_text(self) -> None:
+        """A result is text, and only text."""
+
+        async def talk(era: Era) -> None:
+            tools = ScriptedTools(done)
+            async with connected(ToolServer(tools), era) as client:
+                result = await client.call_tool("ship_update", {"text": "hi"})
+            self.assertEqual((text_of(result), bool(result.is_error)), ('{"ts":"1"}', False))
+            self.assertIsNone(result.structured_content)
+            self.assertEqual(tools.called, [("ship_update", {"text": "hi"})])
+
+        self.in_both_eras(talk)
+
+    def test_error(self) -> None:
+        """An error is a result that says so, with its text."""
+
+        async def refused() -> Said:
+            return Said("No.", is_error=True)
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(refused), era) as client:
+                result = await client.call_tool("ship_update", {})
+            self.assertEqual((text_of(result), result.is_error), ("No.", True))
+
+        self.in_both_eras(talk)
+
+    def test_fault_of_ours(self) -> None:
+        """A fault of our own is a result that shows nothing of the inside."""
+
+        async def broken() -> Said:
+            raise RuntimeError("hunter2")
+
+        async def talk(era: Era) -> None:
+            with self.assertLogs("aileron.mcp._server"):
+                async with connected(serving(broken), era) as client:
+                    result = await client.call_tool("ship_update", {})
+            self.assertTrue(result.is_error)
+            self.assertNotIn("hunter2", text_of(result))
+
+        self.in_both_eras(talk)
+
+    def test_unknown_method(self) -> None:
+        """A method that we do not have is refused at once, by its code."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(), era) as client:
+                with self.assertRaises(MCPError) as caught:
+                    await client.list_prompts()
+            self.assertEqual(caught.exception.error.code, t.METHOD_NOT_FOUND)
+
+        self.in_both_eras(talk)
+
+
+class WaitTests(ServerCase):
+    """While a call waits."""
+
+    def test_progress(self) -> None:
+        """A client that asked for it hears that the call is under way."""
+
+        async def talk(era: Era) -> None:
+            heard: list[float] = []
+            enough = asyncio.Event()
+
+            async def slow() -> Said:
+                await enough.wait()
+                return Said("ok")
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                heard.append(progress)
+                if len(heard) == 3:
+                    enough.set()
+
+            async with connected(serving(slow), era) as client:
+                result = await client.call_tool("ship_update", {}, progress_callback=hear)
+            self.assertEqual((text_of(result), heard[:3]), ("ok", [1, 2, 3]))
+
+        self.in_both_eras(talk)
+
+    def test_cancelled(self) -> None:
+        """A client that cancels a call ends our wait for it."""
+
+        async def talk(era: Era) -> None:
+            began, ended = asyncio.Event(), asyncio.Event()
+
+            async def slow() -> Said:
+                never: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
+                began.set()
+                try:
+                    return await never
+                finally:
+                    ended.set()
+
+            async with connected(serving(slow), era) as client:
+                calling = asyncio.ensure_future(client.call_tool("ship_update", {}))
+                await began.wait()
+                calling.cancel()
+                await ended.wait()
+
+        self.in_both_eras(talk)
+
+    def test_parallel(self) -> None:
+        """Two calls wait at the same time."""
+
+        async def talk(era: Era) -> None:
+            both = asyncio.Barrier(2)
+
+            async def together() -> Said:
+                await both.wait()
+                return Said("ok")
+
+            async with connected(serving(together), era) as client:
+                calls = [client.call_tool("ship_update", {}) for _ in range(2)]
+                self.assertEqual([text_of(result) for result in await asyncio.gather(*calls)], ["ok", "ok"])
+
+        self.in_both_eras(talk)
+
+
+def _hints(tool: t.Tool) -> tuple[bool | None, bool | None, bool | None]:
+    hints = tool.annotations
+    assert hints is not None
+    return hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint

@@ -1,0 +1,139 @@
+"""What a model reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Answer, DaemonFault, DaemonUnreachable
+from aileron.mcp._texts import Said, of_error, of_run, of_status
+from aileron.values import Fault
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def fault(kind: str, message: str = "No.", status: int = 400, **details: Any) -> DaemonFault:
+    """What the daemon refused with."""
+    return DaemonFault(message, status, Fault(kind, message, details=details), "R", None)
+
+
+class RunTests(SynchronousTestCase):
+    """The answer to a run."""
+
+    def done(self, output: object, **more: object) -> Said:
+        """A run that is done."""
+        return of_run(Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more}))
+
+    def test_output(self) -> None:
+        """The output is compact JSON, or the text itself."""
+        self.assertEqual(self.done({"ts": "1", "ok": True}), Said('{"ts":"1","ok":true}'))
+        self.assertEqual(self.done("Grüße\nzwei"), Said("Grüße\nzwei"))
+        self.assertEqual(self.done([]).text, "[]")
+        self.assertEqual(self.done(False).text, "false")
+
+    def test_no_output(self) -> None:
+        """Nothing is never an empty text, which some clients show as a failure."""
+        self.assertEqual(self.done(None), Said("Done. The action gave no output."))
+
+    def test_edited(self) -> None:
+        """Before the output stands what the user changed."""
+        said = self.done("ok", edited={"text": {"from": "a", "to": "b"}})
+        self.assertEqual(
+            said.text, 'The user changed the arguments before approving: {"text":{"from":"a","to":"b"}}\nok'
+        )
+
+    def test_pending(self) -> None:
+        """A pending run is no error, shows the daemon's message as it is, and names the approval."""
+        body = {"status": "pending_approval", "approval_id": "R", "message": "Ask the user to review it at …"}
+        self.assertEqual(of_run(Answer(202, body)), Said("Ask the user to review it at …\napproval_id: R"))
+
+    def test_pending_without_a_message(self) -> None:
+        """Even without a message it cannot be taken for done."""
+        self.assertIn("not done yet: running", of_run(Answer(202, {"status": "running"})).text)
+
+
+class StatusTests(SynchronousTestCase):
+    """How a run stands."""
+
+    def test_completed(self) -> None:
+        """Status, audit id and result."""
+        body = {"status": "completed", "audit_id": "A", "result": {"output": {"a": 1}}}
+        self.assertEqual(of_status(body), Said('status: completed (audit_id=A)\nresult: {"a":1}'))
+
+    def test_denied(self) -> None:
+        """The user's reason, or that there is none."""
+        self.assertIn("reason: not now", of_status({"status": "denied", "reason": "not now"}).text)
+        self.assertIn("gave no reason", of_status({"status": "denied"}).text)
+
+    def test_failed(self) -> None:
+        """What failed, in the daemon's words."""
+        failure = {"class": "network_error", "message": "Slack was not reached."}
+        for shape in (failure, {"error": failure}):
+            text = of_status({"status": "failed", "failure": shape}).text
+            self.assertEqual(text, "status: failed\nSlack was not reached. (class: network_error)")
+
+    def test_nothing_sounds_done(self) -> None:
+        """Every status but completed says that it was not done, or may not have been."""
+        for status in ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "unknown"):
+            text = of_status({"status": status}).text
+            self.assertTrue(text.startswith(f"status: {status}\n"))
+            self.assertRegex(text, "not been done|not done|may have happened or not")
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.dictionaries(st.sampled_from(["status", "result", "failure", "reason", "edited"]), JSON_VALUES))
+    def test_wild(self, body: dict[str, Any]) -> None:
+        """Whatever comes, there is a text."""
+        self.assertTrue(of_status(body).text.startswith("status: "))
+        self.assertTrue(of_run(Answer(202, body)).text)
+        self.assertIsInstance(of_run(Answer(200, body)).text, str)
+
+
+class ErrorTests(SynchronousTestCase):
+    """Why there is no result."""
+
+    def test_problems(self) -> None:
+        """Every offending argument is listed."""
+        problems = [{"pointer": "/args/text", "message": "is missing"}, {"pointer": "", "message": "too many"}]
+        said = of_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
+        lines = ["The arguments are wrong.", "- /args/text: is missing", "- arguments: too many"]
+        self.assertEqual(said, Said("\n".join([*lines, "(class: invalid_request, run_id: R)"]), is_error=True))
+
+    def test_odd_problems(self) -> None:
+        """Problems of another shape harm nothing."""
+        self.assertIn("- odd", of_error(fault("invalid_request", problems=["odd"])).text)
+        self.assertNotIn("odd", of_error(fault("invalid_request", problems="odd")).text)
+
+    def test_denied(self) -> None:
+        """A denial says not to try again; a reason stands once."""
+        text = of_error(fault("approval_denied", "The operator denied this. too early", reason="too early")).text
+        self.assertEqual(text.count("too early"), 1)
+        self.assertIn("do not try it again", text)
+
+    def test_remedies(self) -> None:
+        """A wrong token and a locked vault come with what the user can do."""
+        self.assertIn("aileron launch", of_error(fault("unauthorized", status=401)).text)
+        self.assertIn("aileron vault unlock", of_error(fault("vault_locked", status=423)).text)
+
+    def test_refused(self) -> None:
+        """What never left says that nothing was done."""
+        said = of_error(DaemonUnreachable("No daemon."))
+        self.assertTrue(said.is_error)
+        self.assertIn("Nothing was done", said.text)
+
+    def test_lost(self) -> None:
+        """What may have arrived never says so, and must not be repeated."""
+        text = of_error(DaemonUnreachable("Cut off.", sent=True)).text
+        self.assertNotIn("Nothing was done", text)
+        self.assertIn("do not repeat it", text)
+
+    def test_refused_after_a_loss(self) -> None:
+        """A refusal that follows a lost attempt says that the first may have arrived."""
+        self.assertIn("cut off", of_error(fault("vault_locked"), cut_off=True).text)
+        self.assertNotIn("cut off", of_error(fault("vault_locked")).text)
