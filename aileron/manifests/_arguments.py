@@ -29,12 +29,11 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
     """
     if not isinstance(arguments, Mapping):
         raise _refusal([("/args", "must be an object")])
-    problems = [*json_problems(arguments, pointer="/args"), *_undeclared(action, arguments)]
-    for one in action.inputs:
-        if one.name in arguments:
-            problems += _problems(one, arguments[one.name])
-        elif one.required:
-            problems.append((f"/args/{one.name}", "is missing"))
+    problems = [
+        *json_problems(arguments, pointer="/args"),
+        *_misnamed(action, arguments),
+        *_violations(action.input_schema, arguments, "/args"),
+    ]
     if problems:
         raise _refusal(problems[:MOST_PROBLEMS])
     return {one.name: one.default for one in action.inputs if one.has_default} | dict(arguments)
@@ -42,24 +41,31 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
 
 def value_problems(one: Input, value: JSON) -> list[str]:
     """What is wrong with C{value} as a value of C{one}; empty if nothing is."""
-    return [message for _, message in [*json_problems(value), *_problems(one, value)]]
+    return [message for _, message in [*json_problems(value), *_violations(property_schema(one), value, "")]]
 
 
-def _problems(one: Input, value: JSON) -> Iterator[tuple[str, str]]:
-    for error in validator(property_schema(one)).iter_errors(value):
-        yield json_pointer(f"/args/{one.name}", *error.absolute_path), _message(error)
-
-
-def _undeclared(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
-    declared = {one.name for one in action.inputs}
+def _misnamed(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
+    declared = {one.name: one.required for one in action.inputs}
+    for name, required in declared.items():
+        if required and name not in arguments:
+            yield json_pointer("/args", name), "is missing"
     for name in arguments:
         if name not in declared:
             yield json_pointer("/args", name), "is not an input of this action"
 
 
+def _violations(schema: Mapping[str, JSON], value: JSON, pointer: str) -> Iterator[tuple[str, str]]:
+    """What the schema says of values; of names L{_misnamed} tells more clearly."""
+    for error in validator(schema).iter_errors(value):
+        if error.validator not in _ABOUT_NAMES:
+            yield json_pointer(pointer, *error.absolute_path), _message(error)
+
+
 def _message(error: ValidationError) -> str:
     return _MESSAGES[str(error.validator)](cast(JSON, error.validator_value))
 
+
+_ABOUT_NAMES = ("required", "additionalProperties")
 
 _MESSAGES: Mapping[str, Callable[[JSON], str]] = {
     "type": lambda name: f"must be {_ARTICLES.get(str(name), f'a {name}')}",

@@ -7,9 +7,8 @@ from datetime import date, datetime
 
 from jsonschema import FormatChecker
 
-_EMAIL = re.compile(
-    r"[^\s@<>(),;:\\\"\[\]\x00-\x20\x7f]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z0-9-]+"
-)
+_HOST_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_EMAIL = re.compile(rf"[^\s@<>(),;:\\\"\[\]\x00-\x20\x7f]{{1,64}}@{_HOST_LABEL}(?:\.{_HOST_LABEL})*")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(

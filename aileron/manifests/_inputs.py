@@ -11,6 +11,7 @@ from ._formats import FORMATS
 from ._table import Rule, Table, repeated
 
 MAX_INPUTS = 64
+MAX_CHOICES = 200
 MAX_LENGTH = 1_000_000
 DEFAULT_MAX_LENGTH = 65_536
 
@@ -70,8 +71,8 @@ def _read_enum(table: Table) -> tuple[JSON, ...] | None:
     values = table.json("enum")
     if values is None:
         return None
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        table.fault("enum", "`enum` must be an array of one or more values")
+    if isinstance(values, str) or not isinstance(values, Sequence) or not 1 <= len(values) <= MAX_CHOICES:
+        table.fault("enum", f"`enum` must be an array of 1 to {MAX_CHOICES} values")
         return None
     if any(value in values[:index] for index, value in enumerate(values)):
         table.fault("enum", "`enum` has a value twice")

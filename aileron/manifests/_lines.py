@@ -10,6 +10,8 @@ from attrs import define, field
 
 from ._faults import Path
 
+MAX_KEY_PARTS = 32
+
 _WORD = re.compile(
     r"""
       "{3} (?: \\. | (?!"{3})[^\\] )* "{3,5}
@@ -37,6 +39,27 @@ def index_lines(text: str) -> Mapping[Path, int]:
     for line, words in _statements(text):
         index.add(line, words)
     return index.lines
+
+
+def line_of_deep_key(text: str) -> int | None:
+    """The line of the first key with more than L{MAX_KEY_PARTS} parts, or L{None}.
+
+    C{tomllib} needs memory that grows with the square of the parts: a small file could take all there is.
+
+    :param text: need not be valid TOML; it is looked through as far as it is.
+    """
+    dots, line, after_dot = 0, 1, False
+    for match in _WORD.finditer(text):
+        word = match.group()
+        if word == ".":
+            dots += 1
+        elif not after_dot:
+            dots = 0
+        if dots >= MAX_KEY_PARTS:
+            return line
+        after_dot = word == "."
+        line += word.count("\n")
+    return None
 
 
 def _statements(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -12,7 +12,7 @@ from attrs import frozen
 from aileron.values import LoadError
 
 from ._faults import PARSE, ManifestFault, Path
-from ._lines import index_lines
+from ._lines import index_lines, line_of_deep_key
 
 MAX_FILE_BYTES = 256 * 1024
 _FENCE = "+++"
@@ -64,6 +64,8 @@ def _decoded(data: bytes, file: str) -> str:
 
 
 def _toml(text: str, file: str, offset: int, end: int) -> Mapping[str, Any]:
+    if (deep := line_of_deep_key(text)) is not None:
+        raise _fault(file, offset + deep, "the front matter has a key of too many parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
