@@ -15,6 +15,7 @@ from aileron.values import JSON, Fault, Outcome
 from ._answer import Answer
 from ._decode import decode
 from ._foreign import shown
+from ._redact import Echo
 from ._spec import HttpOperation
 from ._when import ABSENT, Absent, at
 
@@ -28,10 +29,12 @@ class Reader:
     """Reads the answers to one operation.
 
     :ivar name: of the connector, for messages.
+    :ivar echo: takes the secret out, before anything is cut or chosen from what the service wrote.
     """
 
     name: str
     operation: HttpOperation
+    echo: Echo
 
     def outcome(self, answer: Answer, now: datetime) -> Outcome:
         """What C{answer} means.
@@ -60,10 +63,10 @@ class Reader:
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             raise ValueError("encoded, although nobody asked for it")
         if self.operation.answer == "text":
-            return answer.body.decode("utf-8")
+            return self.echo.text(answer.body.decode("utf-8"))
         if not answer.body and self._may_be_empty():
             return None
-        return decode(answer.body)
+        return self.echo.value(decode(answer.body))
 
     def _may_be_empty(self) -> bool:
         return self.operation.result is None and self.operation.error.when is None
@@ -97,7 +100,7 @@ class Reader:
 
     def _lenient(self, answer: Answer) -> JSON | Absent:
         try:
-            return decode(answer.body)
+            return self.echo.value(decode(answer.body))
         except ValueError:
             return ABSENT
 

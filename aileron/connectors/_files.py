@@ -15,7 +15,7 @@ from aileron.values import LoadError
 
 from ._schema import BOUNDARY
 
-MOST_FILE_BYTES = 256 * 1024
+MOST_FILE_BYTES = 64 * 1024
 _SUFFIX = ".toml"
 
 

@@ -96,10 +96,10 @@ class HttpConnector:
         self, request: Request, operation: HttpOperation, credential: ICredential | None, seconds: float
     ) -> Outcome:
         secret, header = self._opened(credential)
-        attempt = _Attempt(self, operation, Flight(), min(seconds, operation.timeout_seconds))
+        echo = Echo.of(*secret)
+        attempt = _Attempt(self, operation, echo, min(seconds, operation.timeout_seconds))
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
-        outcome = await attempt.outcome(message)
-        return Echo.of(*secret).outcome(outcome)
+        return echo.outcome(await attempt.outcome(message))
 
     def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """The forms of the secret that will be sent, and its header; nothing for a connector that wants none.
@@ -131,8 +131,9 @@ class _Attempt:
 
     connector: HttpConnector
     operation: HttpOperation
-    flight: Flight
+    echo: Echo
     seconds: float
+    flight: Flight = field(factory=Flight)
 
     async def outcome(self, message: Message) -> Outcome:
         """What came of C{message}; every failure of the network or a limit is one."""
@@ -153,7 +154,7 @@ class _Attempt:
             return self._failed(ResourceLimitExceeded(message_).fault(), error.status)
         except Unreachable:
             return self._failed(self._broken(name))
-        return Reader(name, self.operation).outcome(answer, self.connector.now())
+        return Reader(name, self.operation, self.echo).outcome(answer, self.connector.now())
 
     def _broken(self, name: str) -> Fault:
         if self.flight.sent:

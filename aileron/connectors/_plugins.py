@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 from attrs import frozen
-from twisted.plugin import IPlugin, getCache
+from twisted.plugin import getCache
 from zope.interface.exceptions import Invalid
 from zope.interface.verify import verifyObject
 
@@ -48,7 +48,7 @@ def of_package(name: str) -> Iterator[Found]:
             yield _fault("malformed", f"{name}.{module}", "cannot be imported")
             continue
         for plugin in dropins[module].plugins:
-            yield _checked(f"{name}.{module}.{plugin.name}", plugin.load())
+            yield _checked(f"{name}.{module}.{plugin.name}", plugin.load)
 
 
 def _package(name: str) -> ModuleType | None:
@@ -66,15 +66,17 @@ def _in_working_directory(location: str) -> bool:
     return Path(location).resolve().is_relative_to(Path(os.getcwd()).resolve())
 
 
-def _checked(file: str, plugin: object) -> Found:
-    if not IPlugin.providedBy(plugin):
-        return _fault("malformed", file, "is no plugin")
+def _checked(file: str, load: Callable[[], object]) -> Found:
     try:
+        plugin = load()
         verifyObject(IConnector, plugin)
         connector: IConnector = IConnector(plugin)
-    except (Invalid, TypeError) as error:
+        described: object = connector.describe()
+    except Invalid as error:
         return _fault("malformed", file, f"does not provide IConnector: {error}")
-    if not isinstance(connector.describe(), ConnectorDescription):
+    except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
+        return _fault("malformed", file, f"raises {type(error).__name__}")
+    if not isinstance(described, ConnectorDescription):
         return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")
     return Found(file, connector)
 

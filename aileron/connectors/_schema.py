@@ -11,14 +11,16 @@ from attrs import frozen
 from aileron.values import ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
 from . import _url
+from ._foreign import shown
 from ._headers import credential_format, credential_header
-from ._lines import line_of, line_of_syntax_error
+from ._lines import LineIndex, line_of_syntax_error
 from ._operation import read_operation
 from ._spec import HttpOperation, HttpSpec
 from ._table import Faults, Table
 
 BOUNDARY = "connector_manifest"
 
+_MOST_FAULTS = 50
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
 _NAME = re.compile(rf"(builtin|local)://{_SEGMENT}(?:/{_SEGMENT})*")
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?")
@@ -42,21 +44,25 @@ def read_file(data: bytes, file: str, scheme: str | None = None) -> Reading:
     try:
         text = data.decode("utf-8")
         document = tomllib.loads(text)
+        faults = Faults()
+        spec = _connector(Table((), document, faults), digest_of_bytes(data), scheme)
     except UnicodeDecodeError:
-        return Reading(None, (LoadError("parse_error", "is not UTF-8", file, None, BOUNDARY),))
+        return _unparsed("is not UTF-8", file)
     except tomllib.TOMLDecodeError as error:
-        return Reading(None, (LoadError("parse_error", str(error), file, line_of_syntax_error(error), BOUNDARY),))
+        return _unparsed(str(error), file, line_of_syntax_error(error))
     except RecursionError:
-        return Reading(None, (LoadError("parse_error", "is nested too deep", file, None, BOUNDARY),))
-    faults = Faults()
-    spec = _connector(Table((), document, faults), digest_of_bytes(data), scheme)
-    if not faults.found:
-        return Reading(spec)
-    return Reading(None, tuple(_problem(where, what, file, text) for where, what in faults.found))
+        return _unparsed("is nested too deep", file)
+    return Reading(None, _problems(faults, file, text)) if faults.found else Reading(spec)
 
 
-def _problem(where: tuple[str, ...], what: str, file: str, text: str) -> LoadError:
-    return LoadError("validation_error", what, file, line_of(text, where), BOUNDARY)
+def _unparsed(what: str, file: str, line: int | None = None) -> Reading:
+    return Reading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
+
+
+def _problems(faults: Faults, file: str, text: str) -> tuple[LoadError, ...]:
+    index = LineIndex.of(text)
+    told = faults.found[:_MOST_FAULTS]
+    return tuple(LoadError("validation_error", shown(what), file, index.line(where), BOUNDARY) for where, what in told)
 
 
 def _connector(document: Table, content_hash: str, scheme: str | None) -> HttpSpec:

@@ -364,6 +364,13 @@ class EchoTests(HttpCase):
         self.assertIn("bad key [redacted]", outcome.fault.message)
         self.assertNotIn(SECRET.decode(), str(outcome))
 
+    def test_echo_at_the_cut(self) -> None:
+        """A secret that lies across the end of a bounded message leaves no part of itself."""
+        for before in range(180, 200):
+            outcome = self.outcome(json_answer({"error": "x" * before + SECRET.decode()}, 403))
+            self.assertNotIn("s3c", str(outcome.fault))
+            self.assertEqual({"echoed": True}, outcome.notes)
+
     def test_no_echo(self) -> None:
         """Without an echo nothing is noted."""
         self.assertEqual({}, self.outcome(json_answer({"ok": True})).notes)

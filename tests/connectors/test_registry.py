@@ -26,6 +26,11 @@ classImplements(ScriptedConnector, IPlugin)
 class Nothing:
     pass
 
+@implementer(IPlugin)
+class Raises(ScriptedConnector):
+    def describe(self):
+        raise RuntimeError
+
 good = ScriptedConnector(scripted_description(fqn="local://plugged/in"))
 """
 
@@ -138,7 +143,7 @@ class DirectoryTests(RegistryCase):
 
     def test_large_file(self) -> None:
         """A file past the cap is reported."""
-        self.write("large.toml", GOOD + "#" * 300_000)
+        self.write("large.toml", GOOD + "#" * 70_000)
         self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
 
     def test_hidden_files(self) -> None:
@@ -186,9 +191,11 @@ class PluginTests(RegistryCase):
 
     def test_malformed(self) -> None:
         """A plugin that is no connector, or a module that does not import, is malformed."""
-        name = self.package("plugged_bad", one=PLUGIN + "bad = Nothing()\n", two="raise RuntimeError('no')\n")
+        name = self.package(
+            "plugged_bad", one=PLUGIN + "bad = Nothing()\nworse = Raises()\n", two="raise RuntimeError('no')\n"
+        )
         registry = self.registry(name)
-        self.assertEqual(["malformed", "malformed"], [each.kind for each in registry.problems()])
+        self.assertEqual(["malformed"] * 3, [each.kind for each in registry.problems()])
         self.assertIsNotNone(registry.get("local://plugged/in"))
         self.flushLoggedErrors(RuntimeError)
 

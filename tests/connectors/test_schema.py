@@ -177,6 +177,16 @@ class SchemaTests(SynchronousTestCase):
         )
         self.assertEqual({5, 9}, {each.line for each in problems(text)})
 
+    def test_hostile_files(self) -> None:
+        """A file made to be slow, or nested to the brink, is told about in bounded time and number."""
+        keys = "".join(f"k{number} = 1\n" for number in range(5000))
+        self.assertEqual(50, len(problems(GOOD + keys)))
+        unending = "x = [\n" + "1,\n" * 15000 + "]\n"
+        self.assertEqual([18], [each.line for each in problems(GOOD + "query = 1\n" + unending)][:1])
+        for depth in range(50, 500, 50):
+            nested = GOOD.replace('"${in.title}"', "[" * depth + "]" * depth)
+            self.assertIn(len(problems(nested)), (0, 1))
+
     @settings(deadline=None, max_examples=150)
     @given(st.integers(0, len(GOOD)), st.integers(0, 8), st.text("[]{}=\"'$.\n a1#\\", max_size=6))
     def test_wild_files(self, at: int, cut: int, put: str) -> None:
