@@ -1,1 +1,5 @@
-"""The aileron command, one group a file."""
+"""The C{aileron} command: one group a file, each loaded only when it is asked for."""
+
+from ._main import main
+
+__all__ = ["main"]

@@ -1,0 +1,115 @@
+"""C{aileron action}: what agents can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from . import _options
+from ._action_files import add, check
+from ._action_run import run_action
+from ._output import block, heading, listed, note, say, say_json, table, values
+from ._session import as_operator, as_session
+from ._surroundings import Surroundings, pass_surroundings
+
+
+@click.group()
+def action() -> None:
+    """Look at, add and run actions."""
+
+
+action.add_command(add)
+action.add_command(check)
+action.add_command(run_action)
+
+
+@action.command("list")
+@_options.as_json
+@pass_surroundings
+def list_actions(around: Surroundings, as_json: bool) -> None:
+    """List the actions, and what could not be loaded and why."""
+    answer = as_session(around, lambda daemon: daemon.actions())
+    rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in _items(answer))
+    listed(as_json, answer, ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"), rows, "There are no actions yet.")
+    if not as_json:
+        _tell_load_errors(answer)
+
+
+@action.command("show")
+@click.argument("name")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_action(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one action: its arguments, its connectors, and the words that the model reads."""
+    item = as_operator(around, passphrase_fd, lambda operator: operator.action(name))
+    if as_json:
+        say_json(item)
+        return
+    heading("{name} {version}", name=item["name"], version=item["version"])
+    values(
+        {
+            "approval": _gate(item),
+            "state": _on(item),
+            "tool": item["tool_name"],
+            "source": item["source"],
+            "digest": item["digest"],
+            "connectors": ", ".join(f"{pin['name']} {pin['version']}" for pin in item["connectors"]),
+        },
+        "  ",
+    )
+    _show_arguments(item["input_schema"])
+    heading("What the model reads")
+    block(item["description"])
+
+
+@action.command("enable")
+@click.argument("name")
+@_options.passphrase_fd
+@pass_surroundings
+def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
+    """Switch an action on."""
+    as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, True))
+    say("{name} is on.", name=name)
+
+
+@action.command("disable")
+@click.argument("name")
+@_options.passphrase_fd
+@pass_surroundings
+def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
+    """Switch an action off: agents no longer see it, and what waits of it does not run."""
+    as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, False))
+    say("{name} is off.", name=name)
+
+
+def _items(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(answer.get("items", ()))
+
+
+def _gate(item: Mapping[str, Any]) -> str:
+    return "asked" if item["gated"] else "not asked"
+
+
+def _on(item: Mapping[str, Any]) -> str:
+    return "on" if item["enabled"] else "off"
+
+
+def _show_arguments(schema: Mapping[str, Any]) -> None:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    if not properties:
+        return
+    heading("Arguments")
+    rows = (
+        (name, about.get("type"), "required" if name in required else "optional", about.get("description"))
+        for name, about in properties.items()
+    )
+    table(("NAME", "TYPE", "", "MEANING"), rows)
+
+
+def _tell_load_errors(answer: Mapping[str, Any]) -> None:
+    for error in answer.get("load_errors", ()):
+        place = f"{error['file']}:{error['line']}" if error.get("line") else error["file"]
+        note("did not load: {place}: {message}", place=place, message=error["message"])

@@ -1,0 +1,95 @@
+"""C{aileron approval}: what agents ask for, and your answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from . import _options
+from ._deciding import Ballot, decide, look
+from ._output import listed, say_json
+from ._review import show_review
+from ._session import as_operator
+from ._surroundings import Surroundings, pass_surroundings
+
+_REASON = click.option("--reason", help="Why; the agent is told.")
+_DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")
+_WAIT = click.option(
+    "--wait", type=click.FloatRange(0, 3600), default=10.0, show_default=True, help="Seconds to wait for the outcome."
+)
+
+
+@click.group()
+def approval() -> None:
+    """See what agents ask for, and approve or deny it."""
+
+
+@approval.command("list")
+@click.option("--state", help="Another state than pending_approval, such as completed.")
+@click.option("--session", help="Of this session only.")
+@_options.paged
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_approvals(
+    around: Surroundings,
+    /,
+    passphrase_fd: int | None,
+    as_json: bool,
+    **filters: str | int | None,
+) -> None:
+    """List what waits for you, oldest first."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.approvals(_options.given(**filters)))
+    rows = (_row(item) for item in answer["items"])
+    listed(as_json, answer, ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"), rows, "Nothing waits for you.")
+
+
+@approval.command("show")
+@click.argument("approval_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one whole: who asks, every argument, and the request that will leave."""
+    found, session = as_operator(around, passphrase_fd, lambda operator: look(operator, approval_id))
+    if as_json:
+        say_json({**found, "session": session})
+    else:
+        show_review(found, session)
+
+
+@approval.command("approve")
+@click.argument("approval_id", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask: approve what is shown.")
+@_DIGEST
+@_REASON
+@_WAIT
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def approve(
+    around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, yes: bool, **how: Any
+) -> None:
+    """Show one whole, ask, and approve exactly what was shown."""
+    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, **how)
+    as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+
+
+@approval.command("deny")
+@click.argument("approval_id", metavar="ID")
+@_DIGEST
+@_REASON
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def deny(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, **how: Any) -> None:
+    """Deny one: nothing is sent."""
+    ballot = Ballot(approval_id, approved=False, sure=True, as_json=as_json, wait=0.0, **how)
+    as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+
+
+def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
+    run = item["run"]
+    return (item["id"], run["action"], run["state"], item["requested_at"], item.get("stale") or "")

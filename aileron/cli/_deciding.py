@@ -1,0 +1,128 @@
+"""One decision: about exactly what was shown, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from ._errors import Trouble
+from ._output import block, heading, in_words, note, say, say_json
+from ._review import show_review
+from ._surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_PENDING = "pending_approval"
+_SETTLED = frozenset(("completed", "failed", "unknown", "denied", "cancelled", "expired"))
+
+
+@frozen
+class Ballot:
+    """What the person wants.
+
+    :ivar sure: do not ask once more.
+    :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.
+    :ivar wait: seconds to wait for the outcome.
+    """
+
+    approval_id: str
+    approved: bool
+    sure: bool
+    as_json: bool
+    digest: str | None = None
+    reason: str | None = None
+    wait: float = 0.0
+
+
+async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """One approval as it is now, and the session that asks."""
+    found = await operator.approval(approval_id)
+    session_id = found["run"].get("session_id")
+    return found, None if session_id is None else await operator.session(session_id)
+
+
+async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> None:
+    """Show, ask, decide, and tell what became of it.
+
+    :raises Trouble: it is decided already, is no longer what was shown, or the person said no.
+    """
+    from aileron.client import DaemonFault
+
+    shown, session = await look(operator, ballot.approval_id)
+    _refuse_decided(shown)
+    if ballot.approved and not ballot.as_json:
+        show_review(shown, session)
+    _refuse_other(shown, ballot)
+    _ask(around, ballot)
+    try:
+        decided = await operator.decide(
+            ballot.approval_id, ballot.approved, ballot.digest or shown["digest"], reason=ballot.reason
+        )
+    except DaemonFault as fault:
+        if fault.fault.kind == "approval_stale":
+            await _show_change(operator, ballot, shown)
+        raise
+    await _tell(operator, ballot, decided)
+
+
+def _refuse_decided(shown: Mapping[str, Any]) -> None:
+    state = shown["run"]["state"]
+    if state != _PENDING:
+        raise Trouble(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
+
+
+def _refuse_other(shown: Mapping[str, Any], ballot: Ballot) -> None:
+    if ballot.digest is not None and ballot.digest != shown["digest"]:
+        raise Trouble(
+            "What would run is not what that digest binds; nothing was decided.",
+            f"Look again: aileron approval show {ballot.approval_id}",
+        )
+
+
+def _ask(around: Surroundings, ballot: Ballot) -> None:
+    if ballot.sure:
+        return
+    if around.ask("Let exactly this run? [y/N] ").strip().lower() not in {"y", "yes"}:
+        raise Trouble("Nothing was decided; it still waits.")
+
+
+async def _show_change(operator: Operator, ballot: Ballot, shown: Mapping[str, Any]) -> None:
+    """Tell what is no longer as it was shown."""
+    import difflib
+
+    now = await operator.approval(ballot.approval_id)
+    heading("It changed while you looked; this is the difference")
+    if now.get("stale"):
+        say("  {why}", why=now["stale"])
+    before, after = (in_words(each.get("review")).splitlines() for each in (shown, now))
+    block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
+    note("Nothing was decided. Look again: aileron approval approve {id}", id=ballot.approval_id)
+
+
+async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) -> None:
+    if not ballot.approved:
+        _tell_denied(ballot, decided)
+        return
+    result = await operator.result(ballot.approval_id, ballot.wait)
+    if ballot.as_json:
+        say_json({"approval": decided, "result": result})
+        return
+    status = result.get("status")
+    if status == "completed":
+        say("Approved, and done:")
+        block(in_words((result.get("result") or {}).get("output")), "  ")
+    elif status in _SETTLED:
+        fault = result.get("failure") or {}
+        raise Trouble(f"Approved; it ended as {status}: {fault.get('message')}", f"Run: {ballot.approval_id}")
+    else:
+        say("Approved; it is {status}. Look later: aileron runs show {id}", status=status, id=ballot.approval_id)
+
+
+def _tell_denied(ballot: Ballot, decided: Mapping[str, Any]) -> None:
+    if ballot.as_json:
+        say_json({"approval": decided})
+    else:
+        say("Denied; nothing was sent.")

@@ -1,0 +1,86 @@
+"""Runs asynchronous work to its end in the one reactor of this process, and stops for Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar, cast
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from aileron.client import Connections
+
+T = TypeVar("T")
+
+
+def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
+    """What C{work} returns or raises, given connections that are closed afterwards.
+
+    :raises KeyboardInterrupt: after C{work} was cancelled by a signal and has cleaned up.
+    """
+    from twisted.internet import reactor
+
+    doing = _Doing(cast("Any", reactor), work)
+    doing.reactor.callWhenRunning(doing.start)
+    doing.reactor.addSystemEventTrigger("before", "shutdown", doing.stop)
+    doing.reactor.run()
+    return doing.result()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """While a person is asked nothing else goes on, and Ctrl-C ends the question."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Doing(Generic[T]):
+    """The work, and how it ended."""
+
+    def __init__(self, reactor: Any, work: Callable[[Connections], Awaitable[T]]) -> None:
+        self.reactor = reactor
+        self._work = work
+        self._under_way: Deferred[T] | None = None
+        self._over: Deferred[None] = Deferred()
+        self._ended: list[T | Failure] = []
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin; the reactor stops when the work is over."""
+        self._under_way = Deferred.fromCoroutine(self._with_connections())
+        self._under_way.addBoth(self._note)
+
+    def stop(self) -> Deferred[None] | None:
+        """A signal came, or the work is over: cancel what is left of it and let it clean up."""
+        if self._ended or self._under_way is None:
+            return None
+        self._stopped = True
+        self._under_way.cancel()
+        return self._over
+
+    def result(self) -> T:
+        """How it ended."""
+        if self._stopped or not self._ended:
+            raise KeyboardInterrupt
+        ended = self._ended[0]
+        if isinstance(ended, Failure):
+            ended.raiseException()
+        return ended
+
+    async def _with_connections(self) -> T:
+        connections = Connections(self.reactor)
+        try:
+            return await self._work(connections)
+        finally:
+            await connections.close()
+
+    def _note(self, ended: T | Failure) -> None:
+        self._ended.append(ended)
+        self._over.callback(None)
+        if not self._stopped:
+            self.reactor.stop()

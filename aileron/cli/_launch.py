@@ -1,0 +1,99 @@
+"""C{aileron launch}: an agent in a session of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from aileron.home import Discovery, live_discovery
+
+from ._children import run_child
+from ._errors import Trouble
+from ._output import note
+from ._process import start
+from ._surroundings import Links, Surroundings, pass_surroundings
+from ._unlocking import vault_state
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorFromThreads
+
+    from aileron.launch import DaemonFacts, IAgent
+
+_LOCKED = "The vault is locked: the agent starts, but nothing runs until you say aileron vault unlock elsewhere."
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("agent")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+@pass_surroundings
+def launch(around: Surroundings, context: click.Context, agent: str, arguments: tuple[str, ...]) -> None:
+    """Run AGENT with its own ARGUMENTS in a session of its own; the exit code is the agent's.
+
+    The daemon is started if need be. Nothing of the agent's own configuration is written.
+    """
+    from aileron.launch import AGENTS
+
+    known = AGENTS.get(agent)
+    if known is None:
+        raise click.UsageError(f"The agent must be one of: {', '.join(sorted(AGENTS))}.")
+    chosen: IAgent = known
+
+    async def whole(links: Links) -> int:
+        from twisted.internet import reactor
+
+        from aileron.launch import Launcher, OSSignals
+
+        launcher = Launcher(
+            reactor=reactor,
+            signals=OSSignals(cast("IReactorFromThreads", reactor)),
+            ensure_daemon=lambda: _facts(around),
+            connect=links.daemon,
+            say=lambda line: note("{line}", line=line),
+            interpreter=sys.executable,
+        )
+        return await launcher.launch(chosen, arguments, around.environ, os.getcwd())
+
+    context.exit(around.drive(whole))
+
+
+async def _facts(around: Surroundings) -> DaemonFacts:
+    from aileron.launch import DaemonFacts
+
+    found = ensure_daemon(around)
+    return DaemonFacts(found.url, found.operator_url, found.launch_key)
+
+
+def ensure_daemon(around: Surroundings) -> Discovery:
+    """A running daemon whose vault is made and, where a person can be asked, open.
+
+    The passphrase is read by children: an agent must not inherit from a process that held it.
+
+    :raises Trouble: there is no vault, or the person did not make or open one.
+    """
+    if not around.home.secrets.exists():
+        _make_vault(around)
+    found = live_discovery(around.home) or start(around, None)
+    if vault_state(around, found) == "locked":
+        found = _unlock(around, found)
+    return found
+
+
+def _make_vault(around: Surroundings) -> None:
+    if not around.interactive():
+        raise Trouble("There is no vault yet, so no agent can be launched.", "Make one: aileron vault init")
+    note("There is no vault yet. It keeps your keys; let us make one.")
+    if not run_child(around, "vault", "init"):
+        raise Trouble("There is no vault, so the agent was not started.")
+
+
+def _unlock(around: Surroundings, found: Discovery) -> Discovery:
+    if not around.interactive():
+        note(_LOCKED)
+        return found
+    if not run_child(around, "vault", "unlock"):
+        raise Trouble("The vault was not unlocked, so the agent was not started.", "Again: aileron vault unlock")
+    return around.running()

@@ -1,0 +1,32 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+passphrase_fd = click.option(
+    "--passphrase-fd",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Read the vault's passphrase from this inherited descriptor, not in the terminal.",
+)
+
+
+def paged(command: F) -> F:
+    """Add C{--limit} and C{--cursor}."""
+    limit = click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Most items.")
+    cursor = click.option("--cursor", metavar="CURSOR", help="Go on where the page before ended.")
+    return limit(cursor(command))
+
+
+def given(**filters: str | int | bool | None) -> Mapping[str, str | int | None]:
+    """The filters that were given, as the daemon reads them."""
+    words = {True: "true", False: "false"}
+    return {name: words[item] if isinstance(item, bool) else item for name, item in filters.items() if item is not None}

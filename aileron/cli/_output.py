@@ -1,0 +1,111 @@
+"""Everything that the command line prints goes through here, and all foreign text through L{aileron.values.visible}."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from aileron.values import JSON, visible
+
+_MARGIN = "│ "
+_GAP = "  "
+_DELETE = "\x7f"  # the one control character that JSON leaves as it is
+
+
+def say(template: str = "", **values: object) -> None:
+    """Print a line of ours, with foreign values in its braces."""
+    click.echo(_filled(template, values))
+
+
+def complain(template: str, **values: object) -> None:
+    """The same on standard error, with our name before it."""
+    click.echo("aileron: " + _filled(template, values), err=True)
+
+
+def note(template: str, **values: object) -> None:
+    """The same on standard error, for what is no result."""
+    click.echo(_filled(template, values), err=True)
+
+
+def heading(template: str, **values: object) -> None:
+    """A line that begins a part; bold where the terminal can."""
+    click.secho(_filled(template, values), bold=True)
+
+
+def say_json(value: JSON) -> None:
+    """Print a value for programs: ASCII, so nothing in it acts on a terminal."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True, default=dict).replace(_DELETE, "\\u007f"))
+
+
+def block(text: str, indent: str = "") -> None:
+    """Print text of many lines, each behind a margin, so that none can pass for a line of ours."""
+    for line in visible(text, multiline=True).split("\n"):
+        click.echo(f"{indent}{_MARGIN}{line}")
+
+
+def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False, width: int = 0) -> None:
+    """Print one value whole, beside its label, or below it if it has more than one line."""
+    text = in_words(given)
+    if multiline or (not isinstance(given, str) and "\n" in text):
+        click.echo(f"{indent}{visible(label)}")
+        block(text, indent + "  ")
+    else:
+        click.echo(f"{indent}{_padded(visible(label), width)}{_GAP}{visible(text)}")
+
+
+def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
+    """Print values below each other, each beside its label."""
+    width = max((_columns(visible(label)) for label in pairs), default=0)
+    for label, given in pairs.items():
+        value(label, given, indent, width=width)
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows below titles, aligned; no cell is cut."""
+    cells = [list(titles), *([visible(_cell(cell)) for cell in row] for row in rows)]
+    widths = [max(_columns(row[column]) for row in cells) for column in range(len(titles))]
+    for number, row in enumerate(cells):
+        line = _GAP.join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        click.secho(line, bold=number == 0)
+
+
+def in_words(given: JSON) -> str:
+    """A value as text: a string as it is, anything else as JSON."""
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2, default=dict)
+
+
+def listed(
+    as_json: bool, answer: Mapping[str, Any], titles: Sequence[str], rows: Iterable[Sequence[object]], nothing: str
+) -> None:
+    """Print a list that the daemon sent: as JSON, as a table, or that there is nothing."""
+    if as_json:
+        say_json(answer)
+    elif answer.get("items"):
+        table(titles, rows)
+        if answer.get("cursor"):
+            note("There are more: add --cursor {cursor}", cursor=answer["cursor"])
+    else:
+        say(nothing)
+
+
+def _filled(template: str, given: Mapping[str, object]) -> str:
+    return template.format_map({name: visible(str(item)) for name, item in given.items()})
+
+
+def _cell(cell: object) -> str:
+    return "-" if cell is None else str(cell)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * max(0, width - _columns(text))
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    marks = sum(unicodedata.combining(character) > 0 for character in text)
+    return len(text) + wide - marks

@@ -1,0 +1,111 @@
+"""C{aileron runs}: what was asked for, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from . import _options
+from ._output import block, heading, in_words, listed, say, say_json, table, values
+from ._session import as_operator
+from ._surroundings import Surroundings, pass_surroundings
+
+
+@click.group()
+def runs() -> None:
+    """See every run, and settle those of which nobody knows whether they happened."""
+
+
+@runs.command("list")
+@click.option("--state", help="Such as unknown or completed.")
+@click.option("--action", help="Of this action only.")
+@click.option("--session", help="Of this session only.")
+@click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
+@_options.paged
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_runs(
+    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
+) -> None:
+    """List runs, newest first."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
+    rows = (
+        (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id"))
+        for item in answer["items"]
+    )
+    listed(as_json, answer, ("ID", "ACTION", "STATE", "RECEIVED AT", "SESSION"), rows, "There are no runs.")
+
+
+@runs.command("show")
+@click.argument("run_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one run: its arguments, its attempts, its result or why it failed."""
+    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    if as_json:
+        say_json(run)
+        return
+    _show_run(run)
+    _show_attempts(run)
+    if run["state"] == "unknown":
+        say("Nobody knows whether it happened. Find out, then: aileron runs settle {id} --happened", id=run["id"])
+
+
+@runs.command("settle")
+@click.argument("run_id", metavar="ID")
+@click.option("--happened/--did-not-happen", default=None, required=True, help="What you found out.")
+@click.option("--note", default="", help="How you know; it goes on record.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def settle(
+    around: Surroundings, run_id: str, happened: bool, note: str, passphrase_fd: int | None, as_json: bool
+) -> None:
+    """Say what became of a run whose outcome is unknown."""
+    outcome = "happened" if happened else "did_not_happen"
+    run = as_operator(around, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
+    if as_json:
+        say_json(run)
+    else:
+        say("The run is {state} now.", state=run["state"])
+
+
+def _show_run(run: Mapping[str, Any]) -> None:
+    heading("{action} {version}", action=run["action"], version=run["action_version"])
+    values(
+        {
+            "state": run["state"],
+            "run": run["id"],
+            "session": run.get("session_id") or "none: you",
+            "received at": run["received_at"],
+            "changed at": run["changed_at"],
+            "approval": "asked" if run["gated"] else "not asked",
+            **({"reason": run["reason"]} if run.get("reason") else {}),
+            **({"audit record": run["audit_id"]} if run.get("audit_id") else {}),
+        },
+        "  ",
+    )
+    heading("Arguments")
+    values(run["arguments"], "  ")
+    if run.get("failure"):
+        heading("Why")
+        say("  {kind}: {message}", kind=run["failure"]["class"], message=run["failure"]["message"])
+    if run.get("result") is not None:
+        heading("Result")
+        block(in_words(run["result"]), "  ")
+
+
+def _show_attempts(run: Mapping[str, Any]) -> None:
+    if not run.get("attempts"):
+        return
+    heading("Attempts")
+    rows = (
+        (each["step"], each["number"], each["state"], each["started_at"], (each.get("failure") or {}).get("message"))
+        for each in run["attempts"]
+    )
+    table(("STEP", "NO", "STATE", "STARTED AT", "WHY"), rows)

@@ -1,0 +1,118 @@
+"""The two ways in which commands speak to the daemon: as the operator, or in a short session named C{cli}."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aileron.home import Discovery
+
+from ._errors import Trouble
+from ._surroundings import Links, Surroundings
+
+if TYPE_CHECKING:
+    from aileron.client import Daemon, Operator
+
+T = TypeVar("T")
+
+SESSION_NAME = "cli"
+PROMPT = "Passphrase of the vault"
+
+
+def as_operator(around: Surroundings, descriptor: int | None, work: Callable[[Operator], Awaitable[T]]) -> T:
+    """What C{work} returns, given the operator site after a login that is ended afterwards.
+
+    :param descriptor: where the passphrase is read, or L{None}: in the terminal.
+    """
+
+    async def whole(links: Links) -> T:
+        async with operator(around, links, descriptor) as client:
+            return await work(client)
+
+    return around.drive(whole)
+
+
+def as_session(around: Surroundings, work: Callable[[Daemon], Awaitable[T]]) -> T:
+    """What C{work} returns, given the agent site in a session of its own that is ended afterwards."""
+
+    async def whole(links: Links) -> T:
+        async with session(around, links) as client:
+            return await work(client)
+
+    return around.drive(whole)
+
+
+@asynccontextmanager
+async def operator(around: Surroundings, links: Links, descriptor: int | None) -> AsyncIterator[Operator]:
+    """The operator site, logged in until the end."""
+    found = around.running()
+    client = links.operator(found.operator_url, await log_in(around, links, found, descriptor))
+    try:
+        yield client
+    finally:
+        await _quietly(client.logout)
+
+
+@asynccontextmanager
+async def session(around: Surroundings, links: Links) -> AsyncIterator[Daemon]:
+    """The agent site in a short session."""
+    found = around.running()
+    opened = await links.daemon(found.url, found.launch_key).open_session(SESSION_NAME, os.getcwd())
+    client = links.daemon(found.url, opened.token)
+    try:
+        yield client
+    finally:
+        await _quietly(lambda: client.end_session(opened.id, None))
+
+
+async def log_in(around: Surroundings, links: Links, found: Discovery, descriptor: int | None) -> str:
+    """A fresh operator token for the daemon that C{found} names.
+
+    The daemon proves first that it holds the key; only then is anything made of the passphrase sent.
+
+    :raises Trouble: it cannot prove it.
+    :raises WrongPassphrase: the passphrase does not open the vault's file.
+    """
+    from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, operator_key, same
+
+    await _refuse_locked(links, found)
+    passphrase = around.passphrase(PROMPT, descriptor, None)
+    key = around.open_vault(around.home.secrets, passphrase)
+    secret = operator_key(key)
+    key.wipe()
+    site = links.operator(found.operator_url, None)
+    nonce = new_nonce(around.randomness)
+    challenge = await site.challenge(nonce)
+    exchange = Exchange(nonce, _text(challenge, "nonce"), found.instance, found.operator_url)
+    if not same(daemon_proof(secret, exchange), _text(challenge, "proof")):
+        raise Trouble(
+            f"What answers at {found.operator_url} could not prove that it is your daemon.",
+            "Nothing was sent to it. Stop it, then: aileron daemon start",
+        )
+    return _text(await site.login(exchange.daemon_nonce, client_proof(secret, exchange)), "token")
+
+
+async def _refuse_locked(links: Links, found: Discovery) -> None:
+    """That the vault is locked is said before a passphrase is asked for."""
+    from aileron.errors import VaultLocked
+
+    state = (await links.daemon(found.url, found.launch_key).vault_status()).get("state")
+    if state != "unlocked":
+        raise VaultLocked(f"The daemon's vault is {state}.", {"state": str(state)})
+
+
+def _text(answer: Mapping[str, Any], name: str) -> str:
+    given = answer.get(name)
+    if not isinstance(given, str):
+        raise Trouble("What answers is not an Aileron daemon: its login is not understood.")
+    return given
+
+
+async def _quietly(end: Callable[[], Awaitable[object]]) -> None:
+    """End a session; where that fails the work is done all the same, and the session ends by itself."""
+    from aileron.client import DaemonError
+
+    with suppress(DaemonError):
+        await end()

@@ -1,0 +1,56 @@
+"""C{aileron status} and C{aileron version}."""
+
+from __future__ import annotations
+
+import click
+
+from aileron import __version__
+
+from . import _options
+from ._output import note, say, say_json, values
+from ._surroundings import Surroundings, pass_surroundings
+
+
+@click.command()
+@_options.as_json
+@pass_surroundings
+def status(around: Surroundings, as_json: bool) -> None:
+    """Say how the daemon does: its vault, what waits for you, who is at work."""
+    found = around.running()
+    answer = around.probe(found.url, "/v1/status", found.launch_key)
+    if as_json:
+        say_json(answer)
+        return
+    counts = answer.get("counts", {})
+    say("Aileron {version} has run for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
+    values(
+        {
+            "vault": answer.get("vault_state"),
+            "waiting for you": counts.get("pending_approvals"),
+            "sessions": counts.get("sessions"),
+            "actions": counts.get("actions"),
+            "files that did not load": counts.get("load_errors"),
+            "for agents": found.url,
+            "for you": found.operator_url,
+        },
+        "  ",
+    )
+    if counts.get("pending_approvals"):
+        note("Look at what waits: aileron approval list, or aileron open")
+
+
+@click.command()
+@_options.as_json
+def version(as_json: bool) -> None:
+    """Print the version."""
+    if as_json:
+        say_json({"version": __version__})
+    else:
+        say("aileron {version}", version=__version__)
+
+
+def _duration(answer: object) -> str:
+    seconds = answer.get("uptime_seconds", 0) if isinstance(answer, dict) else 0
+    minutes, left = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s" if minutes else f"{left} s"

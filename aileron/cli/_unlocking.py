@@ -1,0 +1,70 @@
+"""From a passphrase to a daemon whose vault is open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aileron.home import Discovery, live_discovery
+
+from ._errors import Trouble
+from ._process import start, stop
+from ._session import PROMPT
+from ._surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from aileron.vault.keys import DataKey
+
+
+def vault_state(around: Surroundings, found: Discovery) -> str:
+    """C{missing locked unlocked lost}, as the daemon says."""
+    return str(around.probe(found.url, "/v1/vault/status", found.launch_key).get("state"))
+
+
+def any_key(around: Surroundings, descriptor: int | None, file: Path | None) -> DataKey | None:
+    """The vault's key, if there is a vault and a passphrase can be had; else L{None}.
+
+    :raises WrongPassphrase: it does not open the vault.
+    """
+    if not around.home.secrets.exists():
+        return None
+    if descriptor is None and file is None and not _in_environment(around) and not around.interactive():
+        return None
+    return unlocking_key(around, descriptor, file)
+
+
+def unlocking_key(around: Surroundings, descriptor: int | None, file: Path | None) -> DataKey:
+    """The vault's key.  The sources that prove no person is there are good for this, and for nothing else.
+
+    :raises NoVault: there is no vault.
+    :raises WrongPassphrase: it does not open the vault.
+    """
+    from ._passphrase import Unattended
+
+    passphrase = around.passphrase(PROMPT, descriptor, Unattended(around.environ, file))
+    return around.open_vault(around.home.secrets, passphrase)
+
+
+def restart_with(around: Surroundings, key: DataKey) -> Discovery:
+    """The daemon with its vault open; one that runs with a locked vault, or none, is replaced.
+
+    Agents keep their sessions: ports and tokens survive.
+    """
+    found = live_discovery(around.home)
+    if found is not None and vault_state(around, found) == "unlocked":
+        key.wipe()
+        return found
+    stop(around)
+    try:
+        found = start(around, key)
+    finally:
+        key.wipe()
+    if vault_state(around, found) != "unlocked":
+        raise Trouble("The daemon runs, but did not take the vault's key.", f"Its log: {around.home.log}")
+    return found
+
+
+def _in_environment(around: Surroundings) -> bool:
+    from ._passphrase import VARIABLE
+
+    return VARIABLE in around.environ
