@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from twisted.application.service import IService, Service
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
-from twisted.logger import FileLogObserver, Logger, formatEventAsClassicLogText, globalLogPublisher
+from twisted.logger import FileLogObserver, Logger, formatEventAsClassicLogText, globalLogBeginner
 from twisted.python import usage
 from twisted.python.failure import Failure
 from twisted.python.logfile import LogFile
@@ -354,7 +354,7 @@ def serve(arguments: Sequence[str]) -> int:
     prepare(settings.home)
     log_file = LogFile("aileron.log", str(settings.home.log), _LOG_BYTES, maxRotatedFiles=_LOG_FILES, defaultMode=0o600)
     observer = FileLogObserver(log_file, formatEventAsClassicLogText)  # type: ignore[arg-type]
-    globalLogPublisher.addObserver(observer)
+    globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
     service = AileronService(reactor, settings)
     reactor.callWhenRunning(service.startService)
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
