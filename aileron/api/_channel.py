@@ -5,7 +5,7 @@ Only public names of L{twisted.web} are overridden or called.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -27,15 +27,34 @@ if TYPE_CHECKING:
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
 
+_CONTENT_TYPE = b"Content-Type"
+_JSON = b"application/json"
+
 _discard: Callable[[bytes], int] = len
 
 
 class MemoryRequest(SiteRequest):
     """A request whose body, capped as it is, never touches a disk."""
 
+    _kinds: Sequence[bytes] = ()
+
     def gotLength(self, length: int | None) -> None:
         """See L{Request.gotLength}."""
         self.content = BytesIO()
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """See L{Request.requestReceived}, which looks for forms by parsing the type: dear, and vain for JSON."""
+        kinds = self.requestHeaders.getRawHeaders(_CONTENT_TYPE, ())
+        if kinds and kinds[0].startswith(_JSON):
+            self._kinds = kinds
+            self.requestHeaders.removeHeader(_CONTENT_TYPE)
+        super().requestReceived(command, path, version)  # type: ignore[no-untyped-call]
+
+    def process(self) -> None:
+        """See L{Request.process}; resources see the request as it came."""
+        if self._kinds:
+            self.requestHeaders.setRawHeaders(_CONTENT_TYPE, self._kinds)
+        super().process()  # type: ignore[no-untyped-call]
 
 
 class Channel(HTTPChannel):

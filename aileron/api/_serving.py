@@ -52,7 +52,8 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) 
 def _read(endpoint: Endpoint, request: IRequest, caller: Caller, parts: Parts, path: Mapping[str, str]) -> Visit:
     try:
         query = read_query(request, endpoint.query.schema)
-        endpoint.query.check(query, "query")
+        if query:  # no query is ever required, and most have none
+            endpoint.query.check(query, "query")
         body = _body(endpoint, request)
         wait_seconds = preferred_wait(request)
     except InvalidRequest:

@@ -358,6 +358,21 @@ class CapTests(ChannelCase):
         self.say(head(TYPE, "Content-Length: 500000", method="POST") + b"x" * 500_000)
         self.assertEqual(type(self.echo.held[0].content).__name__, "BytesIO")
 
+    def test_type_is_kept(self) -> None:
+        """Resources see the Content-Type as it came, and no form is parsed out of JSON."""
+        self.echo.hold = True
+        self.say(head("content-TYPE: application/json; charset=utf-8", "Content-Length: 3", method="POST") + b"a=b")
+        (request,) = self.echo.held
+        self.assertEqual(request.getHeader("Content-Type"), "application/json; charset=utf-8")
+        self.assertEqual(request.args, {})
+
+    def test_form(self) -> None:
+        """A form is parsed where a form is meant."""
+        self.echo.hold = True
+        form = ["Content-Type: application/x-www-form-urlencoded", "Content-Length: 3"]
+        self.say(head(*form, method="POST", target="/handover") + b"a=b")
+        self.assertEqual(self.echo.held[0].args, {b"a": [b"b"]})
+
     def test_reads_on_after_refusal(self) -> None:
         """A refused client may go on sending for a moment, so that it can read why; none of it is kept."""
         line = Line(self.site)
