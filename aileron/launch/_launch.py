@@ -68,6 +68,8 @@ class Launcher:
             environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds)
             return plan(programs, arguments, parent, register=register, session=environment)
 
+        # A reactor that starts only now would put its own handlers over ours.
+        await deferLater(self.reactor, 0)
         child = Child()
         with self.signals.caught((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
             session = await self.connect(facts.url, facts.launch_key).open_session(agent.name, directory)

@@ -117,6 +117,7 @@ class LaunchCase(SynchronousTestCase):
         parent = {"PATH": str(self.bin), **environment}
         launching = Deferred.fromCoroutine(launcher.launch(AGENTS["opencode"], ["run", "hi"], parent, "/project"))
         self.addCleanup(self.abandon, launching)
+        self.machine.advance(0)
         return launching
 
     def abandon(self, launching: Deferred[int]) -> None:

@@ -1,0 +1,171 @@
+"""Launching: a real child on real descriptors, real signals, and a session that ends whatever happens."""
+
+import json
+import signal
+import sys
+from typing import Any
+
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from tests.functional.case import FunctionalTestCase
+from tests.functional.loopback import LoopbackSite
+from tests.functional.process import Command, Finished, Running
+
+# What the command line does, without its options: a launcher over the real reactor, signals and connections.
+LAUNCH = """
+import os, sys
+from twisted.internet import task
+from twisted.internet.defer import Deferred
+from aileron.client import Connections
+from aileron.launch import AGENTS, DaemonFacts, Launcher, OSSignals
+
+async def ensure():
+    return DaemonFacts(sys.argv[1], "http://localhost:1", "ail_l_key")
+
+async def main(reactor):
+    launcher = Launcher(
+        reactor, OSSignals(reactor), ensure, Connections(reactor).daemon,
+        lambda line: print(line, file=sys.stderr), sys.executable,
+    )
+    raise SystemExit(await launcher.launch(AGENTS["opencode"], sys.argv[2:], os.environ, os.getcwd()))
+
+task.react(lambda reactor: Deferred.fromCoroutine(main(reactor)))
+"""
+
+
+class Sessions(Resource):
+    """Opens sessions and remembers how they ended.
+
+    :ivar opened: what each claimed.
+    :ivar ended: the exit codes.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.opened: list[dict[str, Any]] = []
+        self.ended: list[int | None] = []
+
+    def render_POST(self, request: Request) -> bytes:
+        """Open or end one."""
+        assert request.content is not None
+        body = json.loads(request.content.read())
+        if request.path == b"/v1/sessions":
+            self.opened.append(body)
+            request.setResponseCode(201)
+            return b'{"id": "S", "token": "ail_a_test", "gateway_key": "g"}'
+        self.ended.append(body["exit_code"])
+        return b"{}"
+
+
+class LaunchCase(FunctionalTestCase):
+    """An agent that is a shell script, and a stub of the daemon."""
+
+    def setUp(self) -> None:
+        """Listen."""
+        super().setUp()
+        self.sessions = Sessions()
+        self.site = LoopbackSite.listen(self.reactor, self.sessions)
+        self.finally_(self.site.stop)
+        self.programs = self.home.root / "programs"
+        self.programs.mkdir()
+
+    def agent(self, script: str) -> None:
+        """Install an agent of that name that does this."""
+        program = self.programs / "opencode"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+
+    def launcher(self, *arguments: str, terminal: bool = False, **environment: Any) -> Command:
+        """The command that launches it."""
+        return Command(
+            arguments=(sys.executable, "-c", LAUNCH, self.site.url, *arguments),
+            environment={**self.home.environment(), **environment, "PATH": f"{self.programs}:/usr/bin:/bin"},
+            directory=self.home.project,
+            terminal=terminal,
+        )
+
+    async def launch(self, script: str, *arguments: str, **environment: Any) -> Finished:
+        """Launch an agent that does this, to its end."""
+        self.agent(script)
+        return await self.run_command(self.launcher(*arguments, **environment))
+
+    async def started(self, script: str, *, terminal: bool = False) -> Running:
+        """Launch an agent that says that it is ready, and wait until it does."""
+        self.agent(script)
+        running = self.start(self.launcher(terminal=terminal))
+        await running.expect("ready", 20)
+        return running
+
+
+class PassingOnTests(LaunchCase):
+    """What reaches the agent, and what comes of it."""
+
+    async def test_exit_code(self) -> None:
+        """The agent's exit code is the launcher's, and the session's."""
+        for code in (0, 7):
+            self.assertEqual((await self.launch(f"exit {code}")).exit_code, code)
+        self.assertEqual(self.sessions.ended, [0, 7])
+        self.assertEqual(self.sessions.opened[0], {"agent": "opencode", "working_dir": str(self.home.project)})
+
+    async def test_killed(self) -> None:
+        """An agent that a signal ends counts as 128 and its number."""
+        self.assertEqual((await self.launch("kill -KILL $$")).exit_code, 137)
+        self.assertEqual(self.sessions.ended, [137])
+
+    async def test_descriptors_and_arguments(self) -> None:
+        """Arguments arrive as they were, and output goes where the launcher's does."""
+        finished = await self.launch('printf "[%s]" "$@"; echo oops >&2', "a b", "", "--x=*")
+        self.assertEqual(finished.stdout, "[a b][][--x=*]")
+        self.assertIn("oops", finished.stderr)
+
+    async def test_environment(self) -> None:
+        """The agent has the token in its registration alone, and not in any argument."""
+        script = 'env; tr "\\0" " " < /proc/$$/cmdline'
+        finished = await self.launch(script, AILERON_HOME="/h", AILERON_TOKEN="old", MINE="kept")
+        lines = finished.stdout.splitlines()
+        ours = [line for line in lines if "ail_a_test" in line]
+        self.assertEqual([line.partition("=")[0] for line in ours], ["OPENCODE_CONFIG_CONTENT"])
+        self.assertIn("MINE=kept", lines)
+        self.assertEqual([line for line in lines if line.startswith("AILERON_")], [])
+
+    async def test_signals_are_not_ignored(self) -> None:
+        """The agent starts with the default disposition of every signal."""
+        finished = await self.launch("grep -E 'Sig(Ign|Blk)' /proc/$$/status")
+        masks = [int(line.split()[1], 16) for line in finished.stdout.splitlines()]
+        self.assertEqual(len(masks), 2)
+        for mask in masks:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT):
+                self.assertFalse(mask & (1 << (number - 1)), number)
+
+
+class SignalTests(LaunchCase):
+    """Signals to the launcher."""
+
+    async def test_forwarded(self) -> None:
+        """SIGTERM and SIGHUP reach the agent, whose end is the launcher's."""
+        for name, number in [("TERM", signal.SIGTERM), ("HUP", signal.SIGHUP)]:
+            on_signal = f"trap 'echo got {name}; exit 9' {name}"
+            running = await self.started(f"{on_signal}; echo ready; while :; do sleep 0.05; done")
+            finished = await running.signal(number)
+            self.assertEqual(finished.exit_code, 9)
+            self.assertEqual(finished.stdout.count(f"got {name}"), 1)
+        self.assertEqual(self.sessions.ended, [9, 9])
+
+    async def test_agent_that_dies_of_it(self) -> None:
+        """An agent that SIGTERM ends makes 143."""
+        running = await self.started("echo ready; exec sleep 30")
+        self.assertEqual((await running.signal(signal.SIGTERM)).exit_code, 143)
+        self.assertEqual(self.sessions.ended, [143])
+
+    async def test_interrupt_at_the_terminal(self) -> None:
+        """Ctrl-C reaches the agent once, and the launcher lives on to end the session."""
+        script = "trap 'echo got INT' INT; echo ready; n=0; while [ $n -lt 15 ]; do sleep 0.1; n=$((n+1)); done; exit 4"
+        running = await self.started(script, terminal=True)
+        running.send("\x03")
+        await running.expect("got INT", 5)
+        finished = await running.finish(10)
+        self.assertEqual((finished.exit_code, finished.stdout.count("got INT")), (4, 1))
+        self.assertEqual(self.sessions.ended, [4])

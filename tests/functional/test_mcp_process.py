@@ -1,0 +1,276 @@
+"""The installed ``aileron-mcp`` as a process: it serves, follows the daemon, and is gone at once when told to."""
+
+import asyncio
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IProcessTransport
+from twisted.internet.protocol import ProcessProtocol
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from aileron.mcp._bridge import SideGone
+from aileron.mcp._thread import LoopThread
+from tests.functional.case import FunctionalTestCase
+from tests.functional.home import installed
+from tests.functional.loopback import LoopbackSite
+from tests.functional.reactor import until
+
+ACTION = {
+    "name": "ship-update",
+    "version": "1.0.0",
+    "tool_name": "ship_update",
+    "intent": "",
+    "description": "# Ship\n\nPosts.",
+    "input_schema": {"type": "object"},
+    "enabled": True,
+    "gated": True,
+    "read_only": False,
+    "idempotent": False,
+}
+CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+STARTED_SECONDS = 20
+
+
+class StubDaemon(Resource):
+    """Offers one action; a run, and a poll for a change, wait for ever.
+
+    :ivar runs: the runs that wait and are still connected.
+    :ivar items: what is offered.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.items: list[Mapping[str, Any]] = [ACTION]
+        self.generation = 1
+        self.runs: list[Request] = []
+        self._polls: list[Request] = []
+
+    def render_GET(self, request: Request) -> bytes | int:
+        """Status and list."""
+        if request.path == b"/v1/status":
+            return b'{"version": "stub", "vault_state": "unlocked"}'
+        if (request.args or {}).get(b"generation") == [str(self.generation).encode()] and b"wait" in (
+            request.args or {}
+        ):
+            self._wait(request, self._polls)
+            return NOT_DONE_YET
+        return self._offering()
+
+    def render_POST(self, request: Request) -> int:
+        """A run."""
+        self._wait(request, self.runs)
+        return NOT_DONE_YET
+
+    def offer(self, *items: Mapping[str, Any]) -> None:
+        """Offer something else, and tell who polls."""
+        self.items = list(items)
+        self.generation += 1
+        for request in list(self._polls):
+            request.write(self._offering())
+            request.finish()
+
+    def _offering(self) -> bytes:
+        return json.dumps({"generation": self.generation, "items": self.items, "load_errors": []}).encode()
+
+    def _wait(self, request: Request, where: list[Request]) -> None:
+        where.append(request)
+        request.notifyFinish().addBoth(lambda _: where.remove(request))
+
+
+class Server(ProcessProtocol):
+    """A started ``aileron-mcp`` and what it said.
+
+    :ivar messages: every message so far.
+    :ivar status: how it ended; None while it runs.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[Mapping[str, Any]] = []
+        self.errors = b""
+        self.status: tuple[int | None, int | None] | None = None
+        self._rest = b""
+
+    @property
+    def process(self) -> IProcessTransport:
+        """The process."""
+        return cast(IProcessTransport, self.transport)
+
+    def send(self, method: str, params: Mapping[str, Any] | None = None, number: int | None = None) -> None:
+        """Send a request, or without a number a notification."""
+        given = {"id": number, "params": params, "method": method, "jsonrpc": "2.0"}
+        message = {key: value for key, value in given.items() if value is not None}
+        self.process.writeToChild(0, json.dumps(message).encode() + b"\n")
+
+    def answer(self, number: int) -> Mapping[str, Any] | None:
+        """The answer to a request, if it is there."""
+        return next((message for message in self.messages if message.get("id") == number), None)
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:
+        """Read messages, keep errors."""
+        if childFD == 2:
+            self.errors += data
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self.messages += [json.loads(line) for line in lines]
+
+    def processExited(self, reason: Failure) -> None:
+        """Note how it ended."""
+        self.status = (getattr(reason.value, "exitCode", None), getattr(reason.value, "signal", None))
+
+
+class ServerCase(FunctionalTestCase):
+    """A stub of the daemon, and servers that belong to the test."""
+
+    def setUp(self) -> None:
+        """Listen."""
+        super().setUp()
+        self.daemon = StubDaemon()
+        self.site = LoopbackSite.listen(self.reactor, self.daemon)
+        self.finally_(self.site.stop)
+
+    def start_server(self, url: str | None = None) -> Server:
+        """Start the installed command for a session at the stub."""
+        server = Server()
+        environment = self.home.environment(AILERON_URL=url or self.site.url, AILERON_TOKEN="ail_a_test")
+        command = installed("aileron-mcp")
+        self.reactor.spawnProcess(server, command, (command,), environment, str(self.home.project))
+        self.finally_(lambda: self.end_server(server))
+        return server
+
+    async def end_server(self, server: Server) -> None:
+        """Kill what is left of it."""
+        if server.status is None:
+            server.process.signalProcess("KILL")
+            await until(self.reactor, lambda: server.status is not None, 5, "the end of a killed server")
+        server.process.loseConnection()
+
+    async def asked(self, server: Server, number: int, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        """Send a request and wait for its answer."""
+        server.send(method, params, number)
+        await until(self.reactor, lambda: server.answer(number) is not None, STARTED_SECONDS, f"answer to {method}")
+        return server.answer(number)
+
+    async def connected(self, url: str | None = None) -> Server:
+        """A server that has shaken hands."""
+        server = self.start_server(url)
+        await self.asked(server, 1, "initialize", CLIENT)
+        server.send("notifications/initialized")
+        return server
+
+    async def tools(self, server: Server, number: int) -> list[str]:
+        """The names of what it offers."""
+        answer = await self.asked(server, number, "tools/list")
+        return [tool["name"] for tool in answer["result"]["tools"]]
+
+
+class ServingTests(ServerCase):
+    """The process does what the parts do."""
+
+    async def test_list_changes(self) -> None:
+        """The client hears of a change and finds the other list."""
+        server = await self.connected()
+        self.assertIn("ship_update", await self.tools(server, 2))
+        self.daemon.offer({**ACTION, "tool_name": "other"})
+        changed = "notifications/tools/list_changed"
+        heard = lambda: changed in [message.get("method") for message in server.messages]  # noqa: E731
+        await until(self.reactor, heard, 5, "the change")
+        self.assertIn("other", await self.tools(server, 3))
+
+    async def test_no_daemon(self) -> None:
+        """Without a daemon it starts, offers its own tools, and says what is wrong."""
+        server = await self.connected("http://127.0.0.1:9")
+        self.assertEqual(await self.tools(server, 2), ["check_action_status", "aileron_diagnostics"])
+        answer = await self.asked(server, 3, "tools/call", {"name": "aileron_diagnostics", "arguments": {}})
+        self.assertIn("aileron daemon start", answer["result"]["content"][0]["text"])
+
+    async def test_cancelled_call(self) -> None:
+        """A call that the client cancels ends the wait at the daemon."""
+        server = await self.connected()
+        await self.tools(server, 2)
+        server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
+        await until(self.reactor, lambda: bool(self.daemon.runs), 5, "the run")
+        server.send("notifications/cancelled", {"requestId": 3})
+        await until(self.reactor, lambda: not self.daemon.runs, 5, "the end of the wait")
+
+
+class EndTests(ServerCase):
+    """However it is told to end: status 0, nothing on standard error, in under a second."""
+
+    async def assert_ends(self, end: Callable[[Server], object]) -> None:
+        """Without a call and with one."""
+        for calling in (False, True):
+            server = await self.connected()
+            await self.tools(server, 2)
+            if calling:
+                server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
+                await until(self.reactor, lambda: bool(self.daemon.runs), 5, "the run")
+            end(server)
+            await until(self.reactor, lambda server=server: server.status is not None, 1, "its end")  # type: ignore[misc]
+            self.assertEqual((server.status, server.errors), ((0, None), b""))
+            await until(self.reactor, lambda: not self.daemon.runs, 1, "the end of the wait")
+
+    async def test_end_of_input(self) -> None:
+        """Standard input ends."""
+        await self.assert_ends(lambda server: server.process.closeChildFD(0))
+
+    async def test_broken_output(self) -> None:
+        """Nobody reads standard output any more."""
+        await self.assert_ends(lambda server: server.process.closeChildFD(1))
+
+    async def test_sigterm(self) -> None:
+        """SIGTERM."""
+        await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGTERM))
+
+    async def test_sigint(self) -> None:
+        """SIGINT."""
+        await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGINT))
+
+    async def test_sighup(self) -> None:
+        """SIGHUP."""
+        await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGHUP))
+
+    async def test_while_starting(self) -> None:
+        """A signal while it still loads."""
+        for pause in (0.1, 0.3, 0.5):
+            server = self.start_server()
+            await self.pause(pause)
+            os.kill(server.process.pid, signal.SIGTERM)
+            await until(self.reactor, lambda server=server: server.status is not None, 1, "its end")  # type: ignore[misc]
+            # Before the first line of ours runs, the signal does what it does to any process.
+            self.assertIn(server.status, [(0, None), (None, signal.SIGTERM)])
+            self.assertEqual(server.errors, b"")
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        until_then = self.reactor.seconds() + seconds
+        await until(self.reactor, lambda: self.reactor.seconds() >= until_then, seconds + 1, "time passed")
+
+
+class LoopThreadTests(FunctionalTestCase):
+    """The real thread."""
+
+    async def test_life(self) -> None:
+        """It runs coroutines in its own thread, cancels what is left when it stops, and is gone then."""
+        reactor: Any = self.reactor
+        thread = LoopThread(reactor)
+        await thread.start()
+
+        async def name() -> str:
+            return threading.current_thread().name
+
+        self.assertEqual(await thread.bridge.ask(name), "aileron-mcp")
+        left = thread.bridge.ask(lambda: asyncio.Event().wait())
+        left.addErrback(lambda failure: bool(failure.trap(CancelledError)))
+        await thread.stop()
+        self.assertTrue(await left)
+        self.assertNotIn("aileron-mcp", [each.name for each in threading.enumerate()])
+        self.assertRaises(SideGone, thread.bridge.post, lambda: None)
