@@ -8,6 +8,9 @@ from types import MappingProxyType
 RECORDED: Mapping[str, str] = MappingProxyType(
     {
         "run.received": "An agent or the operator called an action, and its arguments were accepted.",
+        "run.approved": "A run that needs no decision, or whose decision was found in order at a start, may go on.",
+        "run.awaiting_vault": "A run may start, but the vault is locked.",
+        "run.resumed": "The vault was opened, and a run that waited for it goes on.",
         "run.cancelled": "A run was withdrawn, or dropped at a start of the daemon, before anything was sent.",
         "run.settled": "A person said what came of a run whose outcome was unknown.",
         "approval.requested": "A gated run was put up for decision, or put up anew.",
@@ -29,6 +32,7 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "action.disabled": "The operator switched an action off.",
         "session.started": "An agent's session began.",
         "session.ended": "An agent's session ended.",
+        "tamper.detected": "A decision on record was not one for what would have run; the run is asked about anew.",
         "operator.login": "The operator proved the passphrase and was given a session.",
     }
 )
