@@ -4,10 +4,13 @@ from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
 from ._connectors import EFFECT_HEADER, Answer, MemoryConnectors, ScriptedConnector, Sending, scripted_description
+from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
 from ._operators_contract import OperatorsContract
 from ._runner import ScriptedRunner, scripted_offer
+from ._runs_contract import RunsContract
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import memory_store, seals, unopened_store
+from ._store_contracts import AuditContract, OverlayContract, SessionsContract
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
 from ._vault_contract import BindingsContract, VaultContract, new_binding
@@ -16,6 +19,7 @@ __all__ = [
     "EFFECT_HEADER",
     "Answer",
     "Asked",
+    "AuditContract",
     "BindingsContract",
     "CatalogueContract",
     "ConnectorContract",
@@ -27,14 +31,23 @@ __all__ = [
     "MemoryOperators",
     "MemoryVault",
     "OperatorsContract",
+    "OverlayContract",
     "RefusingAgent",
+    "RunsContract",
     "ScriptedConnector",
     "ScriptedRunner",
     "ScriptedSite",
     "Sending",
+    "SessionsContract",
     "UnthreadedPool",
     "UnthreadedReactor",
     "VaultContract",
+    "example_ask",
+    "example_decision",
+    "example_event",
+    "example_run",
+    "example_session",
+    "example_transition",
     "memory_store",
     "new_binding",
     "scripted_description",

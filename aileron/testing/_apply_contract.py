@@ -1,0 +1,166 @@
+"""How every keeper of runs changes one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from attrs import evolve
+
+from aileron.errors import Conflict, NotFound, StateConflict
+from aileron.values import (
+    Approval,
+    AttemptRow,
+    Fault,
+    Progress,
+    Run,
+    RunState,
+    StepRow,
+)
+
+from ._examples import NOON, example_ask, example_decision, example_event, example_run, example_transition
+from ._runs_case import RunsCase
+
+_S = RunState
+
+
+class ApplyContract(RunsCase):
+    """Transitions.  Mix into a test case with C{make_runs}."""
+
+    def test_applied(self) -> None:
+        """A transition changes the run as it says and is on record."""
+        run = self.executing()
+        fault = Fault("external_api_error", "Slack said no", "external", details={"status": 200})
+        failed = example_transition(run, _S.FAILED, "execution.failed", fault=fault, reason="why", audit_id="event-x")
+        after = self.do(self.runs.apply(failed))
+        expected = evolve(run, state=_S.FAILED, fault=fault, reason="why", audit_id="event-x", changed_at=failed.at)
+        self.assertEqual(after, expected)
+        self.assertEqual(self.do(self.runs.get(run.id)), expected)
+        self.assertEqual(self.recorded()[-1], "execution.failed")
+
+    def test_result(self) -> None:
+        """A result is kept whatever JSON it holds, long integers and broken text too."""
+        result = {"output": {"id": 2**70, "text": "\ud800", "\u0000": ["é", None]}, "steps": {}}
+        after = self.do(self.runs.apply(example_transition(self.executing(), _S.COMPLETED, result=result)))
+        self.assertEqual(after.result, result)
+        self.assertEqual(self.do(self.runs.get("run-1")), after)
+
+    def test_compare_and_set(self) -> None:
+        """Of two transitions from one state the second loses, learns the present run and writes nothing."""
+        run = self.pending()
+        denied = self.do(
+            self.runs.apply(example_transition(run, _S.DENIED, "denied", decision=example_decision(approved=False)))
+        )
+        late = example_transition(run, _S.APPROVED, "approved", decision=example_decision())
+        self.assertEqual(self.refused(self.runs.apply(late), StateConflict).present, denied)
+        self.assertEqual(self.do(self.runs.get(run.id)), denied)
+        self.assertIs(self.approval().approved, False)
+        self.assertEqual(self.recorded(), ["approval.requested", "denied"])
+
+    def test_unknown_run(self) -> None:
+        """There is nothing to change in a run that is not there."""
+        self.refused(self.runs.apply(example_transition(example_run(), _S.APPROVED)), NotFound)
+        self.assertEqual(self.recorded(), [])
+
+    def test_all_or_none(self) -> None:
+        """Where a later transition fails the earlier ones of the call are undone."""
+        run = self.received()
+        good = example_transition(run, _S.APPROVED, "good")
+        bad = example_transition(evolve(run, state=_S.EXECUTING), _S.COMPLETED, "bad")
+        self.refused(self.runs.apply(good, bad), StateConflict)
+        self.assertEqual(self.do(self.runs.get(run.id)), run)
+        self.assertEqual(self.recorded(), [])
+
+    def test_several(self) -> None:
+        """Several transitions of one call are applied in order."""
+        run = self.received()
+        first = example_transition(run, _S.APPROVED, "one")
+        second = example_transition(evolve(run, state=_S.APPROVED), _S.CANCELLED, "two", reason="withdrawn")
+        after = self.do(self.runs.apply(first, second))
+        self.assertEqual((after.state, after.reason), (_S.CANCELLED, "withdrawn"))
+        self.assertEqual(self.recorded(), ["one", "two"])
+
+    def test_verify_sees_the_row(self) -> None:
+        """Verify is called with the run and the approval as they stand, and what it raises undoes all."""
+        run, seen = self.pending(), list[tuple[Run, Approval | None]]()
+        approval = self.approval()
+
+        def verify(run: Run, approval: Approval | None) -> None:
+            seen.append((run, approval))
+            raise Conflict("no")
+
+        approved = example_transition(run, _S.APPROVED, decision=example_decision(), verify=verify)
+        self.refused(self.runs.apply(approved), Conflict)
+        self.assertEqual(seen, [(run, approval)])
+        self.assertEqual(self.approval(), approval)
+        self.assertEqual(self.recorded(), ["approval.requested"])
+
+    def test_verify_without_approval(self) -> None:
+        """For a run that is not gated verify gets no approval."""
+        seen: list[Approval | None] = []
+        run = self.received(example_run(gated=False))
+        verified = example_transition(run, _S.EXECUTING, verify=lambda _, approval: seen.append(approval))
+        self.do(self.runs.apply(verified))
+        self.assertEqual(seen, [None])
+
+    def test_asked(self) -> None:
+        """What is asked is kept beside its run."""
+        run = self.pending()
+        ask = example_ask()
+        expected = Approval(run, ask.digest, ask.review, ask.requested_at, ask.expires_at, ask.stale)
+        self.assertEqual(self.approval(), expected)
+
+    def test_decided(self) -> None:
+        """A decision is kept with who decided, when and why."""
+        run = self.pending()
+        approved = example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))
+        after = self.do(self.runs.apply(approved))
+        approval = self.approval()
+        self.assertEqual(approval.run, after)
+        self.assertEqual(
+            (approval.approved, approval.decided_at, approval.decided_by, approval.reason),
+            (True, approved.at, "operator-1", "fine"),
+        )
+
+    def test_asked_anew(self) -> None:
+        """What is asked anew replaces the review and forgets the decision."""
+        run = self.pending()
+        run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))))
+        later = NOON + timedelta(hours=1)
+        ask = example_ask("sha256:new", requested_at=later, expires_at=later, stale="changed", review={"fields": []})
+        run = self.do(self.runs.apply(example_transition(run, _S.PENDING, ask=ask)))
+        self.assertEqual(self.approval(), Approval(run, "sha256:new", {"fields": []}, later, later, "changed"))
+
+    def test_steps_and_attempts(self) -> None:
+        """Steps and attempts that come with a transition are kept with it."""
+        run = self.received(example_run(gated=False))
+        began = AttemptRow(run.id, "post", 1, "started", NOON)
+        run = self.do(self.runs.apply(example_transition(run, _S.EXECUTING, attempts=(began,))))
+        self.assertEqual(self.do(self.runs.attempts(run.id)), (began,))
+        step = StepRow(run.id, "post", 0, "succeeded", {"ts": "1"})
+        ended = evolve(began, state="succeeded", ended_at=NOON, sent=True)
+        self.do(self.runs.apply(example_transition(run, _S.COMPLETED, steps=(step,), attempts=(ended,))))
+        self.assertEqual(self.do(self.runs.attempts(run.id)), (ended,))
+        self.assertEqual(self.do(self.runs.steps(run.id)), (step,))
+
+    def test_progress(self) -> None:
+        """Progress of an executing run is kept, in order, with its events."""
+        run = self.executing()
+        fault = Fault("network_error", "refused", "external", True)
+        attempts = (
+            AttemptRow(run.id, "b", 1, "failed", NOON, NOON, fault, sent=False),
+            AttemptRow(run.id, "b", 2, "started", NOON),
+            AttemptRow(run.id, "a", 1, "started", NOON),
+        )
+        steps = (StepRow(run.id, "b", 1, "failed"), StepRow(run.id, "a", 0, "succeeded", [1]))
+        self.do(self.runs.progress(Progress(run.id, (example_event("execution.attempt"),), steps, attempts)))
+        self.assertEqual(self.do(self.runs.attempts(run.id)), attempts)
+        self.assertEqual(self.do(self.runs.steps(run.id)), steps[::-1])
+        self.assertEqual(self.recorded()[-1], "execution.attempt")
+
+    def test_progress_elsewhere(self) -> None:
+        """A run that does not execute makes no progress, and nothing is written."""
+        run = self.pending()
+        progress = Progress(run.id, (example_event(),), (StepRow(run.id, "a", 0, "succeeded"),))
+        self.assertEqual(self.refused(self.runs.progress(progress), StateConflict).present, run)
+        self.assertEqual(self.do(self.runs.steps(run.id)), ())
+        self.assertEqual(self.recorded(), ["approval.requested"])

@@ -1,0 +1,78 @@
+"""Runs, events and sessions that nothing is wrong with."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from attrs import evolve
+
+from aileron.values import (
+    DAEMON,
+    JSON,
+    Actor,
+    Approval,
+    Ask,
+    Decision,
+    Event,
+    Run,
+    RunState,
+    Session,
+    Transition,
+    utc,
+)
+
+NOON = utc(1_700_000_000.25)
+_numbers = count(1)
+
+
+def example_run(run_id: str = "run-1", **changes: Any) -> Run:
+    """A gated run that was just received."""
+    run = Run(
+        id=run_id,
+        action="ship-update",
+        action_version="1.0.0",
+        manifest_digest="sha256:" + "a" * 64,
+        arguments={"channel": "#engineering", "count": 3},
+        state=RunState.RECEIVED,
+        gated=True,
+        effect_key=f"effect-{run_id}",
+        received_at=NOON,
+        changed_at=NOON,
+        session_id="session-1",
+    )
+    return evolve(run, **changes)
+
+
+def example_event(
+    type_: str = "run.received", run_id: str | None = None, payload: dict[str, JSON] | None = None, **more: Any
+) -> Event:
+    """An event with an id that no other has."""
+    fields = {"at": NOON, "actor": DAEMON, **more}
+    return Event(id=f"event-{next(_numbers):06}", type=type_, run_id=run_id, payload=payload or {}, **fields)
+
+
+def example_transition(run: Run, end: RunState, type_: str = "test.moved", **more: Any) -> Transition:
+    """A transition of C{run} from where it stands to C{end}, a second later, with one event."""
+    fields = {"at": run.changed_at + timedelta(seconds=1), "events": (example_event(type_, run.id),), **more}
+    return Transition(run_id=run.id, start=run.state, end=end, **fields)
+
+
+def example_ask(digest: str = "sha256:" + "d" * 64, **more: Any) -> Ask:
+    """What is put up for decision."""
+    return Ask(**{"digest": digest, "review": {"fields": [["channel", "#engineering"]]}, "requested_at": NOON, **more})
+
+
+def example_decision(approved: bool = True, approval: Approval | None = None, reason: str | None = None) -> Decision:
+    """What the operator says of C{approval}."""
+    digest = example_ask().digest if approval is None else approval.digest
+    return Decision(approved, digest, "operator-1", reason)
+
+
+def example_session(session_id: str = "session-1", at: datetime = NOON) -> Session:
+    """A session that begins."""
+    return Session(session_id, "claude", "/home/user/project", at, at)
+
+
+AGENT = Actor("agent", "session-1")

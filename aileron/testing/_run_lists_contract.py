@@ -1,0 +1,98 @@
+"""How every keeper of runs finds and lists them."""
+
+from __future__ import annotations
+
+from aileron.errors import InvalidRequest
+from aileron.values import (
+    RunQuery,
+    RunState,
+)
+
+from ._examples import example_run, example_transition
+from ._runs_case import RunsCase
+
+_S = RunState
+
+
+class ListContract(RunsCase):
+    """Lists.  Mix into a test case with C{make_runs}."""
+
+    def ids(self, query: RunQuery) -> list[str]:
+        """Ids of the runs that match."""
+        return [run.id for run in self.do(self.runs.list(query)).items]
+
+    def test_absent(self) -> None:
+        """What is not there is None or empty."""
+        self.assertIsNone(self.do(self.runs.get("x")))
+        self.assertIsNone(self.do(self.runs.approval("x")))
+        self.assertEqual(self.do(self.runs.steps("x")), ())
+        self.assertEqual(self.do(self.runs.attempts("x")), ())
+        self.assertEqual(self.do(self.runs.count(RunQuery())), 0)
+
+    def test_filters(self) -> None:
+        """Every given field must match, in lists and counts alike."""
+        self.received(example_run("a"))
+        self.received(example_run("b", session_id="session-2", gated=False))
+        self.received(example_run("c", action="other"))
+        self.pending("d", session_id=None)
+        for query, expected in (
+            (RunQuery(), ["d", "c", "b", "a"]),
+            (RunQuery(oldest_first=True), ["a", "b", "c", "d"]),
+            (RunQuery(states=(_S.PENDING, _S.APPROVED)), ["d"]),
+            (RunQuery(states=(_S.PENDING, _S.RECEIVED)), ["d", "c", "b", "a"]),
+            (RunQuery(session_id="session-2"), ["b"]),
+            (RunQuery(action="other"), ["c"]),
+            (RunQuery(gated=False), ["b"]),
+            (RunQuery(gated=True, action="ship-update"), ["d", "a"]),
+        ):
+            self.assertEqual(self.ids(query), expected, query)
+            self.assertEqual(self.do(self.runs.count(query)), len(expected), query)
+
+    def test_pages(self) -> None:
+        """Pages follow one another without a gap or a repetition, also where runs are added meanwhile."""
+        for number in range(5):
+            self.received(example_run(f"run-{number}"))
+        first = self.do(self.runs.list(RunQuery(limit=2)))
+        self.received(example_run("run-5"))
+        second = self.do(self.runs.list(RunQuery(limit=2, cursor=first.cursor)))
+        third = self.do(self.runs.list(RunQuery(limit=2, cursor=second.cursor)))
+        ids = [run.id for page in (first, second, third) for run in page.items]
+        self.assertEqual(ids, ["run-4", "run-3", "run-2", "run-1", "run-0"])
+        self.assertIsNone(third.cursor)
+
+    def test_last_page_full(self) -> None:
+        """A page that ends with the last run has no cursor."""
+        for number in range(2):
+            self.received(example_run(f"run-{number}"))
+        self.assertIsNone(self.do(self.runs.list(RunQuery(limit=2))).cursor)
+
+    def test_bad_cursor(self) -> None:
+        """A cursor that this list did not give is the caller's mistake."""
+        for number in range(2):
+            self.received(example_run(f"run-{number}"))
+        other = self.do(self.runs.list(RunQuery(limit=1, oldest_first=True))).cursor
+        for cursor in ("", "x", "é", "cnVuczox\n", "cnVuczp4", "cnVuczo5OTk5OTk5OTk5OTk5OTk5OTk5OTk5", other):
+            self.refused(self.runs.list(RunQuery(cursor=cursor)), InvalidRequest)
+        self.refused(self.runs.approvals(RunQuery(cursor=other)), InvalidRequest)
+
+    def test_approvals(self) -> None:
+        """Approvals are listed with their runs, oldest first, by the same filters, in pages."""
+        self.received(example_run("ungated", gated=False))
+        first, second = self.pending("a"), self.pending("b", session_id="session-2")
+        page = self.do(self.runs.approvals(RunQuery(limit=1)))
+        self.assertEqual([each.run for each in page.items], [first])
+        rest = self.do(self.runs.approvals(RunQuery(limit=1, cursor=page.cursor)))
+        self.assertEqual([each.run for each in rest.items], [second])
+        self.assertIsNone(rest.cursor)
+        self.do(self.runs.apply(example_transition(first, _S.CANCELLED)))
+        waiting = self.do(self.runs.approvals(RunQuery(states=(_S.PENDING,))))
+        self.assertEqual([each.run.id for each in waiting.items], ["b"])
+        self.assertEqual(self.do(self.runs.approvals(RunQuery(gated=False))).items[0].run.id, "a")
+
+    def test_unfinished(self) -> None:
+        """At its start the daemon finds every run that is not settled, oldest first."""
+        self.received(example_run("a"))
+        self.pending("b")
+        self.do(self.runs.apply(example_transition(self.pending("c"), _S.CANCELLED)))
+        self.executing()
+        self.assertEqual([run.id for run in self.do(self.runs.unfinished())], ["a", "b", "run-1"])

@@ -1,0 +1,77 @@
+"""What tests of keepers of runs are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from twisted.internet.defer import Deferred
+
+from aileron.interfaces import IAudit, IRuns
+from aileron.values import (
+    Approval,
+    AuditQuery,
+    PendingLimits,
+    Run,
+    RunState,
+)
+
+from ._examples import example_ask, example_run, example_transition
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Case
+else:
+    _Case = object
+
+T = TypeVar("T")
+LIMITS = PendingLimits(per_session=2, per_home=3)
+
+
+class RunsCase(_Case):
+    """What the tests of runs are written with."""
+
+    runs: IRuns
+    audit: IAudit
+
+    def make_runs(self) -> tuple[IRuns, IAudit]:
+        """An empty keeper of runs, its clock at the example's moment, and the record beside it; answers at once."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        """Make them."""
+        super().setUp()
+        self.runs, self.audit = self.make_runs()
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What C{coroutine} came to."""
+        return self.successResultOf(Deferred.fromCoroutine(coroutine))
+
+    def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
+        """The error of type C{error} that C{coroutine} ended with."""
+        return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
+
+    def recorded(self) -> list[str]:
+        """Types of all events on record, oldest first."""
+        return [record.event.type for record in reversed(self.do(self.audit.list(AuditQuery())).items)]
+
+    def received(self, run: Run | None = None) -> Run:
+        """A run that is kept as C{received}, without an event."""
+        return self.do(self.runs.receive(run or example_run(), (), LIMITS))[0]
+
+    def pending(self, run_id: str = "run-1", **changes: Any) -> Run:
+        """A run that waits for its decision."""
+        run = example_run(run_id, **changes)
+        asked = example_transition(run, RunState.PENDING, "approval.requested", ask=example_ask())
+        return self.do(self.runs.receive(run, (asked,), LIMITS))[0]
+
+    def executing(self) -> Run:
+        """A run that executes."""
+        run = self.received(example_run(gated=False))
+        return self.do(self.runs.apply(example_transition(run, RunState.EXECUTING)))
+
+    def approval(self, run_id: str = "run-1") -> Approval:
+        """The approval of a gated run."""
+        approval = self.do(self.runs.approval(run_id))
+        if approval is None:
+            self.fail("no approval")
+        return approval

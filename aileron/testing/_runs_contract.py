@@ -1,0 +1,11 @@
+"""What every keeper of runs must do."""
+
+from __future__ import annotations
+
+from ._apply_contract import ApplyContract
+from ._receive_contract import ReceiveContract
+from ._run_lists_contract import ListContract
+
+
+class RunsContract(ReceiveContract, ApplyContract, ListContract):
+    """All of it.  Mix into a test case with C{make_runs}."""

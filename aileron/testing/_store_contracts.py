@@ -1,0 +1,253 @@
+"""What every record, every keeper of sessions and every overlay must do."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from zope.interface.verify import verifyObject
+
+from aileron.audit import GENESIS, check_chain
+from aileron.errors import InvalidRequest, LimitExceeded, NotFound
+from aileron.interfaces import IAudit, IOverlay, ISessions
+from aileron.values import AuditQuery, Session
+
+from ._examples import AGENT, NOON, example_event, example_session
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Case
+else:
+    _Case = object
+
+T = TypeVar("T")
+
+
+class _RecordCase(_Case):
+    audit: IAudit
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What C{coroutine} came to."""
+        return self.successResultOf(Deferred.fromCoroutine(coroutine))
+
+    def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
+        """The error of type C{error} that C{coroutine} ended with."""
+        return self.failureResultOf(Deferred.fromCoroutine(coroutine), error).value
+
+    def types(self, query: AuditQuery | None = None) -> list[str]:
+        """Types of the matching events, newest first."""
+        return [record.event.type for record in self.do(self.audit.list(query or AuditQuery())).items]
+
+
+class AuditContract(_RecordCase):
+    """Mix into a test case with C{make_audit}."""
+
+    def make_audit(self) -> IAudit:
+        """An empty record that answers at once."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        """Make it."""
+        super().setUp()
+        self.audit = self.make_audit()
+
+    def test_provides(self) -> None:
+        """It provides IAudit."""
+        self.assertTrue(verifyObject(IAudit, self.audit))
+
+    def test_kept_whole(self) -> None:
+        """An event is read back as it was, every field of it, by its id too."""
+        about = {"session_id": "s", "action": "a", "connector": "builtin://slack", "failure_class": "network_error"}
+        event = example_event("x.y", "run-1", {"é": [2**70, "\ud800", {"n": None}]}, actor=AGENT, **about)
+        self.do(self.audit.append(event))
+        (record,) = self.do(self.audit.list(AuditQuery())).items
+        self.assertEqual((record.sequence, record.event, record.previous_hash), (1, event, GENESIS))
+        self.assertEqual(self.do(self.audit.get(event.id)), record)
+        self.assertIsNone(self.do(self.audit.get("other")))
+
+    def test_chained(self) -> None:
+        """Records number from 1 without a gap, each holding the hash of the one before; salts differ."""
+        self.do(self.audit.append(example_event("a"), example_event("b")))
+        self.do(self.audit.append(example_event("c")))
+        records = self.do(self.audit.list(AuditQuery())).items[::-1]
+        self.assertEqual([record.event.type for record in records], ["a", "b", "c"])
+        self.assertIsNone(check_chain(records))
+        self.assertEqual(len({record.salt for record in records}), 3)
+
+    def test_filters(self) -> None:
+        """Every given field must match; since is included, until is not."""
+        later = NOON + timedelta(seconds=1)
+        self.do(
+            self.audit.append(
+                example_event("a", "run-1", action="x", connector="c"),
+                example_event("b", "run-2", session_id="s", failure_class="f", at=later),
+            )
+        )
+        for query, expected in (
+            (AuditQuery(), ["b", "a"]),
+            (AuditQuery(type="a"), ["a"]),
+            (AuditQuery(run_id="run-2"), ["b"]),
+            (AuditQuery(action="x"), ["a"]),
+            (AuditQuery(connector="c"), ["a"]),
+            (AuditQuery(session_id="s"), ["b"]),
+            (AuditQuery(failure_class="f"), ["b"]),
+            (AuditQuery(since=later), ["b"]),
+            (AuditQuery(until=later), ["a"]),
+            (AuditQuery(since=NOON, until=later, type="b"), []),
+        ):
+            self.assertEqual(self.types(query), expected, query)
+
+    def test_pages(self) -> None:
+        """Pages follow one another, newest first, also where events are added meanwhile."""
+        self.do(self.audit.append(*(example_event(str(number)) for number in range(3))))
+        first = self.do(self.audit.list(AuditQuery(limit=2)))
+        self.do(self.audit.append(example_event("new")))
+        second = self.do(self.audit.list(AuditQuery(limit=2, cursor=first.cursor)))
+        self.assertEqual([record.event.type for record in (*first.items, *second.items)], ["2", "1", "0"])
+        self.assertIsNone(second.cursor)
+        self.refused(self.audit.list(AuditQuery(cursor="x")), InvalidRequest)
+
+
+class SessionsContract(_RecordCase):
+    """Mix into a test case with C{make_sessions}."""
+
+    clock: Clock
+    sessions: ISessions
+
+    def make_sessions(self) -> tuple[ISessions, IAudit, Clock]:
+        """An empty keeper of sessions, the record beside it, and its clock, which stands at the example's moment."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        """Make them."""
+        super().setUp()
+        self.sessions, self.audit, self.clock = self.make_sessions()
+
+    def opened(self, session_id: str = "session-1") -> Session:
+        """A session that was opened now; its token is its id."""
+        session = example_session(session_id, NOON + timedelta(seconds=self.clock.seconds() - NOON.timestamp()))
+        self.do(self.sessions.open(session, _digest(session_id), _digest(f"gateway {session_id}"), ()))
+        return session
+
+    def seen(self, session_id: str) -> Session | None:
+        """The session of the token, which makes a request."""
+        return self.do(self.sessions.by_token(_digest(session_id)))
+
+    def test_provides(self) -> None:
+        """It provides ISessions."""
+        self.assertTrue(verifyObject(ISessions, self.sessions))
+
+    def test_opened(self) -> None:
+        """An opened session is found by its token and its id, and its beginning is on record."""
+        session = example_session()
+        events = (example_event("session.started"),)
+        self.do(self.sessions.open(session, _digest("t"), _digest("g"), events))
+        self.assertEqual(self.do(self.sessions.by_token(_digest("t"))), session)
+        self.assertEqual(self.do(self.sessions.get(session.id)), session)
+        self.assertEqual(self.types(), ["session.started"])
+
+    def test_unknown(self) -> None:
+        """An unknown token or id is nobody's; a gateway's digest opens nothing."""
+        self.opened()
+        self.assertIsNone(self.seen("other"))
+        self.assertIsNone(self.seen("gateway session-1"))
+        self.assertIsNone(self.do(self.sessions.get("other")))
+        self.refused(self.sessions.end("other", 0, ()), NotFound)
+
+    def test_seen(self) -> None:
+        """A request is noted at once, wherever the session is then read."""
+        session = self.opened()
+        self.seen(session.id)
+        self.clock.advance(5)
+        noted = evolve(session, seen_at=session.seen_at + timedelta(seconds=5))
+        self.assertEqual(self.seen(session.id), noted)
+        self.assertEqual(self.do(self.sessions.get(session.id)), noted)
+        self.assertEqual(self.do(self.sessions.list(True, 10, None)).items, (noted,))
+
+    def test_ended(self) -> None:
+        """From its end on a session is known as ended, by token too; its end is on record."""
+        session = self.opened()
+        self.seen(session.id)
+        self.clock.advance(5)
+        ended = self.do(self.sessions.end(session.id, 3, (example_event("session.ended"),)))
+        self.assertEqual((ended.live, ended.exit_code), (False, 3))
+        self.assertEqual(ended.ended_at, NOON + timedelta(seconds=5))
+        self.assertEqual(self.seen(session.id), ended)
+        self.assertEqual(self.do(self.sessions.get(session.id)), ended)
+        self.assertEqual(self.types(), ["session.ended"])
+
+    def test_ended_twice(self) -> None:
+        """Ending again changes and records nothing."""
+        session = self.opened()
+        ended = self.do(self.sessions.end(session.id, None, (example_event("session.ended"),)))
+        self.clock.advance(5)
+        self.assertEqual(self.do(self.sessions.end(session.id, 1, (example_event("again"),))), ended)
+        self.assertEqual(self.types(), ["session.ended"])
+
+    def test_most_live(self) -> None:
+        """At most 64 sessions are live; an ended one makes room."""
+        for number in range(64):
+            self.opened(f"s-{number}")
+        self.refused(
+            self.sessions.open(example_session(), _digest("t"), _digest("g"), (example_event(),)), LimitExceeded
+        )
+        self.assertIsNone(self.seen("t"))
+        self.assertEqual(self.types(), [])
+        self.do(self.sessions.end("s-0", 0, ()))
+        self.opened()
+
+    def test_orphans_do_not_count(self) -> None:
+        """One without a request for ten minutes does not count; a request, however recent, makes it count again."""
+        for number in range(64):
+            self.opened(f"s-{number}")
+        self.clock.advance(601)
+        self.opened("new")
+        for number in range(63):
+            self.seen(f"s-{number}")
+        self.refused(self.sessions.open(example_session("late"), _digest("t"), _digest("g"), ()), LimitExceeded)
+
+    def test_list(self) -> None:
+        """Sessions are listed newest first, in pages, ended ones where asked for."""
+        sessions = [self.opened(f"s-{number}") for number in range(3)]
+        self.do(self.sessions.end("s-1", 0, ()))
+        self.assertEqual(self.do(self.sessions.list(True, 10, None)).items, (sessions[2], sessions[0]))
+        first = self.do(self.sessions.list(False, 2, None))
+        second = self.do(self.sessions.list(False, 2, first.cursor))
+        self.assertEqual([session.id for session in (*first.items, *second.items)], ["s-2", "s-1", "s-0"])
+        self.assertIsNone(second.cursor)
+        self.refused(self.sessions.list(False, 2, "x"), InvalidRequest)
+
+
+class OverlayContract(_RecordCase):
+    """Mix into a test case with C{make_overlay}."""
+
+    def make_overlay(self) -> tuple[IOverlay, IAudit]:
+        """An overlay where all is on, and the record beside it."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        """Make it."""
+        super().setUp()
+        self.overlay, self.audit = self.make_overlay()
+
+    def test_provides(self) -> None:
+        """It provides IOverlay."""
+        self.assertTrue(verifyObject(IOverlay, self.overlay))
+
+    def test_switched(self) -> None:
+        """What is switched off is off until it is switched on, each on record."""
+        self.assertEqual(self.do(self.overlay.disabled()), frozenset())
+        self.do(self.overlay.set_enabled("a", False, (example_event("action.disabled"),)))
+        self.do(self.overlay.set_enabled("b", False, ()))
+        self.assertEqual(self.do(self.overlay.disabled()), {"a", "b"})
+        self.do(self.overlay.set_enabled("a", True, (example_event("action.enabled"),)))
+        self.assertEqual(self.do(self.overlay.disabled()), {"b"})
+        self.assertEqual(self.types(), ["action.enabled", "action.disabled"])
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
