@@ -10,6 +10,8 @@ from pathlib import Path
 
 from attrs import frozen
 
+from aileron.errors import StoreUnavailable
+
 from ._refusals import ForeignDatabase, NewerDatabase, refusal
 
 APPLICATION_ID = 0x41494C52  # "AILR", in the header of each of our files
@@ -59,7 +61,13 @@ def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
         else:
             _create(path, schema)
     except (sqlite3.Error, OSError) as error:
-        raise refusal(error) from None
+        raise _refused(error) from None
+
+
+def _refused(error: Exception) -> StoreUnavailable:
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+        return ForeignDatabase("The file is no database.")
+    return refusal(error)
 
 
 def _create(path: Path, schema: Schema) -> None:
@@ -80,13 +88,8 @@ def _upgrade(path: Path, schema: Schema, busy_seconds: float) -> None:
 
 
 def _version(connection: sqlite3.Connection, schema: Schema) -> int:
-    try:
-        (ours,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-            raise
-        raise ForeignDatabase("The file is no database.") from None
+    (ours,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if ours != APPLICATION_ID:
         raise ForeignDatabase("The file is no database of Aileron.")
     if version > schema.version:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
@@ -86,7 +86,8 @@ class SQLiteRuns:
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRuns.approvals}."""
-        rows = await self._readers.read(approvals_table.select, query, after("approvals", query.cursor))
+        key = after("approvals", query.cursor)
+        rows = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
         return page("approvals", rows, query.limit)
 
     async def unfinished(self) -> tuple[Run, ...]:

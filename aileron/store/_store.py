@@ -71,7 +71,7 @@ class Store:
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
 
     async def close(self) -> None:
-        """Take no more, let what was taken become durable, and let go of the file.  Once only."""
+        """Take no more, let what was taken become durable, and let go of the file.  Twice is safe."""
         await self._flush()
         await self._writer.close()
         await self._readers.close()

@@ -1,0 +1,148 @@
+"""How a file comes to the schema of this version."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import StoreUnavailable
+from aileron.store import ForeignDatabase, NewerDatabase, Schema
+from aileron.store._migration import migrate, shipped
+
+_ONE = Schema(("CREATE TABLE a (x TEXT) STRICT;",))
+_TWO = Schema((*_ONE.steps, "ALTER TABLE a ADD COLUMN y TEXT; UPDATE a SET y = x || '!';"))
+_BROKEN = Schema((*_ONE.steps, "ALTER TABLE a ADD COLUMN y TEXT; INSERT INTO nowhere VALUES (1);"))
+
+
+class MigrationTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.directory = Path(self.mktemp())
+        self.directory.mkdir()
+        self.path = self.directory / "aileron.db"
+
+    def query(self, sql: str, path: Path | None = None) -> list[Any]:
+        with closing(sqlite3.connect(path or self.path, isolation_level=None)) as connection:
+            return connection.execute(sql).fetchall()
+
+    def names(self) -> set[str]:
+        return {entry.name for entry in self.directory.iterdir()}
+
+    def old(self) -> None:
+        """A file of version 1 with one row."""
+        migrate(self.path, _ONE, 0)
+        self.query("INSERT INTO a VALUES ('kept')")
+
+    def test_new(self) -> None:
+        """A new file has the whole schema, its version, our mark and nobody else's access; nothing lies beside it."""
+        migrate(self.path, _TWO, 0)
+        self.assertEqual(self.query("SELECT x, y FROM a"), [])
+        self.assertEqual(self.query("PRAGMA user_version"), [(2,)])
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.names(), {"aileron.db"})
+
+    def test_new_is_whole_or_not(self) -> None:
+        """A new file that cannot be completed does not appear under its name, and the next attempt succeeds."""
+        self.assertRaises(StoreUnavailable, migrate, self.path, _BROKEN, 0)
+        self.assertFalse(self.path.exists())
+        migrate(self.path, _TWO, 0)
+        self.assertEqual(self.names(), {"aileron.db"})
+
+    def test_temporary_name_is_no_link(self) -> None:
+        """What lies under the temporary name is replaced, never followed."""
+        target = self.directory / "target"
+        target.write_text("mine")
+        self.path.with_name("aileron.db.new").symlink_to(target)
+        migrate(self.path, _ONE, 0)
+        self.assertEqual(target.read_text(), "mine")
+        self.assertFalse(self.path.is_symlink())
+
+    def test_twice(self) -> None:
+        """A file of this version stays as it is, without a backup."""
+        self.old()
+        migrate(self.path, _ONE, 0)
+        self.assertEqual(self.query("SELECT x FROM a"), [("kept",)])
+        self.assertEqual(self.names(), {"aileron.db"})
+
+    def test_upgrade(self) -> None:
+        """An older file is copied aside, whole and as private, then stepped up."""
+        self.old()
+        migrate(self.path, _TWO, 0)
+        self.assertEqual(self.query("SELECT x, y FROM a"), [("kept", "kept!")])
+        self.assertEqual(self.query("PRAGMA user_version"), [(2,)])
+        backup = self.path.with_name("aileron.db.backup-1")
+        self.assertEqual(self.query("SELECT * FROM a", backup), [("kept",)])
+        self.assertEqual(self.query("PRAGMA user_version", backup), [(1,)])
+        self.assertEqual(backup.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.names(), {"aileron.db", "aileron.db.backup-1"})
+
+    def test_upgrade_copies_what_is_not_checkpointed(self) -> None:
+        """The copy holds what still lies in the write-ahead log."""
+        self.old()
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as busy:
+            busy.execute("PRAGMA journal_mode = WAL")
+            busy.execute("INSERT INTO a VALUES ('late')")
+            migrate(self.path, _TWO, 0)
+        backup = self.path.with_name("aileron.db.backup-1")
+        self.assertEqual(self.query("SELECT x FROM a", backup), [("kept",), ("late",)])
+
+    def test_upgrade_is_whole_or_not(self) -> None:
+        """A step that fails leaves the file as the step before left it."""
+        self.old()
+        self.assertRaises(StoreUnavailable, migrate, self.path, _BROKEN, 0)
+        self.assertEqual(self.query("SELECT * FROM a"), [("kept",)])
+        self.assertEqual(self.query("PRAGMA user_version"), [(1,)])
+        migrate(self.path, _TWO, 0)
+        self.assertEqual(self.query("SELECT x, y FROM a"), [("kept", "kept!")])
+
+    def test_newer(self) -> None:
+        """A file of a newer version is refused, with both versions, and untouched."""
+        migrate(self.path, _TWO, 0)
+        before = self.path.read_bytes()
+        error = self.assertRaises(NewerDatabase, migrate, self.path, _ONE, 0)
+        self.assertEqual(error.details, {"version": 2, "known": 1})
+        self.assertEqual(self.path.read_bytes(), before)
+        self.assertEqual(self.names(), {"aileron.db"})
+
+    def test_foreign(self) -> None:
+        """Another program's database is refused, and what is no database, and an empty file."""
+        self.query("CREATE TABLE theirs (x)")
+        self.assertRaises(ForeignDatabase, migrate, self.path, _ONE, 0)
+        for content in (b"no database at all" * 300, b""):
+            self.path.write_bytes(content)
+            self.assertRaises(ForeignDatabase, migrate, self.path, _ONE, 0)
+            self.assertEqual(self.path.read_bytes(), content)
+
+    def test_locked(self) -> None:
+        """A file that another process holds is not upgraded, now."""
+        self.old()
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as busy:
+            busy.execute("BEGIN EXCLUSIVE")
+            self.assertRaises(StoreUnavailable, migrate, self.path, _TWO, 0)
+        migrate(self.path, _TWO, 0)
+
+    def test_no_directory(self) -> None:
+        """A directory that is not there is StoreUnavailable."""
+        self.assertRaises(StoreUnavailable, migrate, self.directory / "x" / "aileron.db", _ONE, 0)
+
+    def test_mode_is_mended(self) -> None:
+        """A file that others may read is closed to them."""
+        self.old()
+        self.path.chmod(0o644)
+        migrate(self.path, _ONE, 0)
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+
+    def test_shipped(self) -> None:
+        """What is shipped makes a sound file, every table of it strict."""
+        migrate(self.path, shipped(), 0)
+        self.assertEqual(self.query("PRAGMA integrity_check"), [("ok",)])
+        self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
+        loose = "SELECT name FROM pragma_table_list WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite%'"
+        self.assertEqual(self.query(loose), [])
+
+    def test_shipped_has_no_deferred_constraint(self) -> None:
+        """A deferred constraint would fail at the commit, and with it every caller of the batch."""
+        self.assertNotIn("DEFERR", "".join(shipped().steps).upper())
