@@ -7,7 +7,7 @@ from ._directory import DirectoryCatalogue
 from ._faults import ManifestFault
 from ._json_schema import input_schema
 from ._parse import RESERVED_TOOL_NAMES, parse, tool_name
-from ._resolve import resolve
+from ._resolve import resolve, uses_outputs
 
 __all__ = [
     "RESERVED_TOOL_NAMES",
@@ -20,4 +20,5 @@ __all__ = [
     "parse",
     "resolve",
     "tool_name",
+    "uses_outputs",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import TypeAlias
 
@@ -38,6 +38,22 @@ def resolve(step: Step, arguments: Mapping[str, JSON], outputs: Mapping[str, JSO
     :raises InvalidRequest: something cannot be filled in.
     """
     return _Values(arguments, outputs).fill_table(step.inputs, json_pointer("/steps", step.id, "inputs"))
+
+
+def uses_outputs(step: Step) -> bool:
+    """Whether C{step} can only be built once an earlier step has answered."""
+    return any(isinstance(part, OutputReference) for text in _texts(step.inputs) for part in template_parts(text))
+
+
+def _texts(value: JSON) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _texts(item)
 
 
 @frozen

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.manifests import resolve
+from aileron.manifests import resolve, uses_outputs
 from aileron.values import JSON, Step
 
 ANY_JSON = st.recursive(
@@ -108,3 +108,22 @@ class ResolveTests(SynchronousTestCase):
     def test_values_are_not_repeated(self) -> None:
         """What cannot be filled in is not repeated."""
         self.assertNotIn("hunter2", self.refused("x${args.a}", {"a": ["hunter2"]}, {}))
+
+
+class UsesOutputsTests(SynchronousTestCase):
+    """L{uses_outputs}."""
+
+    def uses(self, value: JSON) -> bool:
+        return uses_outputs(Step("s", "builtin://slack", "post", {"x": value}))
+
+    def test_a_reference_at_any_depth(self) -> None:
+        """One reference to a result is enough, wherever it stands."""
+        for value in ("${steps.a.b}", "x ${steps.a.b} y ${args.c}"):
+            self.assertTrue(self.uses(value))
+            self.assertTrue(self.uses([1, {"y": ["z", value]}]))
+
+    def test_what_only_looks_like_one(self) -> None:
+        """An escaped reference, a key and an argument are none."""
+        for value in ("$${steps.a.b}", "${args.a}", 3):
+            self.assertFalse(self.uses(value))
+        self.assertFalse(self.uses({"steps.a.b": "steps.a.b"}))
