@@ -259,8 +259,19 @@ class _Sites:
     def __init__(
         self, reactor: Any, settings: Settings, store: Store, vault: VaultFile, runner: Runner, connectors: Registry
     ) -> None:
-        from aileron.api import LAUNCH_KEY, GuardedSite, Parts, SiteRules, agent_site, mint, operator_site, token_digest
-        from aileron.web import pages
+        from aileron.api import (
+            COOKIE,
+            LAUNCH_KEY,
+            PAGE_KEY,
+            GuardedSite,
+            Parts,
+            SiteRules,
+            agent_site,
+            mint,
+            operator_site,
+            token_digest,
+        )
+        from aileron.web import PageParts, pages
 
         self._reactor, self._settings = reactor, settings
         self._instance = secrets.token_hex(8)
@@ -285,7 +296,8 @@ class _Sites:
             review_url=lambda run_id: f"{self._bound[1].url}/approvals/{run_id}",
         )
         self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor)
-        self._operator_site = GuardedSite(operator_site(self._parts, web=pages(operators)), SiteRules(), reactor)
+        web = pages(PageParts(runner, store.sessions, operators, COOKIE, PAGE_KEY))
+        self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
 
     def _addresses(self) -> tuple[str, ...]:
         return (self._bound[1].url,) if self._bound else ()

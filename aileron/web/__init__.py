@@ -1,14 +1,5 @@
-"""The operator's pages."""
+"""The operator's pages: a static shell that any navigation gets, and what its script fetches with the page key."""
 
-from __future__ import annotations
+from ._pages import PageParts, pages
 
-from twisted.web.resource import IResource, NoResource
-
-from aileron.interfaces import IOperators
-
-__all__ = ["pages"]
-
-
-def pages(operators: IOperators) -> IResource:
-    """What the operator site serves to a browser."""
-    return NoResource()
+__all__ = ["PageParts", "pages"]
