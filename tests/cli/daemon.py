@@ -1,0 +1,258 @@
+"""A daemon in memory for tests of commands: it proves itself as the real one does, and answers what a test puts in."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+import attrs
+from treq.testing import RequestTraversalAgent
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http import Request
+from twisted.web.resource import Resource
+
+from aileron.cli._main import run
+from aileron.cli._surroundings import Links, Surroundings
+from aileron.client import Daemon, Operator, Wire, http_client
+from aileron.errors import AileronError
+from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
+from aileron.vault.keys import DataKey, Exchange, WrongPassphrase, client_proof, daemon_proof, new_nonce, operator_key
+
+T = TypeVar("T")
+
+KEY = b"k" * 32
+PASSPHRASE = "Canary battery staple 42"
+LAUNCH_KEY, TOKEN, AGENT_TOKEN = "ail_l_launch", "ail_o_operator", "ail_a_agent"
+URL, OPERATOR_URL = "http://127.0.0.1:9", "http://localhost:8"
+RUN = "01RUN"
+DIGEST = "sha256:" + "0" * 64
+
+Given = Callable[[Any], Any] | Mapping[str, Any] | AileronError
+
+
+@attrs.frozen
+class Asked:
+    """One request: the path with its query, the bearer, the JSON body."""
+
+    method: str
+    path: str
+    bearer: str | None
+    body: Any
+
+
+class MemoryDaemon(Resource):
+    """Both sites.
+
+    :ivar state: of its vault.
+    :ivar key: that it proves to know.
+    :ivar logins: live operator tokens.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.state = "unlocked"
+        self.key = KEY
+        self.asked: list[Asked] = []
+        self.logins: list[str] = []
+        self.sessions: list[str] = []
+        self._answers: dict[tuple[str, str], Given] = {}
+        self._exchanges: dict[str, Exchange] = {}
+        self._http = http_client(RequestTraversalAgent(self))
+
+    def answer(self, method: str, path: str, given: Given) -> None:
+        """Answer this from now on: with an object, a failure, or what a function makes of the body."""
+        self._answers[method, path] = given
+
+    def bodies(self, method: str, path: str) -> list[Any]:
+        """What was sent there so far."""
+        return [asked.body for asked in self.asked if (asked.method, asked.path) == (method, path)]
+
+    def daemon(self, url: str, token: str | None) -> Daemon:
+        """See L{Links}."""
+        return Daemon(Wire(self._http, url, token, Clock()))
+
+    def operator(self, operator_url: str, token: str | None) -> Operator:
+        """See L{Links}."""
+        return Operator(Wire(self._http, operator_url, token, Clock()))
+
+    def probe(self, _url: str, path: str, _token: str | None) -> Mapping[str, Any]:
+        """A GET before any reactor runs."""
+        given = self._answers.get(("GET", path), {"state": self.state, "service": "aileron"})
+        return cast("Mapping[str, Any]", given)
+
+    def render(self, request: Request) -> bytes:
+        """Answer one request."""
+        asked = _asked(request)
+        self.asked.append(asked)
+        try:
+            body = self._body(asked)
+        except AileronError as error:
+            request.setResponseCode(error.status)
+            body = {"error": {**error.fault().as_json(), "run_id": RUN}}
+        if isinstance(body, Mapping) and body.get("status") == "pending_approval" and asked.path.endswith("/run"):
+            request.setResponseCode(202)
+        return json.dumps(body).encode()
+
+    def _body(self, asked: Asked) -> Any:
+        ours = {
+            "/v1/vault/status": lambda _: {"state": self.state},
+            "/v1/operator/challenge": self._challenge,
+            "/v1/operator/login": self._login,
+            "/v1/operator/logout": lambda _: self._end(self.logins, TOKEN),
+            "/v1/sessions": self._open,
+            "/v1/sessions/S/end": lambda _: self._end(self.sessions, AGENT_TOKEN),
+        }
+        given = self._answers.get((asked.method, asked.path)) or ours[asked.path]
+        if isinstance(given, AileronError):
+            raise given
+        return given(asked.body) if callable(given) else given
+
+    def _challenge(self, body: Mapping[str, str]) -> Any:
+        exchange = Exchange(body["nonce"], new_nonce(), "life", OPERATOR_URL)
+        self._exchanges[exchange.daemon_nonce] = exchange
+        return {"nonce": exchange.daemon_nonce, "proof": daemon_proof(self._operator_key(), exchange)}
+
+    def _login(self, body: Mapping[str, str]) -> Any:
+        assert body["proof"] == client_proof(self._operator_key(), self._exchanges[body["nonce"]])
+        self.logins.append(TOKEN)
+        return {"token": TOKEN, "expires_at": "later", "id": "ops_1"}
+
+    def _open(self, _body: object) -> Any:
+        self.sessions.append(AGENT_TOKEN)
+        return {"id": "S", "token": AGENT_TOKEN, "gateway_key": "gk"}
+
+    def _end(self, live: list[str], token: str) -> Any:
+        live.remove(token)
+        return {}
+
+    def _operator_key(self) -> bytes:
+        return operator_key(DataKey(self.key))
+
+
+class CommandCase(SynchronousTestCase):
+    """Runs commands against a L{MemoryDaemon} that serves a home of the test's own.
+
+    :ivar typed: what the person will answer, in order.
+    """
+
+    def setUp(self) -> None:
+        self.home = Home(Path(self.mktemp()).absolute())
+        prepare(self.home)
+        self.site = MemoryDaemon()
+        self.typed: list[str] = []
+        self.environ = {"HOME": "/nowhere", "AILERON_HOME": str(self.home.root)}
+
+    def serve(self) -> None:
+        """Have the daemon run."""
+        acquire_lock(self.home)
+        self.addCleanup(release_lock, self.home)
+        discovery = Discovery(
+            URL, OPERATOR_URL, os.getpid(), "life", "0.1.0", "2026-01-01T00:00:00.000000Z", LAUNCH_KEY
+        )
+        write_discovery(self.home, discovery)
+
+    def surroundings(self) -> Surroundings:
+        """What the commands of this test find."""
+        return Surroundings(
+            self.environ,
+            drive=self._drive,
+            probe=self.site.probe,
+            ask=lambda _prompt: self.typed.pop(0),
+            passphrase=lambda _prompt, _descriptor, _unattended: self.typed.pop(0),
+            secret=lambda _prompt, _descriptor: self.typed.pop(0),
+            open_vault=_open_vault,
+            interactive=lambda: bool(self.typed),
+        )
+
+    def command(self, *arguments: str) -> tuple[int, str, str]:
+        """The exit code, standard output and standard error of a command."""
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run(arguments, self.surroundings())
+        return code, out.getvalue(), err.getvalue()
+
+    def as_operator(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str, str]:
+        """The same after the right passphrase; no login is left behind."""
+        self.typed = [PASSPHRASE, *answers]
+        found = self.command(*arguments)
+        self.assertEqual(self.site.logins, [], "a login is left")
+        return found
+
+    def _drive(self, work: Callable[[Links], Awaitable[T]]) -> T:
+        ended: list[T | Failure] = []
+        Deferred.fromCoroutine(_coroutine(work(self.site))).addBoth(ended.append)
+        self.assertTrue(ended, "the command waits for ever")
+        if isinstance(ended[0], Failure):
+            ended[0].raiseException()
+        return cast("T", ended[0])
+
+
+async def _coroutine(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+def _open_vault(_path: Path, passphrase: str) -> DataKey:
+    if passphrase != PASSPHRASE:
+        raise WrongPassphrase("This passphrase does not open the vault.")
+    return DataKey(KEY)
+
+
+def _asked(request: Request) -> Asked:
+    content = cast("BinaryIO", request.content).read()
+    bearer = request.getHeader("authorization")
+    token = None if bearer is None else bearer.removeprefix("Bearer ")
+    return Asked(request.method.decode(), request.uri.decode(), token, json.loads(content) if content else None)
+
+
+def approval(**changed: Any) -> dict[str, Any]:
+    """An approval as the daemon shows it."""
+    return {
+        "id": RUN,
+        "approval_id": RUN,
+        "run": {"id": RUN, "action": "ship-update", "state": "pending_approval", "session_id": "S", "arguments": {}},
+        "digest": DIGEST,
+        "review": {
+            "action": {"name": "ship-update", "version": "1.0.0", "source": "local://me/ship-update@1.0.0"},
+            "manifest_digest": "sha256:manifest",
+            "fields": [
+                {"name": "channel", "label": "channel", "value": "#eng", "multiline": False},
+                {"name": "summary", "label": "summary", "value": "one\ntwo\u202e", "multiline": True},
+            ],
+            "steps": [
+                {
+                    "id": "post",
+                    "connector": "builtin://slack",
+                    "version": "1.0.0",
+                    "content_hash": "sha256:connector",
+                    "operation": "post_message",
+                    "base_url": "https://slack.com",
+                    "binding": {"name": "api_key/slack/default", "revision": 3, "account": None},
+                    "request": {
+                        "effect": "write",
+                        "method": "POST",
+                        "url": "https://slack.com/api/chat.postMessage",
+                        "headers": [["Content-Type", "application/json"]],
+                        "body": '{"channel":"#eng"}',
+                        "credential": "Authorization",
+                    },
+                }
+            ],
+        },
+        "requested_at": "2026-01-01T00:00:00.000000Z",
+        "expires_at": None,
+        "stale": None,
+        **changed,
+    }
+
+
+SESSION = {"id": "S", "agent": "opencode", "working_dir": "/w", "started_at": "2026-01-01T00:00:00.000000Z"}

@@ -1,0 +1,161 @@
+"""What is shown is what is approved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aileron.errors import ApprovalStale, Conflict
+from tests.cli.daemon import DIGEST, RUN, SESSION, CommandCase, approval
+
+ONE = f"/v1/action-approvals/{RUN}"
+DECIDE = f"{ONE}/decide"
+
+
+class ApprovalCase(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.site.answer("GET", ONE, approval())
+        self.site.answer("GET", "/v1/sessions/S", SESSION)
+        self.site.answer("POST", DECIDE, approval(approved=True))
+        self.result({"status": "completed", "run_id": RUN, "result": {"output": {"ts": "1"}, "steps": {}}})
+
+    def result(self, given: dict[str, Any]) -> None:
+        """How it ends."""
+        self.site.answer("GET", f"{ONE}/result?wait=10", given)
+
+
+class ShowTests(ApprovalCase):
+    def test_whole(self) -> None:
+        """Every argument, the request as it will leave, the credential's name, claims as claims, the digest."""
+        code, out, _ = self.as_operator("approval", "show", RUN)
+        self.assertEqual(code, 0)
+        for part in (
+            "ship-update 1.0.0",
+            "  channel  #eng",
+            "  summary\n    │ one\n    │ two\\u202e\n",
+            "POST https://slack.com/api/chat.postMessage",
+            "Content-Type: application/json",
+            "Authorization: (the credential; filled in when it leaves)",
+            '│ {"channel":"#eng"}',
+            "api_key/slack/default (revision 3)",
+            "It claims, and nothing proves:\n    agent      opencode\n    directory  /w\n",
+            f"digest  {DIGEST}",
+        ):
+            self.assertIn(part, out)
+
+    def test_stale(self) -> None:
+        """That it changed stands at the top."""
+        self.site.answer("GET", ONE, approval(stale="The action was changed since."))
+        self.assertIn("CHANGED SINCE IT WAS FIRST SHOWN: The action", self.as_operator("approval", "show", RUN)[1])
+
+    def test_without_request(self) -> None:
+        """A step that uses an earlier answer says so and names its host."""
+        found = approval()
+        found["review"]["steps"][0]["request"] = None
+        self.site.answer("GET", ONE, found)
+        out = self.as_operator("approval", "show", RUN)[1]
+        self.assertIn("built from what an earlier step answers; it goes to https://slack.com.", out)
+
+    def test_json(self) -> None:
+        """For programs: the approval and its session."""
+        found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])
+        self.assertEqual((found["digest"], found["session"]["agent"]), (DIGEST, "opencode"))
+
+    def test_list(self) -> None:
+        """The list names what waits; a filter is passed on."""
+        self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": [approval()], "cursor": "c"})
+        code, out, err = self.as_operator("approval", "list")
+        self.assertEqual(code, 0)
+        self.assertIn("01RUN  ship-update  pending_approval", out)
+        self.assertIn("--cursor c", err)
+        self.site.answer("GET", "/v1/action-approvals?state=denied&limit=50", {"items": [], "cursor": None})
+        self.assertEqual(self.as_operator("approval", "list", "--state", "denied")[1], "Nothing waits for you.\n")
+
+
+class ApproveTests(ApprovalCase):
+    def test_yes(self) -> None:
+        """After a yes the digest that was shown is sent, and the outcome told."""
+        code, out, _ = self.as_operator("approval", "approve", RUN, answers=["y"])
+        self.assertEqual(code, 0)
+        self.assertIn("POST https://slack.com/api/chat.postMessage", out)
+        self.assertIn("Approved, and done:", out)
+        self.assertEqual(self.site.bodies("POST", DECIDE), [{"approved": True, "digest": DIGEST}])
+
+    def test_no(self) -> None:
+        """Anything but yes decides nothing."""
+        for answer in ("n", "", "yess"):
+            code, _, err = self.as_operator("approval", "approve", RUN, answers=[answer])
+            self.assertEqual((code, err), (1, "aileron: Nothing was decided; it still waits.\n"))
+        self.assertEqual(self.site.bodies("POST", DECIDE), [])
+
+    def test_sure(self) -> None:
+        """With --yes nothing is asked, and all is shown."""
+        code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--reason", "fine")
+        self.assertEqual((code, "two\\u202e" in out), (0, True))
+        self.assertEqual(self.site.bodies("POST", DECIDE)[0]["reason"], "fine")
+
+    def test_other_digest(self) -> None:
+        """A digest that is not the present one decides nothing."""
+        code, _, err = self.as_operator("approval", "approve", RUN, "--yes", "--digest", "sha256:other")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing was decided", err)
+        self.assertEqual(self.site.bodies("POST", DECIDE), [])
+
+    def test_decided_already(self) -> None:
+        """What is decided is said, and nothing asked."""
+        run = {**approval()["run"], "state": "denied"}
+        self.site.answer("GET", ONE, approval(run=run))
+        code, _, err = self.as_operator("approval", "approve", RUN)
+        self.assertEqual(code, 1)
+        self.assertIn("This is denied already.", err)
+
+    def test_changed_meanwhile(self) -> None:
+        """A stale answer shows what changed, decides nothing, and asks to look again."""
+
+        def changed(_body: object) -> object:
+            now = approval(stale="The action was changed since.")
+            now["review"]["fields"][0]["value"] = "#everyone"
+            self.site.answer("GET", ONE, now)
+            raise ApprovalStale("Look at it again.")
+
+        self.site.answer("POST", DECIDE, changed)
+        code, out, err = self.as_operator("approval", "approve", RUN, answers=["y"])
+        self.assertEqual(code, 1)
+        self.assertIn("The action was changed since.", out)
+        self.assertRegex(out, r'│ -.*"#eng"')
+        self.assertRegex(out, r'│ \+.*"#everyone"')
+        self.assertIn("Look again", err)
+
+    def test_conflict(self) -> None:
+        """The daemon's no is told as it is."""
+        self.site.answer("POST", DECIDE, Conflict("It is cancelled already.", {"state": "cancelled"}))
+        code, _, err = self.as_operator("approval", "approve", RUN, "--yes")
+        self.assertEqual(code, 1)
+        self.assertIn("aileron: It is cancelled already.", err)
+
+    def test_failed(self) -> None:
+        """An approved run that fails is an error."""
+        self.result({"status": "failed", "run_id": RUN, "failure": {"message": "Slack said no."}})
+        code, _, err = self.as_operator("approval", "approve", RUN, "--yes")
+        self.assertEqual((code, "it ended as failed: Slack said no." in err), (1, True))
+
+    def test_running(self) -> None:
+        """One that takes longer is said to go on."""
+        self.result({"status": "running", "run_id": RUN})
+        code, out, _ = self.as_operator("approval", "approve", RUN, "--yes")
+        self.assertEqual((code, "Approved; it is running." in out), (0, True))
+
+    def test_json(self) -> None:
+        """With --json standard output is one JSON value."""
+        found = json.loads(self.as_operator("approval", "approve", RUN, "--yes", "--json")[1])
+        self.assertEqual(found["result"]["status"], "completed")
+
+    def test_deny(self) -> None:
+        """A denial carries its reason and asks nothing."""
+        code, out, _ = self.as_operator("approval", "deny", RUN, "--reason", "too loud")
+        self.assertEqual((code, out), (0, "Denied; nothing was sent.\n"))
+        self.assertEqual(
+            self.site.bodies("POST", DECIDE), [{"approved": False, "digest": DIGEST, "reason": "too loud"}]
+        )

@@ -1,0 +1,96 @@
+"""Who logs in, to whom, and that no login or session is left behind."""
+
+from __future__ import annotations
+
+from aileron.errors import InternalError
+from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, PASSPHRASE, TOKEN, CommandCase
+
+NOTHING = {"items": [], "cursor": None}
+
+
+class OperatorTests(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.site.answer("GET", "/v1/bindings", NOTHING)
+
+    def test_logged_in(self) -> None:
+        """The command asks with a fresh operator token, which is ended afterwards."""
+        code, out, _ = self.as_operator("binding", "list")
+        self.assertEqual((code, out), (0, "Nothing is bound yet: aileron binding setup CONNECTOR\n"))
+        used = {asked.path: asked.bearer for asked in self.site.asked}
+        self.assertEqual((used["/v1/bindings"], used["/v1/operator/logout"]), (TOKEN, TOKEN))
+        self.assertEqual(used["/v1/vault/status"], LAUNCH_KEY)
+        self.assertIsNone(used["/v1/operator/login"])
+
+    def test_passphrase_is_never_sent(self) -> None:
+        """What is sent holds neither passphrase nor key."""
+        self.as_operator("binding", "list")
+        self.assertNotIn(PASSPHRASE, repr(self.site.asked))
+
+    def test_logged_out_after_failure(self) -> None:
+        """A command that fails logs out as well."""
+        self.site.answer("GET", "/v1/bindings", InternalError("It broke."))
+        code, out, err = self.as_operator("binding", "list")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("aileron: It broke.\n", err)
+        self.assertEqual(self.site.asked[-1].path, "/v1/operator/logout")
+
+    def test_fake_daemon(self) -> None:
+        """A daemon that does not know the key gets no proof of ours."""
+        self.site.key = b"x" * 32
+        code, _, err = self.as_operator("binding", "list")
+        self.assertEqual(code, 1)
+        self.assertIn("could not prove that it is your daemon", err)
+        self.assertEqual(self.site.bodies("POST", "/v1/operator/login"), [])
+
+    def test_wrong_passphrase(self) -> None:
+        """A wrong passphrase is found out here: nothing is sent."""
+        self.typed = ["not the passphrase"]
+        code, _, err = self.command("binding", "list")
+        self.assertEqual((code, err), (1, "aileron: This passphrase does not open the vault.\n"))
+        self.assertEqual(self.site.bodies("POST", "/v1/operator/challenge"), [])
+
+    def test_locked(self) -> None:
+        """While the vault is locked no passphrase is asked for, and the way out is said."""
+        self.site.state = "locked"
+        code, _, err = self.command("binding", "list")
+        self.assertEqual(code, 1)
+        self.assertIn("Unlock it: aileron vault unlock", err)
+
+    def test_no_login_understood(self) -> None:
+        """A challenge without a proof is no daemon's."""
+        self.site.answer("POST", "/v1/operator/challenge", {"nonce": "n"})
+        code, _, err = self.as_operator("binding", "list")
+        self.assertEqual(code, 1)
+        self.assertIn("not an Aileron daemon", err)
+
+
+class NotRunningTests(CommandCase):
+    def test_not_running(self) -> None:
+        """Without a daemon each command says how to start one, before it asks for anything."""
+        for command in (("approval", "list"), ("action", "list"), ("status",), ("open",)):
+            code, out, err = self.command(*command)
+            self.assertEqual((code, out), (1, ""), command)
+            self.assertIn("Start it: aileron daemon start", err)
+
+
+class SessionTests(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+
+    def test_session(self) -> None:
+        """Listing actions opens a session named cli with the launch key, uses its token, and ends it."""
+        self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": []})
+        code, out, _ = self.command("action", "list")
+        self.assertEqual((code, out, self.site.sessions), (0, "There are no actions yet.\n", []))
+        opened = self.site.asked[0]
+        self.assertEqual((opened.path, opened.bearer, opened.body["agent"]), ("/v1/sessions", LAUNCH_KEY, "cli"))
+        self.assertEqual([asked.bearer for asked in self.site.asked[1:]], [AGENT_TOKEN, AGENT_TOKEN])
+
+    def test_ended_after_failure(self) -> None:
+        """The session ends when the daemon says no."""
+        self.site.answer("GET", "/v1/actions", InternalError("It broke."))
+        self.assertEqual(self.command("action", "list")[0], 1)
+        self.assertEqual(self.site.sessions, [])
