@@ -138,6 +138,9 @@ class ShapeTests(RuleCase):
         self.check(rules.module_level_reactor, "import twisted.internet.reactor", caught=True)
         self.check(rules.module_level_reactor, "if True:\n    from twisted.internet import reactor", caught=True)
         self.check(rules.module_level_reactor, "def f():\n    from twisted.internet import reactor", caught=False)
+        self.check(
+            rules.module_level_reactor, "if TYPE_CHECKING:\n    from twisted.internet import reactor", caught=False
+        )
         self.check(rules.module_level_reactor, "from twisted.internet import defer", caught=False)
 
     def test_klein(self) -> None:

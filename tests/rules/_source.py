@@ -54,8 +54,9 @@ class Source:
 
     @cached_property
     def imports(self) -> list[Imported]:
-        """Every import, relative ones made absolute."""
-        inside = {id(node) for function in self.functions for node in ast.walk(function)}
+        """Every import, relative ones made absolute; one for type checkers only does not run at module level."""
+        unexecuted = (node for node in self.nodes if isinstance(node, ast.If) and _is_for_type_checkers(node))
+        inside = {id(node) for outer in (*self.functions, *unexecuted) for node in ast.walk(outer)}
         return [found for node in self.nodes for found in self._imported(node, id(node) not in inside)]
 
     def _imported(self, node: ast.AST, top: bool) -> Iterator[Imported]:
@@ -71,6 +72,10 @@ class Source:
         parts = self.name.split(".")
         base = parts[: len(parts) - node.level + int(self.is_package)]
         return ".".join([*base, *filter(None, [node.module])])
+
+
+def _is_for_type_checkers(node: ast.If) -> bool:
+    return not node.orelse and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
 
 
 Rule = Callable[[Source], Iterable[str]]
