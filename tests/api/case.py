@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.logger import ILogObserver, LogLevel, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import IResource
 
@@ -113,6 +114,16 @@ class ApiCase(SynchronousTestCase):
     def operator_token(self) -> str:
         """The token of a fresh operator session."""
         return self.operators.log_in()[0]
+
+    def logged(self) -> list[Any]:
+        """Whatever warnings and errors are logged from now on."""
+        found: list[Any] = []
+        observe = cast(
+            "ILogObserver", lambda event: found.append(event) if event["log_level"] >= LogLevel.warn else None
+        )
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        return found
 
     def events(self) -> list[str]:
         """Types of the events on record, oldest first."""

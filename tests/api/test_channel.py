@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twisted.internet.interfaces import ITCPTransport
+from twisted.internet.interfaces import IPushProducer, ITCPTransport
 from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.logger import ILogObserver, globalLogPublisher
@@ -58,14 +58,28 @@ class Collector(Protocol):
         self.heard += data
 
 
+class Wire(FakeTransport):
+    """A transport that knows whether it was told to read on."""
+
+    paused = False
+
+    def pauseProducing(self) -> None:
+        """Stop reading."""
+        self.paused = True
+
+    def resumeProducing(self) -> None:
+        """Read on."""
+        self.paused = False
+
+
 class Line:
     """One connection to a site."""
 
     def __init__(self, site: GuardedSite) -> None:
         self.client = Collector()
         server = site.buildProtocol(None)  # type: ignore[no-untyped-call]
-        self.server = cast("Any", FakeTransport(server, isServer=True))
-        directlyProvides(self.server, ITCPTransport)
+        self.server = cast("Any", Wire(server, isServer=True))
+        directlyProvides(self.server, ITCPTransport, IPushProducer)
         self._pump: IOPump = connect(server, self.server, self.client, FakeTransport(self.client, isServer=False))
         self._pump.flush()
 
@@ -320,6 +334,18 @@ class FramingTests(ChannelCase):
         self.echo.held[0].finish()
         heard = line.hear()
         self.assertLess(heard.index(b"one"), heard.index(b"/2 0"))
+
+    def test_flood(self) -> None:
+        """A client that sends on while its answer is due is read no further until it has it."""
+        self.echo.hold = True
+        line = Line(self.site)
+        line.say(head())
+        line.say(head()[:20] + b"x" * 10_000)
+        self.assertFalse(line.server.paused)
+        line.say(b"x" * 10_000)
+        self.assertTrue(line.server.paused)
+        self.echo.held[0].finish()
+        self.assertEqual([status(line.hear()), line.server.paused], [200, False])
 
     def test_close(self) -> None:
         """A client that asks for it has its connection closed after the answer."""

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from twisted.internet.defer import Deferred
-from twisted.logger import ILogObserver, globalLogPublisher
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
 
 from aileron.errors import ExternalApiError, LimitExceeded, NetworkError, StoreUnavailable
-from aileron.testing import scripted_offer
-from aileron.values import RunState
+from aileron.testing import ScriptedRunner, scripted_offer
+from aileron.values import Call, Run, RunState
 
 from .case import ApiCase, Heard
 
 RUN = "/v1/actions/ship-update/run"
 LOOK_UP = "/v1/actions/look-up/run"
 ARGS: dict[str, Any] = {"args": {"text": "é"}}
+
+
+class SlowRunner(ScriptedRunner):
+    """Takes four seconds to accept a run, as a preview might."""
+
+    async def submit(self, call: Call) -> Run:
+        """See L{IRunner}."""
+        await deferLater(self.clock, 4)
+        return await super().submit(call)
+
+
+class StoppingRunner(ScriptedRunner):
+    """Ends every wait, as a daemon does that stops."""
+
+    async def wait(self, run_id: str, seconds: float) -> Run:
+        """See L{IRunner}."""
+        raise CancelledError
 
 
 class RunTests(ApiCase):
@@ -129,13 +146,33 @@ class RunTests(ApiCase):
 
     def test_client_leaves(self) -> None:
         """A client that goes away ends its wait, not the run, and nothing is logged as an error."""
+        logged = self.logged()
         answer = self.start(wait="30")
         answer.cancel()
         self.failureResultOf(answer)
         self.agents.treq.flush()
         self.assertEqual(self.clock.getDelayedCalls(), [])
         self.assertEqual(self.runner.finish("run-1").state, RunState.COMPLETED)
-        self.assertEqual(self.flushLoggedErrors(), [])
+        self.assertEqual(logged, [])
+
+    def test_daemon_stops(self) -> None:
+        """A wait that the daemon itself ends is told so, as a failure of the daemon."""
+        self.build(runner=StoppingRunner.of(scripted_offer(), clock=self.clock))
+        heard = self.now(wait="30")
+        self.assertEqual((heard.status, heard.kind), (500, "internal_error"))
+        self.assertIn("stopping", heard.json["error"]["message"])
+
+    def test_submitting_counts(self) -> None:
+        """The preferred wait bounds the whole request, the time until the run was accepted too."""
+        self.build(runner=SlowRunner.of(scripted_offer(), clock=self.clock))
+        answer = self.start(wait="10")
+        self.clock.advance(4)
+        self.clock.advance(5.9)
+        self.agents.treq.flush()
+        self.assertNoResult(answer)
+        self.clock.advance(0.2)
+        self.agents.treq.flush()
+        self.assertEqual(self.successResultOf(answer).status, 202)
 
     def settled(self, state: RunState, **changes: Any) -> Heard:
         """Run, wait, and have the run end so."""
@@ -196,10 +233,7 @@ class RunTests(ApiCase):
 
     def test_unexpected(self) -> None:
         """A bug is an internal error that tells nothing; the log tells where, and not what was in it."""
-        events: list[Any] = []
-        observe = cast("ILogObserver", events.append)
-        globalLogPublisher.addObserver(observe)
-        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        events = self.logged()
         self.runner.refusal = ZeroDivisionError("canary-secret")
         heard = self.now()
         self.assertEqual((heard.status, heard.kind), (500, "internal_error"))
