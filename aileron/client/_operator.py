@@ -118,7 +118,7 @@ class Operator:
 
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
-        return (await self._wire.ask("DELETE", "v1", "bindings", name)).body
+        return (await self._wire.ask("DELETE", "v1", "bindings", name, body={})).body
 
     async def connectors(self) -> Mapping[str, Any]:
         """C{{items, problems}}."""

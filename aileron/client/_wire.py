@@ -103,7 +103,8 @@ class Wire:
     async def _exchange(
         self, method: str, url: str, headers: Mapping[str, str], body: Mapping[str, JSON] | None
     ) -> Answer:
-        data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        # What JSON cannot say is left to the daemon to refuse, in its own words.
+        data = None if body is None else json.dumps(body).encode()
         typed = {} if body is None else {"Content-Type": "application/json"}
         given: dict[bytes | str, bytes | str] = dict([*headers.items(), *typed.items()])
         try:

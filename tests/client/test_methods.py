@@ -166,7 +166,7 @@ class OperatorTests(MethodCase):
         it = self.operator
         self.asks(lambda: it.set_enabled("x", False), "PATCH", "/v1/actions/x", {"enabled": False})
         self.asks(lambda: it.set_up_binding({"kind": "api_key"}), "POST", "/v1/bindings/setup", {"kind": "api_key"})
-        self.asks(lambda: it.revoke_binding("api_key/slack/me"), "DELETE", "/v1/bindings/api_key%2Fslack%2Fme", None)
+        self.asks(lambda: it.revoke_binding("api_key/slack/me"), "DELETE", "/v1/bindings/api_key%2Fslack%2Fme", {})
         self.asks(it.lock_vault, "POST", "/v1/vault/lock", {})
         self.asks(lambda: it.end_session("S"), "POST", "/v1/sessions/S/end", {"exit_code": None})
 
