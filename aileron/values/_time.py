@@ -12,7 +12,7 @@ def utc(seconds: float) -> datetime:
 
 def timestamp(moment: datetime) -> str:
     """RFC 3339 with microseconds and C{Z}: sorts as text in the order of time."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def from_timestamp(text: str) -> datetime:
