@@ -58,15 +58,17 @@ def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_js
 
 @runs.command("settle")
 @click.argument("run_id", metavar="ID")
-@click.option("--happened/--did-not-happen", default=None, required=True, help="What you found out.")
+@click.option("--happened/--did-not-happen", default=None, help="What you found out.")
 @click.option("--note", default="", help="How you know; it goes on record.")
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings
 def settle(
-    around: Surroundings, run_id: str, happened: bool, note: str, passphrase_fd: int | None, as_json: bool
+    around: Surroundings, run_id: str, happened: bool | None, note: str, passphrase_fd: int | None, as_json: bool
 ) -> None:
     """Say what became of a run whose outcome is unknown."""
+    if happened is None:
+        raise click.UsageError("Say what you found out: --happened or --did-not-happen.")
     outcome = "happened" if happened else "did_not_happen"
     run = as_operator(around, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
     if as_json:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aileron.errors import InternalError
 from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, PASSPHRASE, TOKEN, CommandCase
 
-NOTHING = {"items": [], "cursor": None}
+NOTHING: dict[str, Any] = {"items": [], "cursor": None}
 
 
 class OperatorTests(CommandCase):

@@ -1,0 +1,144 @@
+"""The daemon's process: what it gets, and what is said of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import site
+import sys
+from contextlib import redirect_stderr
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.cli._errors import Trouble
+from aileron.cli._launch import ensure_daemon
+from aileron.cli._process import child_environment, last_words, output_of, serve_command
+from aileron.home import Home
+from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, URL, CommandCase
+
+
+class ProcessTests(SynchronousTestCase):
+    def test_environment(self) -> None:
+        """The daemon gets what is allowed by name, and nothing that could steer it or hold a secret."""
+        given = {"PATH": "p", "LC_ALL": "C", "AILERON_HOME": "h", "AILERON_OPENAI_BASE_URL": "u"}
+        others = {
+            "AILERON_VAULT_PASSPHRASE": "s",
+            "PYTHONPATH": "x",
+            "LD_PRELOAD": "x",
+            "OPENAI_API_KEY": "k",
+            "XDG_DATA_HOME": "d",
+        }
+        self.assertEqual(child_environment({**given, **others}), given)
+
+    def test_command(self) -> None:
+        """The daemon is isolated; from the user's own site directory as far as it can be."""
+        home = Home(Path("/h"))
+        tail = ("-m", "aileron", "serve", "--home", "/h")
+        self.assertEqual(serve_command(home, "py", Path("/usr/lib/aileron")), ("py", "-I", *tail))
+        mine = Path(site.getusersitepackages()) / "aileron"
+        self.assertEqual(serve_command(home, "py", mine), ("py", "-E", "-P", *tail))
+
+    def test_last_words(self) -> None:
+        """The last lines of its output are told, if it left any."""
+        home = Home(Path(self.mktemp()).absolute())
+        home.log.mkdir(parents=True)
+        self.assertEqual(last_words(home), "It left no output.")
+        output_of(home).write_text("".join(f"line {number}\n" for number in range(40)))
+        self.assertTrue(last_words(home).endswith("line 38\nline 39"))
+        self.assertNotIn("line 20\n", last_words(home))
+
+
+class TellTests(CommandCase):
+    def test_not_running(self) -> None:
+        """Without a daemon: a sentence and 1, or JSON; stopping is no error."""
+        code, out, _ = self.command("daemon", "status")
+        self.assertEqual((code, out), (1, f"No daemon runs for {self.home.root}.\n"))
+        code, out, _ = self.command("daemon", "status", "--json")
+        self.assertEqual((code, json.loads(out)["running"]), (1, False))
+        self.assertEqual(self.command("daemon", "stop"), (0, "No daemon runs.\n", ""))
+        self.assertEqual(self.command("vault", "status")[1], "missing (no daemon runs)\n")
+
+    def test_running(self) -> None:
+        """Starting twice is safe: it says where the daemon is, and never its launch key."""
+        self.serve()
+        for arguments in (("daemon", "start"), ("daemon", "status"), ("daemon", "start", "--json")):
+            code, out, err = self.command(*arguments)
+            self.assertEqual((code, URL in out, OPERATOR_URL in out), (0, True, True))
+            self.assertNotIn(LAUNCH_KEY, out + err)
+        self.assertIn(f"pid {os.getpid()}", self.command("daemon", "start")[1])
+
+    def test_states(self) -> None:
+        """A vault that is not open is hinted at."""
+        self.serve()
+        self.site.state = "locked"
+        self.assertIn("aileron vault unlock", self.command("daemon", "status")[2])
+        self.site.state = "missing"
+        self.assertIn("aileron vault init", self.command("daemon", "status")[2])
+        self.assertEqual(self.command("vault", "status")[1], "missing\n")
+
+    def test_other_version(self) -> None:
+        """A daemon of another version is told."""
+        self.serve()
+        found = json.loads(self.home.discovery.read_text())
+        self.home.discovery.write_text(json.dumps({**found, "version": "9.9.9"}))
+        self.assertIn("That daemon is version 9.9.9", self.command("daemon", "start")[2])
+
+    def test_status(self) -> None:
+        """The status counts what waits and says where to look."""
+        self.serve()
+        counts = {"pending_approvals": 2, "sessions": 1, "actions": 3, "load_errors": 0}
+        answer = {"version": "0.1.0", "uptime_seconds": 3700, "vault_state": "unlocked", "counts": counts}
+        self.site.answer("GET", "/v1/status", answer)
+        code, out, err = self.command("status")
+        self.assertEqual(code, 0)
+        self.assertIn("has run for 1 h 1 min.", out)
+        self.assertRegex(out, r"waiting for you +2\n")
+        self.assertIn("aileron approval list", err)
+        self.assertEqual(json.loads(self.command("status", "--json")[1]), answer)
+
+    def test_unlocked_already(self) -> None:
+        """Unlocking what is open asks for nothing, and a vault that is there is never made anew."""
+        self.serve()
+        self.assertEqual(self.command("vault", "unlock"), (0, "The vault is unlocked already.\n", ""))
+        self.home.secrets.write_text("{}")
+        code, _, err = self.command("vault", "init")
+        self.assertEqual((code, "left as it is" in err), (1, True))
+        self.assertEqual(self.home.secrets.read_text(), "{}")
+
+
+class LaunchTests(CommandCase):
+    def test_no_vault(self) -> None:
+        """Where nobody can be asked, a missing vault ends a launch."""
+        error = self.assertRaises(Trouble, ensure_daemon, self.surroundings())
+        self.assertIn("aileron vault init", error.hint or "")
+
+    def test_locked(self) -> None:
+        """Where nobody can be asked, a locked vault is only warned of."""
+        self.serve()
+        self.home.secrets.write_text("{}")
+        self.site.state = "locked"
+        err = io.StringIO()
+        with redirect_stderr(err):
+            self.assertEqual(ensure_daemon(self.surroundings()).url, URL)
+        self.assertIn("aileron vault unlock", err.getvalue())
+
+    def test_unknown_agent(self) -> None:
+        """An agent that nobody knows is a usage error that names those who are known."""
+        code, _, err = self.command("launch", "nobody")
+        self.assertEqual((code, "opencode" in err), (2, True))
+
+    def test_passphrase_in_environment(self) -> None:
+        """With the passphrase in the environment nothing is launched."""
+        self.environ["AILERON_VAULT_PASSPHRASE"] = "canary"
+        code, out, err = self.command("launch", "opencode")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("AILERON_VAULT_PASSPHRASE is set", err)
+        self.assertNotIn("canary", err)
+
+    def test_python(self) -> None:
+        """The children that ask for the passphrase are this very program."""
+        from aileron.cli._children import command
+
+        self.assertEqual(command("vault", "init")[0], sys.executable)

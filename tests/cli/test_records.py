@@ -1,0 +1,137 @@
+"""The commands that look back, and those that change a little."""
+
+from __future__ import annotations
+
+import json
+
+from aileron.errors import Unauthorized
+from tests.cli.daemon import RUN, CommandCase
+
+RECORD = {
+    "audit_id": "A1",
+    "sequence": 7,
+    "type": "approval.approved",
+    "at": "2026-01-01T00:00:00.000000Z",
+    "actor": {"type": "human", "id": "ops_1"},
+    "payload": {"reason": "ok\u202e"},
+    "run_id": RUN,
+    "session_id": None,
+    "action": "ship-update",
+    "connector": None,
+    "class": None,
+    "previous_hash": "p",
+    "hash": "h",
+    "payload_digest": "d",
+    "salt": "s",
+}
+RUN_ROW = {
+    "id": RUN,
+    "action": "ship-update",
+    "action_version": "1.0.0",
+    "arguments": {"channel": "#eng"},
+    "state": "unknown",
+    "gated": True,
+    "received_at": "2026-01-01T00:00:00.000000Z",
+    "changed_at": "2026-01-01T00:00:01.000000Z",
+    "session_id": "S",
+    "result": None,
+    "failure": {"class": "outcome_unknown", "message": "It may have happened."},
+    "reason": None,
+    "audit_id": "A1",
+    "attempts": [{"step": "post", "number": 1, "state": "unknown", "started_at": "t", "failure": None}],
+}
+
+
+class RecordsTests(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+
+    def test_audit_list(self) -> None:
+        """Filters are passed on under the daemon's names."""
+        self.site.answer("GET", "/v1/audit?since=x&class=y&limit=5", {"items": [RECORD], "cursor": None})
+        code, out, _ = self.as_operator("audit", "list", "--since", "x", "--class", "y", "--limit", "5")
+        self.assertEqual(code, 0)
+        self.assertIn("approval.approved  human ops_1  ship-update  01RUN", out)
+
+    def test_audit_show(self) -> None:
+        """One record is shown with its place in the chain."""
+        self.site.answer("GET", "/v1/audit/A1", RECORD)
+        out = self.as_operator("audit", "show", "A1")[1]
+        self.assertIn('"reason": "ok\\u202e"', out)
+        self.assertRegex(out, r"previous hash +p\n")
+        self.assertEqual(json.loads(self.as_operator("audit", "show", "A1", "--json")[1]), RECORD)
+
+    def test_runs(self) -> None:
+        """A run tells its state, attempts and why, and how to settle it."""
+        self.site.answer("GET", f"/v1/runs/{RUN}", RUN_ROW)
+        out = self.as_operator("runs", "show", RUN)[1]
+        for part in ("unknown", "#eng", "outcome_unknown: It may have happened.", "post  1", "runs settle 01RUN"):
+            self.assertIn(part, out)
+        self.site.answer("GET", "/v1/runs?gated=true&limit=50", {"items": [RUN_ROW], "cursor": None})
+        self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
+
+    def test_settle(self) -> None:
+        """Settling says what was found out; without saying which it is a usage error."""
+        self.site.answer("POST", f"/v1/runs/{RUN}/resolve", {**RUN_ROW, "state": "failed"})
+        self.assertEqual(self.command("runs", "settle", RUN)[0], 2)
+        code, out, _ = self.as_operator("runs", "settle", RUN, "--did-not-happen", "--note", "not there")
+        self.assertEqual((code, out), (0, "The run is failed now.\n"))
+        sent = self.site.bodies("POST", f"/v1/runs/{RUN}/resolve")
+        self.assertEqual(sent, [{"outcome": "did_not_happen", "note": "not there"}])
+
+    def test_sessions(self) -> None:
+        """What an agent says of itself stands under a title that says so."""
+        row = {"id": "S", "state": "running", "started_at": "t", "agent": "evil\x1b[2J", "working_dir": "/w"}
+        self.site.answer("GET", "/v1/sessions?live=true&limit=50", {"items": [row], "cursor": None})
+        out = self.as_operator("sessions", "list", "--live")[1]
+        self.assertIn("AGENT (CLAIMED)", out)
+        self.assertIn("evil␛[2J", out)
+
+    def test_switch(self) -> None:
+        """Actions are switched on and off."""
+        self.site.answer("PATCH", "/v1/actions/x", {})
+        self.assertEqual(self.as_operator("action", "disable", "x")[:2], (0, "x is off.\n"))
+        self.assertEqual(self.as_operator("action", "enable", "x")[:2], (0, "x is on.\n"))
+        self.assertEqual(self.site.bodies("PATCH", "/v1/actions/x"), [{"enabled": False}, {"enabled": True}])
+
+    def test_lock(self) -> None:
+        """Locking ends the login that asked for it, which is no error."""
+
+        def lock(_body: object) -> object:
+            self.site.logins.clear()
+            return {"state": "locked"}
+
+        self.site.answer("POST", "/v1/vault/lock", lock)
+        self.site.answer("POST", "/v1/operator/logout", Unauthorized("Nobody knows this token."))
+        self.assertEqual(self.as_operator("vault", "lock")[0], 0)
+
+
+class BindingTests(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        made = {"name": "api_key/slack/me", "connector": "builtin://slack"}
+        self.site.answer("POST", "/v1/bindings/setup", made)
+        self.site.answer("DELETE", "/v1/bindings/api_key%2Fslack%2Fme", made)
+
+    def test_setup(self) -> None:
+        """The secret that was typed is sent once and shown nowhere."""
+        self.typed = ["xoxb-canary", "Canary battery staple 42"]
+        code, out, err = self.command("binding", "setup", "builtin://slack", "--identity", "me", "--account", "a")
+        self.assertEqual((code, out), (0, "api_key/slack/me is bound to builtin://slack.\n"))
+        self.assertNotIn("canary", out + err)
+        body = self.site.bodies("POST", "/v1/bindings/setup")[0]
+        self.assertEqual((body["service"], body["secret"], body["identity"]), ("slack", "xoxb-canary", "me"))
+        self.assertEqual((body["account"], "base_url" in body), ("a", False))
+
+    def test_service(self) -> None:
+        """A connector whose name has no word for its service needs one."""
+        self.typed = ["secret"]
+        code, _, err = self.command("binding", "setup", "local://")
+        self.assertEqual((code, "--service" in err), (1, True))
+
+    def test_revoke(self) -> None:
+        """A binding is revoked by its name, slashes and all."""
+        code, out, _ = self.as_operator("binding", "revoke", "api_key/slack/me")
+        self.assertEqual((code, "is revoked" in out), (0, True))
