@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as Overdue
+from twisted.logger import Logger
+
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
 from ._schemas import VAULT_STATE, made_of
 
 TABLE = Table()
+
+LOCK_WITHIN_SECONDS = 10.0
+
+_log = Logger()
 
 _STATE = made_of({"state": VAULT_STATE})
 
@@ -20,6 +28,12 @@ async def vault_status(visit: Visit, parts: Parts) -> Answer:
 
 @TABLE.route("POST", "/v1/vault/lock", operators=Who.OPERATOR, answers={200: _STATE})
 async def lock_vault(visit: Visit, parts: Parts) -> Answer:
-    """Lock the vault and end every operator session, the caller's own included."""
-    parts.vault.lock()
+    """Lock the vault, once what runs has ended or ten seconds are over, and end every operator session."""
+    resting = Deferred.fromCoroutine(parts.runner.at_rest())
+    try:
+        await resting.addTimeout(LOCK_WITHIN_SECONDS, parts.clock)
+    except Overdue:
+        _log.info("the vault is locked while something still runs")
+    finally:  # in any case: also if the client does not wait
+        parts.vault.lock()
     return answer({"state": parts.vault.state().value})

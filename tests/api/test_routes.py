@@ -400,6 +400,38 @@ class VaultTests(ApiCase):
         self.assertEqual(self.vault.state(), VaultState.LOCKED)
         self.assertEqual(self.operator.ask("GET", "/v1/status", token).status, 401)
 
+    def begin_run(self) -> None:
+        """Have a run in its effect."""
+        self.runner.usual = RunState.EXECUTING
+        self.agents.start("POST", "/v1/actions/look-up/run", self.agent_token(), {"args": {}})
+
+    def test_lock_waits(self) -> None:
+        """What runs may end first: no answer and no lock, the end, the lock."""
+        self.begin_run()
+        held = self.operator.start("POST", "/v1/vault/lock", self.operator_token(), {})
+        self.assertNoResult(held)
+        self.assertEqual(self.vault.state(), VaultState.UNLOCKED)
+        self.runner.finish("run-1")
+        self.operator.treq.flush()
+        self.assertEqual(self.successResultOf(held).json, {"state": "locked"})
+
+    def test_lock_does_not_wait_for_ever(self) -> None:
+        """After ten seconds it is locked, whatever still runs."""
+        self.begin_run()
+        held = self.operator.start("POST", "/v1/vault/lock", self.operator_token(), {})
+        self.clock.advance(10)
+        self.operator.treq.flush()
+        self.assertEqual(self.successResultOf(held).json, {"state": "locked"})
+
+    def test_lock_and_leave(self) -> None:
+        """A client that leaves while waiting leaves a locked vault."""
+        self.begin_run()
+        held = self.operator.start("POST", "/v1/vault/lock", self.operator_token(), {})
+        held.cancel()
+        self.failureResultOf(held)
+        self.operator.treq.flush()
+        self.assertEqual(self.vault.state(), VaultState.LOCKED)
+
     def test_locked_challenge(self) -> None:
         """While locked nobody can log in."""
         self.vault.lock()
