@@ -102,5 +102,8 @@ class IRunner(Interface):
     async def pending(session_id: str | None) -> int:
         """How many approvals wait, of one session or of all."""
 
-    async def at_rest() -> None:
-        """Answers as soon as no run is on its way to or in its effect.  (What waits for a decision is at rest.)"""
+    async def hold() -> None:
+        """Start no more effects in this life, and answer as soon as none is under way; then the vault can be locked.
+
+        Cancelling ends the wait, not the hold.  Twice is safe.
+        """

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from attrs import frozen
 
 from aileron.errors import BindingRequired, NotFound
 from aileron.interfaces import IBindings, IConnector, IConnectors
-from aileron.manifests import resolve
+from aileron.manifests import resolve, uses_outputs
 from aileron.values import (
     JSON,
     Action,
@@ -18,12 +17,10 @@ from aileron.values import (
     Request,
     Run,
     Step,
-    canonical,
     digest,
 )
 
 _DIGEST_TAG = "aileron.approval.v1"
-_uses_results = re.compile(rb"(?<!\$)\$\{steps\.").search
 
 
 @frozen
@@ -148,7 +145,7 @@ class Planner:
         binding = self._binding(description)
         base_url = _base_url(description, binding)
         request = None
-        if not _uses_results(canonical(step.inputs)):
+        if not uses_outputs(step):
             inputs = resolve(step, arguments, {})
             request = connector.prepare(step.operation, inputs, base_url, step_key(effect_key, step))
         return PlannedStep(step, connector, description, binding, base_url, request)

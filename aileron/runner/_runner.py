@@ -63,6 +63,7 @@ class Runner:
     _pen: Pen
     _limits: PendingLimits
     _expiry: Expiry = field(init=False)
+    _held: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._expiry = Expiry(self._tasks.clock, self._expire)
@@ -83,8 +84,9 @@ class Runner:
         self._expiry.stop()
         await self._tasks.drain(seconds)
 
-    async def at_rest(self) -> None:
-        """See L{IRunner.at_rest}."""
+    async def hold(self) -> None:
+        """See L{IRunner.hold}."""
+        self._held = True
         await self._tasks.at_rest()
 
     # what can be run -------------------------------------------------------------------------
@@ -199,9 +201,12 @@ class Runner:
             raise Conflict("This idempotency key was used with other arguments or another version of the action.")
         return run
 
+    def _may_act(self) -> bool:
+        return not self._held and self._vault.state() is VaultState.UNLOCKED
+
     def _require_vault(self) -> None:
-        state = self._vault.state()
-        if state is not VaultState.UNLOCKED:
+        if not self._may_act():
+            state = self._vault.state()
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state.value})
 
     def _new_run(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run:
@@ -234,7 +239,7 @@ class Runner:
 
     async def _advance(self, run: Run) -> None:
         """Through the gate's last look to the effect, or to wait for the vault, or back to be asked anew."""
-        unlocked = self._vault.state() is VaultState.UNLOCKED
+        unlocked = self._may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
             event = self._pen.of_run("run.resumed", run)
             run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))

@@ -215,7 +215,7 @@ class ScriptedRunner:
         """See L{IRunner}."""
         return len(list(self._matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
-    async def at_rest(self) -> None:
+    async def hold(self) -> None:
         """See L{IRunner}."""
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:

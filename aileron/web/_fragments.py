@@ -92,7 +92,7 @@ class ApprovalPage(Element):
         """What the script needs to decide: the id, and the digest of what is on this page."""
         run = self._approval.run
         marks = {"data-id": run.id, "data-digest": self._approval.digest, "data-state": run.state.value}
-        filled = tag(**marks).fillSlots(
+        return tag(**marks).fillSlots(
             action=visible(run.action),
             version=visible(run.action_version),
             state=_WORDS.get(run.state, run.state.value),
@@ -101,7 +101,6 @@ class ApprovalPage(Element):
             asked_at=timestamp(self._approval.requested_at),
             digest=self._approval.digest,
         )
-        return filled
 
     @renderer
     def stale(self, request: IRequest | None, tag: Tag) -> Tag | str:

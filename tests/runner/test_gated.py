@@ -7,7 +7,15 @@ import sqlite3
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import ApprovalStale, BindingRequired, Conflict, InvalidRequest, LimitExceeded, NotFound
+from aileron.errors import (
+    ApprovalStale,
+    BindingRequired,
+    Conflict,
+    InvalidRequest,
+    LimitExceeded,
+    NotFound,
+    VaultLocked,
+)
 from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
 from aileron.values import (
     CredentialNeed,
@@ -403,6 +411,21 @@ class LockedTests(RunnerCase):
         self.approve(run)
         self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
         self.assertEqual(self.connector.sendings, [])
+
+    def test_held(self) -> None:
+        """Once the runner is held it starts nothing more, and it is at rest when what was under way has ended."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        running, waiting = self.submit("open"), self.submit()
+        held = self.later(self.runner.hold())
+        self.approve(waiting)
+        self.fails(self.runner.submit(self.call("open")), VaultLocked)
+        self.assertNoResult(held)
+        answer.callback(Outcome())
+        self.successResultOf(held)
+        self.assertEqual(
+            (self.now(running).state, self.now(waiting).state), (RunState.COMPLETED, RunState.AWAITING_VAULT)
+        )
 
     def test_resumes(self) -> None:
         """In a life with the vault open it goes on by itself."""
