@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from attrs import define, field
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionLost, DNSLookupError
 from twisted.internet.error import ConnectionRefusedError as ConnectionRefused
-from twisted.internet.error import DNSLookupError
 from twisted.internet.interfaces import IProtocol
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
@@ -126,6 +126,10 @@ class Service:
         self._settle()
         self.reactor.advance(seconds)
         self._settle()
+
+    def reset(self) -> None:
+        """The newest connection breaks, as its client sees it."""
+        self._pumps[-1].client.connectionLost(Failure(ConnectionLost()))
 
     def _settle(self) -> None:
         while self._connect() or any(pump.flush() for pump in self._pumps):

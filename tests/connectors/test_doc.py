@@ -16,8 +16,8 @@ PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-a-connector.md"
 LISTING = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
-    headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds error.when
-    error.message error.class
+    headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
+    error.when error.message error.class
 """
 
 

@@ -220,6 +220,14 @@ class AnswerTests(HttpCase):
                 (True, False, "external_api_error"), (outcome.sent, outcome.classified, self.fault(outcome)[0])
             )
 
+    def test_reset_instead_of_an_end(self) -> None:
+        """An answer that only the end of its connection ends is not whole if that end is a reset."""
+        self.rig.service.replies.append(b'HTTP/1.1 200 OK\r\n\r\n{"ok": true}')
+        sending = self.rig.send("create")
+        self.rig.service.reset()
+        outcome = self.successResultOf(sending)
+        self.assertEqual((None, True, False), (outcome.output, outcome.sent, outcome.classified))
+
     def test_compressed(self) -> None:
         """A body in an encoding that nobody asked for is not read."""
         outcome = self.outcome(json_answer({"ok": True}, headers={"Content-Encoding": "gzip"}))
@@ -326,6 +334,13 @@ class LimitTests(HttpCase):
             self.assertEqual(("resource_limit_exceeded", False), self.fault(outcome))
             self.assertEqual((True, False, 200), (outcome.sent, outcome.classified, outcome.status))
 
+    def test_announced_too_large(self) -> None:
+        """A length past the cap is enough: nobody waits for the body, and the connection is closed."""
+        outcome = self.outcome(b"HTTP/1.1 200 OK\r\nContent-Length: 2001\r\n\r\n{", "show")
+        self.assertEqual(("resource_limit_exceeded", False), self.fault(outcome))
+        self.rig.advance(0)
+        self.assertTrue(self.rig.service.peers[0].closed)
+
     def test_endless_head(self) -> None:
         """A head that does not end is cut off."""
         outcome = self.outcome(b"HTTP/1.1 200 OK\r\n" + b"X-Pad: 1\r\n" * 60000)
@@ -370,6 +385,8 @@ class EchoTests(HttpCase):
             outcome = self.outcome(json_answer({"error": "x" * before + SECRET.decode()}, 403))
             self.assertNotIn("s3c", str(outcome.fault))
             self.assertEqual({"echoed": True}, outcome.notes)
+            outcome = self.outcome(json_answer({"ok": False, "error": "x" * before + SECRET.decode()}))
+            self.assertNotIn("s3c", str(outcome.fault))
 
     def test_no_echo(self) -> None:
         """Without an echo nothing is noted."""

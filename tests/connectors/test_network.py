@@ -130,6 +130,17 @@ class HandshakeTests(NetworkCase):
         outcome = self.successResultOf(sending)
         self.assertEqual((True, False), (outcome.sent, outcome.classified))
 
+    def test_answer_without_length(self) -> None:
+        """An answer that ends with its connection, closed in order, is whole."""
+        self.service.replies.append(b'HTTP/1.1 200 OK\r\n\r\n{"ok": true}')
+        sending = self.sending()
+        self.assertNoResult(sending)
+        transport = self.service.peers[0].transport
+        assert transport is not None
+        transport.loseConnection()
+        self.service.advance(0)
+        self.assertEqual({"ok": True}, self.successResultOf(sending).output)
+
     def test_cancelled_while_connecting(self) -> None:
         """Cancelling during the handshake tries no further address."""
         self.service.certificate = None

@@ -132,6 +132,13 @@ class DirectoryTests(RegistryCase):
         os.mkfifo(self.directory / "pipe.toml")
         self.assertEqual(["unreadable"] * 3, [each.kind for each in self.registry().problems()])
 
+    def test_file_of_another_user(self) -> None:
+        """A file that belongs to another user is reported."""
+        self.write("tracker.toml")
+        other = os.geteuid() + 1
+        self.patch(os, "geteuid", lambda: other)
+        self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
+
     def test_linked_directory(self) -> None:
         """A directory that is a symbolic link is not read."""
         self.write("tracker.toml")
