@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from typing import Any
 
 from aileron.values import Actor, AuditQuery, Event, Link, Record, from_timestamp, timestamp
@@ -32,26 +33,9 @@ def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
     return row
 
 
-def insert(cursor: sqlite3.Cursor, link: Link, previous_hash: str, sealed: str) -> None:
-    """Add a link to the chain."""
-    event = link.event
-    row = (
-        link.sequence,
-        event.id,
-        event.type,
-        timestamp(event.at),
-        event.actor.type,
-        event.actor.id,
-        event.run_id,
-        event.session_id,
-        event.action,
-        event.connector,
-        event.failure_class,
-        link.payload_digest,
-        previous_hash,
-        sealed,
-    )
-    cursor.execute(_INSERT, row)
+def insert(cursor: sqlite3.Cursor, links: Iterable[tuple[Link, str, str]]) -> None:
+    """Add links to the chain, each with the hash before it and its own."""
+    cursor.executemany(_INSERT, [_row(*link) for link in links])
 
 
 def get(cursor: sqlite3.Cursor, audit_id: str) -> Record | None:
@@ -81,3 +65,23 @@ def _record(row: tuple[Any, ...]) -> Record:
     sequence, id_, type_, at, actor_type, actor_id, *about, payload_digest, previous, sealed, salt, payload = row
     event = Event(id_, type_, from_timestamp(at), Actor(actor_type, actor_id), json.loads(payload), *about)
     return Record(sequence, event, previous, sealed, payload_digest, salt)
+
+
+def _row(link: Link, previous_hash: str, sealed: str) -> tuple[object, ...]:
+    event = link.event
+    return (
+        link.sequence,
+        event.id,
+        event.type,
+        timestamp(event.at),
+        event.actor.type,
+        event.actor.id,
+        event.run_id,
+        event.session_id,
+        event.action,
+        event.connector,
+        event.failure_class,
+        link.payload_digest,
+        previous_hash,
+        sealed,
+    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 
 
-def insert(cursor: sqlite3.Cursor, sequence: int, salt: str, payload: str) -> None:
-    """Keep the payload of the event C{sequence}."""
-    cursor.execute("INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, ?, ?)", (sequence, salt, payload))
+def insert(cursor: sqlite3.Cursor, payloads: Iterable[tuple[int, str, str]]) -> None:
+    """Keep payloads: the sequence of the event, the salt, the text."""
+    cursor.executemany("INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, ?, ?)", payloads)

@@ -32,15 +32,14 @@ class Seals:
 def keep(cursor: sqlite3.Cursor, seals: Seals, events: Iterable[Event]) -> None:
     """Put C{events} at the chain's end, in order."""
     sequence, previous = events_table.head(cursor) or (0, seals.genesis)
+    links, payloads = [], []
     for event in events:
         sequence += 1
-        previous = _keep_one(cursor, seals, event, sequence, previous)
-
-
-def _keep_one(cursor: sqlite3.Cursor, seals: Seals, event: Event, sequence: int, previous: str) -> str:
-    salt, payload = seals.salt(), compact(event.payload)
-    link = Link(sequence, event, seals.payload_digest(salt, payload))
-    sealed = seals.seal(previous, link)
-    events_table.insert(cursor, link, previous, sealed)
-    payloads_table.insert(cursor, sequence, salt, payload)
-    return sealed
+        salt, payload = seals.salt(), compact(event.payload)
+        link = Link(sequence, event, seals.payload_digest(salt, payload))
+        sealed = seals.seal(previous, link)
+        links.append((link, previous, sealed))
+        payloads.append((sequence, salt, payload))
+        previous = sealed
+    events_table.insert(cursor, links)
+    payloads_table.insert(cursor, payloads)

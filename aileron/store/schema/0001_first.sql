@@ -113,7 +113,6 @@ CREATE INDEX audit_by_time ON audit_events (at);
 CREATE INDEX audit_by_type ON audit_events (type);
 CREATE INDEX audit_by_run ON audit_events (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX audit_by_session ON audit_events (session_id) WHERE session_id IS NOT NULL;
-CREATE INDEX audit_by_action ON audit_events (action) WHERE action IS NOT NULL;
 CREATE INDEX audit_by_connector ON audit_events (connector) WHERE connector IS NOT NULL;
 CREATE INDEX audit_by_failure ON audit_events (failure_class) WHERE failure_class IS NOT NULL;
 
