@@ -29,9 +29,9 @@ async def vault_status(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("POST", "/v1/vault/lock", operators=Who.OPERATOR, answers={200: _STATE})
 async def lock_vault(visit: Visit, parts: Parts) -> Answer:
     """Lock the vault, once what runs has ended or ten seconds are over, and end every operator session."""
-    resting = Deferred.fromCoroutine(parts.runner.hold())
+    holding = Deferred.fromCoroutine(parts.runner.hold())
     try:
-        await resting.addTimeout(LOCK_WITHIN_SECONDS, parts.clock)
+        await holding.addTimeout(LOCK_WITHIN_SECONDS, parts.clock)
     except Overdue:
         _log.info("the vault is locked while something still runs")
     finally:  # in any case: also if the client does not wait
