@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -32,12 +33,12 @@ class Tuning:
     max_pages: int | None = None
 
 
-def writing_pool(path: str, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
+def writing_pool(path: Path, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
     """One thread, one connection."""
     return _pool(path, reactor, threads(1, 1), tuning, _writing(tuning))
 
 
-def reading_pool(path: str, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
+def reading_pool(path: Path, reactor: Any, threads: Threads, tuning: Tuning) -> ConnectionPool:
     """Connections that cannot write."""
     return _pool(path, reactor, threads(1, tuning.readers), tuning, ("query_only=ON",))
 
@@ -52,7 +53,7 @@ def _writing(tuning: Tuning) -> tuple[str, ...]:
     return pragmas if tuning.max_pages is None else (*pragmas, f"max_page_count={tuning.max_pages}")
 
 
-def _pool(path: str, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas: tuple[str, ...]) -> ConnectionPool:
+def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas: tuple[str, ...]) -> ConnectionPool:
     def told(connection: sqlite3.Connection) -> None:
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
@@ -60,7 +61,8 @@ def _pool(path: str, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas:
     return _Pool(
         threads,
         "sqlite3",
-        path,
+        f"{path.absolute().as_uri()}?mode=rw",  # never makes a file: that is for the migration
+        uri=True,
         isolation_level=None,  # transactions begin where we say so
         check_same_thread=False,  # the pool closes from the reactor's thread
         timeout=tuning.busy_seconds,

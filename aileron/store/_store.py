@@ -96,8 +96,8 @@ def make_store(
     tuning = tuning or Tuning()
     pools = _Pools(
         reactor,
-        writing_pool(str(path), reactor, threads, tuning),
-        reading_pool(str(path), reactor, threads, tuning),
+        writing_pool(path, reactor, threads, tuning),
+        reading_pool(path, reactor, threads, tuning),
     )
     writer, readers = Writer(pools.writing, tuning.max_batch), Readers(pools.reading)
     sessions = SQLiteSessions(writer, readers, clock, seals)

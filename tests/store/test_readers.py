@@ -27,7 +27,7 @@ class ReadersTests(SynchronousTestCase):
         )
         self.threads = UnthreadedPool()
         tuning = Tuning(busy_seconds=0)
-        pool = reading_pool(str(self.path), UnthreadedReactor(), lambda *_: self.threads, tuning)
+        pool = reading_pool(self.path, UnthreadedReactor(), lambda *_: self.threads, tuning)
         self.addCleanup(pool.close)
         self.readers = Readers(pool)
 

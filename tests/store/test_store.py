@@ -62,6 +62,21 @@ class StoreTests(SynchronousTestCase):
         store = unopened_store(self.path)
         self.failureResultOf(Deferred.fromCoroutine(store.open()), NewerDatabase)
 
+    def test_not_opened(self) -> None:
+        """A store that was not opened refuses, and makes no file."""
+        store = unopened_store(self.path)
+        self.refused(store.runs.get("x"))
+        self.refused(store.audit.append(example_event()))
+        self.do(store.close())
+        self.assertFalse(self.path.exists())
+
+    def test_strange_name(self) -> None:
+        """A name with characters that mean something in an address is a name."""
+        path = self.path.with_name("a?mode=memory&b#c%20 é.db")
+        store = memory_store(self, path=path)
+        self.do(store.audit.append(example_event()))
+        self.assertTrue(path.exists())
+
     def test_closed(self) -> None:
         """A closed store refuses reads and writes, and may be closed again."""
         store = memory_store(self, path=self.path)

@@ -36,13 +36,14 @@ class RunningReactor(UnthreadedReactor):
 class WriterTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
+        self.path.touch()
         self.threads = UnthreadedPool()
         self.writer = self.made(Tuning(busy_seconds=0, durable=False))
         self.successResultOf(self.writer.write(lambda cursor: cursor.execute("CREATE TABLE rows (text TEXT)") and None))
         self.threads.hold()
 
     def made(self, tuning: Tuning) -> Writer:
-        pool = writing_pool(str(self.path), UnthreadedReactor(), lambda *_: self.threads, tuning)
+        pool = writing_pool(self.path, UnthreadedReactor(), lambda *_: self.threads, tuning)
         self.addCleanup(pool.close)
         return Writer(pool, tuning.max_batch)
 
@@ -189,7 +190,7 @@ class WriterTests(SynchronousTestCase):
 
     def test_given_threads_are_started(self) -> None:
         """A pool that is made while the reactor runs starts the threads that it was given."""
-        pool = writing_pool(str(self.path), RunningReactor(), lambda *_: self.threads, Tuning())
+        pool = writing_pool(self.path, RunningReactor(), lambda *_: self.threads, Tuning())
         self.addCleanup(pool.close)
         self.assertTrue(self.threads.started)
 
