@@ -8,8 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from attrs import evolve, frozen
 
-from aileron import errors
-from aileron.errors import AileronError, ExternalApiError
+from aileron.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.values import JSON, Fault, Outcome
 
 from ._answer import Answer
@@ -131,7 +130,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 _KINDS: Mapping[str, type[AileronError]] = {
     "external_api_error": ExternalApiError,
-    "binding_failed": errors.BindingFailed,
+    "binding_failed": BindingFailed,
 }
 
 

@@ -145,13 +145,12 @@ class _Attempt:
             denied = CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.")
             return self._failed(denied.fault())
         except Overdue:
-            return self._failed(
-                ResourceLimitExceeded(f"{name} did not answer within {self.seconds:g} seconds.").fault()
-            )
+            slow = ResourceLimitExceeded(f"{name} did not answer within {self.seconds:g} seconds.")
+            return self._failed(slow.fault())
         except TooLarge as error:
             most = self.operation.max_response_bytes
-            message_ = f"The answer of {name} is larger than {most} bytes."
-            return self._failed(ResourceLimitExceeded(message_).fault(), error.status)
+            large = ResourceLimitExceeded(f"The answer of {name} is larger than {most} bytes.")
+            return self._failed(large.fault(), error.status)
         except Unreachable:
             return self._failed(self._broken(name))
         return Reader(name, self.operation, self.echo).outcome(answer, self.connector.now())

@@ -88,10 +88,19 @@ class Opening(Protocol):
 
     def handshakeCompleted(self) -> None:
         """The peer is who its certificate says: hand over.  The request is written in this very call."""
+        if self._refused():
+            return
         self._open = True
         self._speaker.makeConnection(self.transport)  # type: ignore[arg-type]
         self._line.flight.sent = True
         self.opened.callback(self._speaker)
+
+    def _refused(self) -> bool:
+        """Whether the connection is being closed already.
+
+        Up to Twisted 25.5 a certificate of another name closes it, and the handshake is told of all the same.
+        """
+        return bool(getattr(self.transport, "disconnecting", False))
 
     def dataReceived(self, data: bytes) -> None:
         """Pass it on, but no endless head."""

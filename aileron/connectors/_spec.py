@@ -73,6 +73,7 @@ class HttpSpec:
     """One connector file, read.
 
     :ivar private_network: whether it may be connected to loopback and private addresses.
+    :ivar about: the file's own words, for people.
     """
 
     description: ConnectorDescription
