@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -110,3 +111,23 @@ class DoorTests(ApiCase):
         self.assertEqual(self.operator.ask("POST", "/approvals/x").status, 404)
         self.assertEqual(self.operator.ask("GET", "/v1/none").status, 404)
         self.assertEqual(self.operator.ask("GET", "/docs").headers["content-type"], "text/html; charset=utf-8")
+
+
+class PageTests(ApiCase):
+    """The written documentation."""
+
+    def test_every_route(self) -> None:
+        """The page on the HTTP interface has a line for every route that is served, and for no other."""
+        page = (Path(__file__).parents[2] / "doc" / "http-api.md").read_text(encoding="utf-8")
+        written = set(re.findall(r"^\| (GET|POST|PATCH|DELETE) `([^`]+)` \|", page, re.MULTILINE))
+        served = {
+            (each.method, re.sub(r"<(?:path:)?(\w+)>", r"{\1}", each.path))
+            for routes in (agent_routes(), operator_routes())
+            for each, _ in routes.endpoints
+        }
+        self.assertEqual(written, served)
+
+    def test_every_class(self) -> None:
+        """It names every class of the taxonomy."""
+        page = (Path(__file__).parents[2] / "doc" / "http-api.md").read_text(encoding="utf-8")
+        self.assertEqual([kind for kind in (*STATUS, "internal_error") if f"`{kind}`" not in page], [])
