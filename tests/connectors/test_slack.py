@@ -1,0 +1,81 @@
+"""Of the Slack connector that comes with the package, against a service that answers as Slack does."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors import Registry
+from aileron.interfaces import IConnector
+from aileron.testing import MemoryCredential
+from aileron.values import Outcome
+from tests.connectors.certificate import Certificate
+from tests.connectors.service import Service, json_answer
+
+BASE = "https://slack.com"
+
+
+class SlackTests(SynchronousTestCase):
+    """What is said to Slack, and what its answers come to."""
+
+    def setUp(self) -> None:
+        certificate = Certificate.made("slack.com")
+        self.service = Service({"slack.com": ["203.0.114.7"]}, certificate=certificate, trusted=certificate)
+
+    def slack(self) -> IConnector:
+        """The connector as the daemon finds it."""
+        slack = Registry(None, self.service.connector).get("builtin://slack")
+        assert slack is not None
+        return slack
+
+    def posted(self, reply: bytes, effect_key: str = "effect-1") -> Outcome:
+        """What one post comes to."""
+        self.service.replies.append(reply)
+        slack = self.slack()
+        request = slack.prepare("post_message", {"channel": "#general", "text": "Shipped"}, BASE, effect_key)
+        posting = Deferred.fromCoroutine(slack.invoke(request, MemoryCredential(b"xoxb-canary"), 30))
+        self.service.advance(0)
+        return self.successResultOf(posting)
+
+    def test_post(self) -> None:
+        """A message is posted with the bot token, and its place is the output."""
+        outcome = self.posted(json_answer({"ok": True, "ts": "1.2", "channel": "C1", "message": {"text": "Shipped"}}))
+        self.assertEqual({"ts": "1.2", "channel": "C1"}, outcome.output)
+        self.assertIn(b"Authorization: Bearer xoxb-canary\r\n", self.service.requests[0])
+
+    def test_same_effect_same_message(self) -> None:
+        """Slack is told the same id for the same effect, and another for another."""
+        for key in ("effect-1", "effect-1", "effect-2"):
+            self.posted(json_answer({"ok": True}), key)
+        bodies = [json.loads(each.partition(b"\r\n\r\n")[2]) for each in self.service.requests]
+        first, again, other = (body["client_msg_id"] for body in bodies)
+        self.assertEqual((True, False), (first == again, first == other))
+
+    def test_refusal(self) -> None:
+        """Slack's "no" is a failure that nothing came of."""
+        outcome = self.posted(json_answer({"ok": False, "error": "channel_not_found"}))
+        assert outcome.fault is not None
+        self.assertEqual(("external_api_error", True), (outcome.fault.kind, outcome.classified))
+        self.assertEqual("builtin://slack refused: channel_not_found.", outcome.fault.message)
+
+    def test_patience(self) -> None:
+        """Slack's wish for patience may be followed."""
+        outcome = self.posted(json_answer({"ok": False, "error": "ratelimited"}, 429, {"Retry-After": "30"}))
+        assert outcome.fault is not None
+        self.assertEqual((True, True, 30.0), (outcome.classified, outcome.fault.retriable, outcome.retry_after_seconds))
+
+    def test_breakdown(self) -> None:
+        """After a failure inside Slack nobody knows."""
+        self.assertFalse(self.posted(json_answer({"ok": False, "error": "internal_error"}, 500)).classified)
+
+    def test_channels(self) -> None:
+        """Channels are listed by a GET, with no limit where none was given."""
+        self.service.replies.append(json_answer({"ok": True, "channels": []}))
+        slack = self.slack()
+        request = slack.prepare("list_channels", {}, BASE, "effect-1")
+        reading = Deferred.fromCoroutine(slack.read(request, MemoryCredential(b"xoxb-canary"), 30))
+        self.service.advance(0)
+        self.assertEqual({"ok": True, "channels": []}, self.successResultOf(reading).output)
+        self.assertTrue(self.service.requests[0].startswith(b"GET /api/conversations.list HTTP/1.1\r\n"))
