@@ -23,7 +23,7 @@ _WAIT = click.option(
 
 @click.group()
 def approval() -> None:
-    """See what agents ask for, and approve or deny it."""
+    """See, approve or deny what agents ask for."""
 
 
 @approval.command("list")
@@ -73,6 +73,8 @@ def approve(
     around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, yes: bool, **how: Any
 ) -> None:
     """Show one whole, ask, and approve exactly what was shown."""
+    if as_json and not yes:
+        raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
     ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, **how)
     as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
 

@@ -15,7 +15,7 @@ from ._surroundings import Surroundings, pass_surroundings
 
 @click.group()
 def audit() -> None:
-    """Read the record of everything that happened."""
+    """Read the record of what happened."""
 
 
 @audit.command("list")

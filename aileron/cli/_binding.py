@@ -17,7 +17,10 @@ from ._surroundings import Surroundings, pass_surroundings
 
 @click.group()
 def binding() -> None:
-    """Bind credentials to connectors; agents never see them."""
+    """Bind credentials to connectors.
+
+    Aileron fills them in when a request leaves; agents never see them.
+    """
 
 
 @binding.command("list")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aileron.client import Operator
 
 _PENDING = "pending_approval"
-_SETTLED = frozenset(("completed", "failed", "unknown", "denied", "cancelled", "expired"))
+_WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
 
 
 @frozen
@@ -107,18 +107,17 @@ async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) 
         _tell_denied(ballot, decided)
         return
     result = await operator.result(ballot.approval_id, ballot.wait)
+    status = result.get("status")
     if ballot.as_json:
         say_json({"approval": decided, "result": result})
-        return
-    status = result.get("status")
-    if status == "completed":
+    elif status == "completed":
         say("Approved, and done:")
         block(in_words((result.get("result") or {}).get("output")), "  ")
-    elif status in _SETTLED:
+    elif status not in _WENT_WRONG:
+        say("Approved; it is {status}. Look later: aileron runs show {id}", status=status, id=ballot.approval_id)
+    if status in _WENT_WRONG:
         fault = result.get("failure") or {}
         raise Trouble(f"Approved; it ended as {status}: {fault.get('message')}", f"Run: {ballot.approval_id}")
-    else:
-        say("Approved; it is {status}. Look later: aileron runs show {id}", status=status, id=ballot.approval_id)
 
 
 def _tell_denied(ballot: Ballot, decided: Mapping[str, Any]) -> None:

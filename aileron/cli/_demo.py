@@ -13,9 +13,10 @@ from ._surroundings import Surroundings, pass_surroundings
 @click.pass_context
 @pass_surroundings
 def demo(around: Surroundings, context: click.Context, yes: bool, refuse: bool) -> None:
-    """See the main job in a few seconds: an agent asks, you approve, it is done and on record.
+    """See the main job in a few seconds.
 
-    Everything happens in a private home that is removed at the end; nothing leaves this machine.
+    An agent asks, you approve, it is done and on record. Everything happens in a private home that is
+    removed at the end; nothing leaves this machine.
     """
     from aileron.demo import play
 

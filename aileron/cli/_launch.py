@@ -31,9 +31,10 @@ _LOCKED = "The vault is locked: the agent starts, but nothing runs until you say
 @click.pass_context
 @pass_surroundings
 def launch(around: Surroundings, context: click.Context, agent: str, arguments: tuple[str, ...]) -> None:
-    """Run AGENT with its own ARGUMENTS in a session of its own; the exit code is the agent's.
+    """Run an agent in a session of its own.
 
-    The daemon is started if need be. Nothing of the agent's own configuration is written.
+    ARGUMENTS are the agent's own, and the exit code is the agent's. The daemon is started if need be.
+    Nothing of the agent's own configuration is written.
     """
     from aileron.launch import AGENTS
 

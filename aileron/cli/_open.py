@@ -29,7 +29,9 @@ _POLL_SECONDS = 0.5
 @_options.passphrase_fd
 @pass_surroundings
 def open_pages(around: Surroundings, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
-    """Open your pages in the browser: all, or `approval ID`.
+    """Open your pages in the browser.
+
+    All of them, or with `approval ID` the one where it is decided.
 
     The browser gets in by a private file that works once, within a minute. It stays logged in when this ends.
     """

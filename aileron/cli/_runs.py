@@ -15,7 +15,7 @@ from ._surroundings import Surroundings, pass_surroundings
 
 @click.group()
 def runs() -> None:
-    """See every run, and settle those of which nobody knows whether they happened."""
+    """See every run; settle the unknown ones."""
 
 
 @runs.command("list")

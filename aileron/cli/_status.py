@@ -15,7 +15,10 @@ from ._surroundings import Surroundings, pass_surroundings
 @_options.as_json
 @pass_surroundings
 def status(around: Surroundings, as_json: bool) -> None:
-    """Say how the daemon does: its vault, what waits for you, who is at work."""
+    """Say how the daemon does.
+
+    Its vault, what waits for you, who is at work.
+    """
     found = around.running()
     answer = around.probe(found.url, "/v1/status", found.launch_key)
     if as_json:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def vault() -> None:
-    """Make, unlock and lock the vault that keeps your keys."""
+    """Make, unlock and lock your vault."""
 
 
 @vault.command("init")

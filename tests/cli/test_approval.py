@@ -152,6 +152,13 @@ class ApproveTests(ApprovalCase):
         found = json.loads(self.as_operator("approval", "approve", RUN, "--yes", "--json")[1])
         self.assertEqual(found["result"]["status"], "completed")
 
+    def test_json_failed(self) -> None:
+        """For programs too a run that fails is an error, and an approval that nobody would see is refused."""
+        self.result({"status": "failed", "run_id": RUN, "failure": {"message": "Slack said no."}})
+        code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--json")
+        self.assertEqual((code, json.loads(out)["result"]["status"]), (1, "failed"))
+        self.assertEqual(self.command("approval", "approve", RUN, "--json")[0], 2)
+
     def test_deny(self) -> None:
         """A denial carries its reason and asks nothing."""
         code, out, _ = self.as_operator("approval", "deny", RUN, "--reason", "too loud")
