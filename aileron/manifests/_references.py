@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from attrs import frozen
@@ -34,6 +35,7 @@ Reference: TypeAlias = ArgumentReference | OutputReference
 Part: TypeAlias = str | Reference
 
 
+@lru_cache(4096)
 def template_parts(text: str) -> tuple[Part, ...]:
     """C{text} as literal pieces and references, in order; no piece is empty.
 

@@ -35,6 +35,8 @@ from ._pen import Pen
 from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
 
+Verify = Callable[[Run, Approval | None], None]
+
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0
 _ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
@@ -76,30 +78,30 @@ class Executor:
     _retry: RetryPolicy
     _probe: Callable[[str], None]
 
-    async def carry_out(self, run: Run, plan: Plan, verify: Callable[[Run, Approval | None], None] | None) -> Run:
-        """Bring an approved run to its end.
+    def opening(self, run: Run, plan: Plan, verify: Verify | None) -> Transition:
+        """The step that must be committed before C{carry_out}: C{executing}, with the first attempt's row.
+
+        :param run: as it will be approved.
+        :param verify: checked inside the transaction.
+        """
+        event = self._pen.of_run("execution.started", run, steps=[planned.pinned() for planned in plan.steps])
+        event = evolve(event, connector=plan.steps[0].description.fqn)
+        first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
+        return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify)
+
+    async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
+        """Bring a run to its end whose C{opening} is committed.
 
         Cancelling it stops the attempt under way, which is then in doubt, and records that.
-
-        :param verify: checked inside the transaction that commits C{executing}.
-        :raises StateConflict: it is no longer approved; nothing was sent.
         """
-        execution = await self._begin(run, plan, verify)
+        self._probe("executing")
+        deadline = self._clock.seconds() + plan.action.timeout_seconds
+        execution = _Execution(run, plan, deadline, opening.attempts[0])
         for position, planned in enumerate(plan.steps):
             outcome = await self._step(execution, position, planned)
             if outcome.fault is not None:
                 return await self._stop(execution, planned, outcome.fault)
         return await self._complete(execution)
-
-    async def _begin(self, run: Run, plan: Plan, verify: Callable[[Run, Approval | None], None] | None) -> _Execution:
-        first = self._attempt_row(run, plan.steps[0], 1)
-        event = self._pen.of_run("execution.started", run, steps=[planned.pinned() for planned in plan.steps])
-        event = evolve(event, connector=plan.steps[0].description.fqn)
-        begun = await self._ledger.apply(
-            transition(run, RunState.EXECUTING, self._pen.now(), event, attempts=(first,), verify=verify)
-        )
-        self._probe("executing")
-        return _Execution(begun, plan, self._clock.seconds() + plan.action.timeout_seconds, first)
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time."""
@@ -145,12 +147,10 @@ class Executor:
 
     # what is put on record -------------------------------------------------------------------
 
-    def _attempt_row(self, run: Run, planned: PlannedStep, number: int) -> AttemptRow:
-        return AttemptRow(run.id, planned.step.id, number, "started", self._pen.now())
-
     async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
         """Commit that another attempt begins, with what ended before it."""
-        begun = execution.current = self._attempt_row(execution.run, planned, number)
+        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._pen.now())
+        execution.current = begun
         events = tuple(
             self._pen.of_run("execution.attempt", execution.run, fault=row.fault, step=row.step_id, attempt=row.number)
             for row in execution.attempts

@@ -41,13 +41,12 @@ class Gate:
     _planner: Planner
     _pen: Pen
 
-    def opening(self, run: Run, plan: Plan) -> Transition:
+    def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
         rule = plan.action.approval
         now = self._pen.now()
         expires = None if rule.expires_after_seconds is None else now + timedelta(seconds=rule.expires_after_seconds)
         ask = Ask(plan.digest(run), plan.review(), now, expires)
-        actor = Actor("agent", run.session_id) if run.session_id else Actor("human", "operator")
         event = self._pen.of_run("approval.requested", run, actor, digest=ask.digest)
         return transition(run, RunState.PENDING, now, event, ask=ask)
 

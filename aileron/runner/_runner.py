@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -117,16 +117,11 @@ class Runner:
             self._require_vault()
         run = self._new_run(call, action, arguments)
         plan = self._planner.plan(action, arguments, run.effect_key)
-        run, created = await self._ledger.receive(run, self._first_steps(run, plan, call.actor), self._limits)
-        if created and run.state is RunState.APPROVED:
-            self._tasks.start(run.id, self._carry_out(run, plan))
-        elif created:
-            self._watch(await self._ledger.approval(run.id))
-        return run
+        return await (self._ask if run.gated else self._do)(run, plan, call.actor)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """See L{IRunner.wait}."""
-        return await self._ledger.settled(run_id, seconds)
+        return await self._ledger.settled(run_id, seconds, moving=self._tasks.running(run_id))
 
     async def run(self, run_id: str) -> Run:
         """See L{IRunner.run}."""
@@ -226,12 +221,23 @@ class Runner:
             idempotency_key=call.idempotency_key,
         )
 
-    def _first_steps(self, run: Run, plan: Plan, actor: Actor) -> list[Transition]:
-        """From C{received} to where it waits or may start, in the transaction that makes the row."""
-        if run.gated:
-            return [self._gate.opening(run, plan)]
+    async def _ask(self, run: Run, plan: Plan, actor: Actor) -> Run:
+        """Keep a gated run and put it up for decision, in one transaction."""
+        asked = self._gate.opening(run, plan, actor)
+        kept, created = await self._ledger.receive(run, [asked], self._limits)
+        if created and asked.ask is not None:
+            self._expiry.watch(kept.id, asked.ask.expires_at)
+        return kept
+
+    async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
+        """Keep an ungated run up to C{executing}, in one transaction, and start it."""
         event = self._pen.of_run("run.received", run, actor, arguments=run.arguments)
-        return [transition(run, RunState.APPROVED, self._pen.now(), event)]
+        approved = transition(run, RunState.APPROVED, event.at, event)
+        opening = self._executor.opening(evolve(run, state=RunState.APPROVED), plan, None)
+        kept, created = await self._ledger.receive(run, [approved, opening], self._limits)
+        if created:
+            self._tasks.start(kept.id, self._finish(kept, plan, opening))
+        return kept
 
     def _start(self, run: Run) -> None:
         """Take an approved (or waiting) gated run further, unless that is under way."""
@@ -254,13 +260,18 @@ class Runner:
             await self._carry_out(run, plan)
 
     async def _carry_out(self, run: Run, plan: Plan) -> None:
-        verify = self._gate.verification(plan.digest(run)) if run.gated else None
+        opening = self._executor.opening(run, plan, self._gate.verification(plan.digest(run)))
         try:
-            await self._executor.carry_out(run, plan, verify)
+            begun = await self._ledger.apply(opening)
         except StateConflict as conflict:
             _log.info("run {run} went {state} before it began", run=run.id, state=conflict.present.state.value)
         except ApprovalStale:
             await self._gate.distrust(run, plan)
+        else:
+            await self._finish(begun, plan, opening)
+
+    async def _finish(self, run: Run, plan: Plan, opening: Transition) -> None:
+        await self._executor.carry_out(run, plan, opening)
 
     async def _expire(self, run_id: str) -> None:
         run = await self._ledger.run(run_id)

@@ -31,6 +31,10 @@ class Tasks:
         self._running[name] = task = Deferred.fromCoroutine(work)
         task.addErrback(self._log_failure, name).addBoth(self._ended, name)
 
+    def running(self, name: str) -> bool:
+        """Whether a task of that name has not ended."""
+        return name in self._running
+
     def at_rest(self) -> Deferred[None]:
         """Fires when nothing runs; each caller its own."""
         waiter: Deferred[None] = Deferred()

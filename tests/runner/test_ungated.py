@@ -76,12 +76,10 @@ class UngatedTests(RunnerCase):
         """While the commit of executing is under way, the connector has not been called."""
         self.pool.hold()
         submitted = self.later(self.runner.submit(self.call("open", session=None)))
-        for _ in range(20):
-            if submitted.called:
-                break
-            self.pool.step()
+        self.assertNoResult(submitted)
         self.assertEqual(self.connector.sendings, [])
         self.pool.release()
+        self.assertIs(self.successResultOf(submitted).state, RunState.EXECUTING)
         self.assertEqual(len(self.connector.sendings), 1)
 
     def test_wait(self) -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks: C{python -m bench} prints the table."""

@@ -1,0 +1,210 @@
+"""The run endpoint with everything but a socket behind it: C{python -m bench.endpoint bare|noop|http}.
+
+C{bare}: a Klein route that reads JSON and answers.  C{noop}: the whole daemon's path, an ungated action whose connector
+does nothing, audit durable.  C{http}: the same through the declarative connector to a service on loopback.
+Prints its port, then serves until its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+from klein import Klein
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.stdio import StandardIO
+from twisted.internet.task import react
+from twisted.web.server import Site
+from ulid import ULID
+from zope.interface import implementer
+
+from aileron.api import AGENT_TOKEN, GuardedSite, Parts, SiteRules, agent_site, mint, token_digest
+from aileron.audit import GENESIS, payload_digest, seal
+from aileron.connectors import HttpConnector, Registry, system_transport
+from aileron.interfaces import IConnector, ICredential
+from aileron.manifests import DirectoryCatalogue
+from aileron.runner import Collaborators, build
+from aileron.store import Seals, make_store
+from aileron.testing import MemoryBindings, MemoryConnectors, MemoryOperators, MemoryVault, scripted_description
+from aileron.values import DAEMON, JSON, ConnectorDescription, Event, Outcome, Request, Session, utc
+
+ACTION = """+++
+name = "noop"
+version = "1.0.0"
+[[requires.connectors]]
+name = "{connector}"
+version = "1.0.0"
+capabilities = ["{operation}"]
+[[inputs]]
+name = "text"
+type = "string"
+description = "What to say"
+[[execute]]
+id = "only"
+connector = "{connector}"
+op = "{operation}"
+inputs = {{ text = "${{args.text}}" }}
++++
+Does nothing.
+"""
+CONNECTOR = """[connector]
+name = "local://bench/service"
+version = "1.0.0"
+base_url = {{ default = "http://127.0.0.1:{port}", bindable = false }}
+hosts = ["127.0.0.1:{port}"]
+private_network = true
+[operations.say]
+method = "POST"
+path = "/say"
+json = {{ text = "${{in.text}}" }}
+effect = "write"
+"""
+
+
+@implementer(IConnector)
+@frozen
+class Noop:
+    """Answers at once."""
+
+    description: ConnectorDescription = scripted_description()
+
+    def describe(self) -> ConnectorDescription:
+        return self.description
+
+    def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
+        return Request(self.description.fqn, operation, "write", False, "POST", base_url, (("Key", effect_key),))
+
+    async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        return Outcome({"done": True})
+
+    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+        return Outcome({"done": True})
+
+
+def bare() -> Klein:
+    app = Klein()
+
+    @app.route("/v1/actions/noop/run", methods=["POST"])
+    def run(request: Any) -> bytes:
+        body = json.loads(request.content.read())
+        request.setHeader(b"Content-Type", b"application/json")
+        answer = json.dumps({"result": body["args"]}).encode()
+        request.setHeader(b"Content-Length", b"%d" % len(answer))
+        return answer
+
+    return app
+
+
+def service(reactor: Any) -> int:
+    """Stands for the world."""
+    app = Klein()
+
+    @app.route("/say", methods=["POST"])
+    def say(request: Any) -> bytes:
+        request.setHeader(b"Content-Type", b"application/json")
+        return b'{"done":true}'
+
+    site = Site(app.resource())
+    site.log = lambda request: None
+    port: int = reactor.listenTCP(0, site, interface="127.0.0.1").getHost().port
+    return port
+
+
+async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSite, str]:
+    """The agent site over a durable store, and a token for it."""
+    (home / "actions").mkdir()
+    (home / "connectors").mkdir()
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
+    store = make_store(home / "aileron.db", reactor, reactor, seals)
+    await store.open()
+    vault = MemoryVault()
+    if through_http:
+        (home / "connectors/service.toml").write_text(CONNECTOR.format(port=service(reactor)))
+        transport = system_transport(reactor, set)
+        connectors: Any = Registry(
+            home / "connectors", lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
+        )
+        names = {"connector": "local://bench/service", "operation": "say"}
+    else:
+        connectors = MemoryConnectors.of([Noop()])
+        names = {"connector": "local://test/scripted", "operation": "post"}
+    (home / "actions/noop.md").write_text(ACTION.format(**names))
+    catalogue = DirectoryCatalogue(str(home / "actions"), 1, reactor)
+    catalogue.refresh()
+    bindings = MemoryBindings(vault)
+    ids = lambda: str(ULID())  # noqa: E731
+    runner = build(
+        Collaborators(
+            runs=store.runs,
+            overlay=store.overlay,
+            catalogue=catalogue,
+            connectors=connectors,
+            vault=vault,
+            bindings=bindings,
+            clock=reactor,
+            ids=ids,
+            chance=lambda: 0.0,
+        )
+    )
+    await runner.start()
+    token, now = mint(AGENT_TOKEN, secrets.token_bytes), utc(reactor.seconds())
+    opened = Event(ids(), "session.started", now, DAEMON)
+    session = Session(ids(), "bench", "/", now, now)
+    await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [opened])
+    parts = Parts(
+        runner=runner,
+        sessions=store.sessions,
+        audit=store.audit,
+        vault=vault,
+        bindings=bindings,
+        connectors=connectors,
+        operators=MemoryOperators(vault, reactor),
+        launch_key_digest=bytes(32),
+        clock=reactor,
+        ids=ids,
+        randomness=secrets.token_bytes,
+        version="bench",
+        started_at=now,
+        review_url=lambda run_id: run_id,
+    )
+    return GuardedSite(agent_site(parts), SiteRules(), reactor), token
+
+
+class _UntilEnd(ProcessProtocol):
+    """Fires when standard input ends."""
+
+    def __init__(self) -> None:
+        self.ended: Deferred[None] = Deferred()
+
+    def makeConnection(self, transport: Any) -> None: ...
+    def dataReceived(self, data: bytes) -> None: ...
+    def connectionLost(self, reason: Any) -> None:
+        self.ended.callback(None)
+
+
+async def main(reactor: Any, kind: str) -> None:
+    with tempfile.TemporaryDirectory(dir=".") as directory:
+        if kind == "bare":
+            site: Any = Site(bare().resource())
+            site.log = lambda request: None
+            token = "none"
+        else:
+            site, token = await whole(reactor, Path(directory).resolve(), kind == "http")
+        port = reactor.listenTCP(0, site, interface="127.0.0.1", backlog=1000).getHost().port
+        if kind != "bare":
+            site.rules = evolve(site.rules, hosts=(f"127.0.0.1:{port}",))
+        print(json.dumps({"port": port, "token": token}), flush=True)
+        until = _UntilEnd()
+        StandardIO(until)
+        await until.ended
+
+
+if __name__ == "__main__":
+    react(lambda reactor: Deferred.fromCoroutine(main(reactor, sys.argv[1])))
