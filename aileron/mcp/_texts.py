@@ -111,8 +111,7 @@ def _edited(body: Mapping[str, Any]) -> str | None:
 def _failure(failure: Any) -> str | None:
     if not isinstance(failure, Mapping):
         return None
-    inside = failure.get("error", failure)
-    return f"{inside.get('message')} (class: {inside.get('class')})"
+    return f"{failure.get('message')} (class: {failure.get('class')})"
 
 
 def _reason(body: Mapping[str, Any]) -> str | None:

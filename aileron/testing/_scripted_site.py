@@ -65,6 +65,13 @@ class ScriptedSite(Resource):
         else:
             self._answers.append((status, content))
 
+    def begin(self, status: int, part: bytes) -> None:
+        """Send the beginning of an answer to the oldest waiting request, which goes on waiting for the rest."""
+        request = self._waiting[0]
+        request.setResponseCode(status)
+        request.write(part)
+        self.agent.flush()
+
     def hang_up(self) -> None:
         """Cut the connection of the oldest waiting request."""
         cast("ITransport", self._waiting.pop(0).transport).loseConnection()

@@ -126,10 +126,13 @@ class AnswerTests(WireCase):
             self.assertEqual(self.failureResultOf(self.ask(), AnswerNotUnderstood).value.status, status)
 
     def test_too_long(self) -> None:
-        """An endless answer is given up."""
+        """An endless answer is given up, and its connection with it."""
         self.patch(sys.modules["aileron.client._wire"], "MAX_BODY_BYTES", 100)
-        self.site.answer(200, b"[" + b"1," * 100)
-        self.failureResultOf(self.ask(), AnswerNotUnderstood)
+        asking = self.ask()
+        self.site.begin(200, b"[" + b"1," * 100)
+        self.failureResultOf(asking, AnswerNotUnderstood)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, 0)
 
     @settings(deadline=None, max_examples=40)
     @given(st.integers(200, 599), st.binary(max_size=60))
@@ -159,6 +162,23 @@ class NoAnswerTests(WireCase):
         asking = self.ask()
         self.site.hang_up()
         self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+
+    def test_cut_off_within(self) -> None:
+        """Half an answer is none, even if it could be read."""
+        asking = self.ask()
+        self.site.begin(200, b"{}")
+        self.assertNoResult(asking)
+        self.site.hang_up()
+        self.assertTrue(self.failureResultOf(asking, DaemonUnreachable).value.sent)
+
+    def test_deadline_within(self) -> None:
+        """An answer that stops halfway is given up at the deadline, and its connection with it."""
+        asking = self.ask()
+        self.site.begin(200, b"{")
+        self.clock.advance(15.1)
+        self.failureResultOf(asking, DaemonUnreachable)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, 0)
 
     def test_deadline(self) -> None:
         """The deadline is the wait that was asked for and 15 s more; the connection ends with it."""

@@ -100,6 +100,11 @@ class LinkTests(DaemonCase):
                 self.clock.advance(0.25)
             gaps.append(self.clock.seconds() - before)
         self.assertEqual(gaps, [0.25, 0.5, 1, 2, 4, 8, 10, 10])
+        self.site.answer(200, offering(1))
+        self.clock.advance(0.25)
+        self.site.hang_up()
+        self.clock.advance(0.25)
+        self.assertEqual(self.site.waiting, 1, "the next time it is asked soon again")
 
     def test_wrong_token(self) -> None:
         """A refused token is remembered as the trouble, and asked about again."""
