@@ -14,12 +14,15 @@ from aileron.errors import Forbidden, Unauthorized
 from aileron.values import Actor, OperatorSession, Session
 
 from ._parts import Parts
+from ._reading import header
 from ._tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 
 COOKIE = b"aileron"
 """The browser's cookie; worthless without the page key in L{PAGE_KEY}."""
 
 PAGE_KEY = "X-Aileron-Proof"
+
+_AUTHORIZATION = b"Authorization"
 
 
 class Who(Flag):
@@ -86,8 +89,8 @@ async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
 
     :raises Unauthorized: neither.
     """
-    cookie, page_key = request.getCookie(COOKIE), request.getHeader(PAGE_KEY)
-    if request.getHeader("Authorization") is None and cookie and page_key:
+    cookie, page_key = request.getCookie(COOKIE), header(request, PAGE_KEY.encode("ascii"))
+    if header(request, _AUTHORIZATION) is None and cookie and page_key:
         session = parts.operators.by_browser(cookie.decode("latin-1"), page_key)
         token = None
     else:
@@ -113,7 +116,7 @@ async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Wh
 
 
 def _bearer(request: IRequest) -> str:
-    scheme, _, token = (request.getHeader("Authorization") or "").partition(" ")
+    scheme, _, token = (header(request, _AUTHORIZATION) or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized("This needs a credential: Authorization: Bearer …")
     return token.strip()

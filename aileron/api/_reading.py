@@ -19,6 +19,12 @@ _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?\s*(?:;.*)?').fullmatch
 _BOOLEANS: Mapping[str, bool] = {"true": True, "false": False, "1": True, "0": False}
 
 
+def header(request: IRequest, name: bytes) -> str | None:
+    """A field's value; any byte is a character, since anyone may send any byte."""
+    value = request.getHeader(name)
+    return None if value is None else value.decode("latin-1")
+
+
 def read_body(request: IRequest) -> JSON:
     """The body's JSON; an empty body is an empty object.
 
@@ -70,8 +76,8 @@ def preferred_wait(request: IRequest) -> float | None:
 
     :raises InvalidRequest: a wait that is no number of seconds.
     """
-    for line in request.requestHeaders.getRawHeaders("Prefer") or ():
-        for preference in line.split(","):
+    for line in request.requestHeaders.getRawHeaders(b"Prefer") or ():
+        for preference in line.decode("latin-1").split(","):
             wish = preference.strip()
             if wish.lower().partition("=")[0].strip() == "wait":
                 return _seconds(wish.lower())

@@ -20,7 +20,7 @@ from ._faults import HEADERS, Answer, failed, http_failure
 from ._guard import Caller, Identify, Who, admit
 from ._parts import Parts
 from ._problems import invalid
-from ._reading import preferred_wait, read_body, read_query
+from ._reading import header, preferred_wait, read_body, read_query
 
 _log = Logger()
 
@@ -60,7 +60,7 @@ def _read(endpoint: Endpoint, request: IRequest, caller: Caller, parts: Parts, p
         if endpoint.known is not None:
             endpoint.known(parts, **path)
         raise
-    host = request.getHeader("Host") or ""
+    host = header(request, b"Host") or ""
     return Visit(caller, body, query, wait_seconds, parts.clock.seconds(), host)
 
 

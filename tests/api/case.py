@@ -148,10 +148,10 @@ class Site:
         path: str,
         token: str | None = None,
         body: Any = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str | bytes] | None = None,
     ) -> Deferred[Heard]:
         """Send a request; its answer comes when C{treq.flush} finds one."""
-        fields = {"Content-Type": "application/json"} if body is not None else {}
+        fields: dict[str, str | bytes] = {"Content-Type": "application/json"} if body is not None else {}
         if token is not None:
             fields["Authorization"] = f"Bearer {token}"
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()

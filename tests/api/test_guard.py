@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.api import COOKIE, PAGE_KEY, Parts, mint, token_digest
@@ -119,6 +121,16 @@ class CredentialTests(ApiCase):
             self.assertEqual(self.status(f"{scheme} {token}").status, status, scheme)
         self.assertEqual(self.status(token).status, 401)
 
+    @settings(deadline=None, max_examples=60)
+    @given(st.text(st.characters(min_codepoint=32, max_codepoint=255), max_size=80))
+    def test_garbage(self, value: str) -> None:
+        """No other text opens anything or breaks anything, on either site."""
+        for site in (self.agents, self.operator):
+            for sent in (value, f"Bearer {value}", f"Bearer ail_a_{value}", f"Bearer ail_o_{value}"):
+                heard = site.ask("GET", "/v1/status", headers={"Authorization": sent.encode("latin-1")})
+                self.assertEqual((heard.status, heard.kind), (401, "unauthorized"))
+        self.assertEqual(self.flushLoggedErrors(), [])
+
     def test_challenge(self) -> None:
         """A 401 says which scheme is wanted."""
         self.assertEqual(self.status("x").headers["www-authenticate"], "Bearer")
@@ -179,6 +191,7 @@ class BrowserTests(ApiCase):
             (other_cookie, self.page_key),
             (self.page_key, self.cookie),
             ("", ""),
+            ("\u00e9", "\u00e9"),
         ):
             self.assertEqual(self.runs(cookie, page_key), 401)
 

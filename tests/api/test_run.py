@@ -141,8 +141,10 @@ class RunTests(ApiCase):
         self.clock.advance(7)
         self.agents.treq.flush()
         self.assertEqual(self.successResultOf(held).status, 202)
-        for wish in ("soon", "-1", "1.5", ""):
+        for wish in ("soon", "-1", "1.5", "", "\u00e9"):
             self.assertEqual(self.now(wait=wish).status, 400, wish)
+        answer = self.agents.start("POST", RUN, self.token, ARGS, {"Prefer": b"\xff, wait=0"})
+        self.assertEqual(self.successResultOf(answer).status, 202)
 
     def test_client_leaves(self) -> None:
         """A client that goes away ends its wait, not the run, and nothing is logged as an error."""

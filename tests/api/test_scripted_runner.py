@@ -1,0 +1,17 @@
+"""The runner that other tests script is what it says."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.interfaces import IRunner
+from aileron.testing import ScriptedRunner
+
+
+class ScriptedRunnerTests(SynchronousTestCase):
+    """L{ScriptedRunner}."""
+
+    def test_interface(self) -> None:
+        """It provides the runner's interface, whole."""
+        self.assertTrue(verifyObject(IRunner, ScriptedRunner()))
