@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def utc(seconds: float) -> datetime:
@@ -10,6 +11,7 @@ def utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+@lru_cache(maxsize=256)  # one moment is written several times: in a row, in an event, in its seal
 def timestamp(moment: datetime) -> str:
     """RFC 3339 with microseconds and C{Z}: sorts as text in the order of time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
