@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+from json.encoder import encode_basestring
 
 from aileron.values import Link, timestamp
 
@@ -11,8 +11,27 @@ GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
 
 _FORM = "aileron.audit.v1"
-# Keys and numbers here are such that this is RFC 8785, several times faster; a test compares the two.
-_flat = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+KEYS = (
+    "action",
+    "actor_id",
+    "actor_type",
+    "at",
+    "connector",
+    "failure_class",
+    "form",
+    "id",
+    "payload_digest",
+    "previous_hash",
+    "run_id",
+    "sequence",
+    "session_id",
+    "type",
+)
+"""What is sealed, in the order of RFC 8785."""
+
+# One object, flat, its keys known, its only number an integer: so written it is RFC 8785, in a third of an encoder's
+# time.  Every event pays for this; a test compares the two.
+_WRITTEN = "{" + ",".join(f'"{key}":%s' for key in KEYS) + "}"
 
 
 def seal(previous_hash: str, link: Link) -> str:
@@ -21,28 +40,35 @@ def seal(previous_hash: str, link: Link) -> str:
     :param previous_hash: of the record before it, or L{GENESIS}.
     :raises ValueError: a text in it is no Unicode (a lone surrogate).
     """
-    return "sha256:" + hashlib.sha256(_flat(sealed_form(previous_hash, link)).encode("utf-8")).hexdigest()
+    written = _WRITTEN % tuple([_scalar(value) for value in sealed(previous_hash, link)])
+    return "sha256:" + hashlib.sha256(written.encode("utf-8")).hexdigest()
 
 
-def sealed_form(previous_hash: str, link: Link) -> dict[str, str | int | None]:
-    """What L{seal} hashes: flat, its keys ASCII, its only number the sequence."""
+def sealed(previous_hash: str, link: Link) -> tuple[str | int | None, ...]:
+    """What L{seal} hashes, in the order of L{KEYS}."""
     event = link.event
-    return {
-        "form": _FORM,
-        "previous_hash": previous_hash,
-        "sequence": link.sequence,
-        "id": event.id,
-        "type": event.type,
-        "at": timestamp(event.at),
-        "actor_type": event.actor.type,
-        "actor_id": event.actor.id,
-        "run_id": event.run_id,
-        "session_id": event.session_id,
-        "action": event.action,
-        "connector": event.connector,
-        "failure_class": event.failure_class,
-        "payload_digest": link.payload_digest,
-    }
+    return (
+        event.action,
+        event.actor.id,
+        event.actor.type,
+        timestamp(event.at),
+        event.connector,
+        event.failure_class,
+        _FORM,
+        event.id,
+        link.payload_digest,
+        previous_hash,
+        event.run_id,
+        link.sequence,
+        event.session_id,
+        event.type,
+    )
+
+
+def _scalar(value: str | int | None) -> str:
+    if value is None:
+        return "null"
+    return encode_basestring(value) if isinstance(value, str) else str(value)
 
 
 def payload_digest(salt: str, payload: str) -> str:
