@@ -101,13 +101,9 @@ def _version(connection: sqlite3.Connection, schema: Schema) -> int:
 
 
 def _step_through(connection: sqlite3.Connection, schema: Schema, version: int) -> None:
-    """Each step is a transaction of its own that ends with its number."""
+    """Each step is a transaction of its own that ends with its number; to close the connection undoes a broken one."""
     for number, step in enumerate(schema.steps[version:], version + 1):
-        try:
-            connection.executescript(f"BEGIN IMMEDIATE;\n{step}\nPRAGMA user_version = {number};\nCOMMIT;")
-        except sqlite3.Error:
-            connection.rollback()
-            raise
+        connection.executescript(f"BEGIN IMMEDIATE;\n{step}\nPRAGMA user_version = {number};\nCOMMIT;")
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
