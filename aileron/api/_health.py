@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aileron.errors import StoreUnavailable
 from aileron.values import JSON, timestamp
 
 from ._endpoint import Parts, Table, Visit
@@ -15,7 +16,7 @@ MOST_LIVE_SESSIONS = 1000
 TABLE = Table()
 
 _HEALTH = made_of({"status": {"enum": ["ok"]}, "service": {"const": SERVICE}, "version": TEXT, "timestamp": MOMENT})
-_COUNTS = made_of({"pending_approvals": COUNT, "actions": COUNT, "load_errors": COUNT}, {"sessions": COUNT})
+_COUNTS = made_of({"actions": COUNT, "load_errors": COUNT}, {"pending_approvals": COUNT, "sessions": COUNT})
 _STATUS = made_of(
     {
         "service": {"const": SERVICE},
@@ -25,7 +26,7 @@ _STATUS = made_of(
         "vault_state": VAULT_STATE,
         "counts": _COUNTS,
         "paused": BOOLEAN,
-        "store": {"enum": ["ok"]},
+        "store": {"enum": ["ok", "unavailable"]},
     }
 )
 
@@ -39,8 +40,11 @@ async def health(visit: Visit, parts: Parts) -> Answer:
 
 @TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATUS})
 async def status(visit: Visit, parts: Parts) -> Answer:
-    """How the daemon does; an agent learns of its own pending approvals only."""
+    """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
     now = parts.now()
+    kept = await _kept(visit, parts)
+    offering = parts.runner.offering()
+    counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
     return answer(
         {
             "service": SERVICE,
@@ -48,21 +52,21 @@ async def status(visit: Visit, parts: Parts) -> Answer:
             "started_at": timestamp(parts.started_at),
             "uptime_seconds": round((now - parts.started_at).total_seconds(), 3),
             "vault_state": parts.vault.state().value,
-            "counts": await _counts(visit, parts),
-            "paused": False,
-            "store": "ok",
+            "counts": counts,
+            "paused": False,  # nothing can pause it yet
+            "store": "ok" if kept is not None else "unavailable",
         }
     )
 
 
-async def _counts(visit: Visit, parts: Parts) -> dict[str, JSON]:
-    offering = parts.runner.offering()
+async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:
+    """The counts of what is in the store; L{None} while it does not answer."""
     own = visit.caller.session
-    counts: dict[str, JSON] = {
-        "pending_approvals": await parts.runner.pending(None if own is None else own.id),
-        "actions": len(offering.offers),
-        "load_errors": len(offering.load_errors),
-    }
-    if own is None:
-        counts["sessions"] = len((await parts.sessions.list(True, MOST_LIVE_SESSIONS, None)).items)
-    return counts
+    try:
+        pending = await parts.runner.pending(None if own is None else own.id)
+        if own is not None:
+            return {"pending_approvals": pending}
+        live = await parts.sessions.list(True, MOST_LIVE_SESSIONS, None)
+    except StoreUnavailable:
+        return None
+    return {"pending_approvals": pending, "sessions": len(live.items)}

@@ -7,7 +7,7 @@ from typing import ClassVar
 from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable
-from aileron.testing import scripted_offer
+from aileron.testing import ScriptedRunner, scripted_offer
 from aileron.values import LoadError, RunState, VaultState, utc
 
 from .case import LAUNCH_KEY, NOW, ApiCase, Heard
@@ -487,8 +487,22 @@ class ConnectorTests(ApiCase):
         self.assertEqual(heard["problems"], [])
 
 
+class BrokenRunner(ScriptedRunner):
+    """Its store does not answer."""
+
+    async def pending(self, session_id: str | None) -> int:
+        """See L{IRunner}."""
+        raise StoreUnavailable("The disk is full.")
+
+
 class StoreTests(ApiCase):
     """When the database is gone."""
+
+    def test_status(self) -> None:
+        """The status says so, and what is known without it."""
+        self.build(runner=BrokenRunner.of(scripted_offer()))
+        status = self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json
+        self.assertEqual((status["store"], status["counts"]), ("unavailable", {"actions": 1, "load_errors": 0}))
 
     def test_unavailable(self) -> None:
         """A store that takes no more writes is a 503, and nothing is half done."""
