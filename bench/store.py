@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +95,16 @@ async def get(store: Store, name: str) -> None:
 async def drive(seconds: float, tasks: int, one: Callable[[str], Awaitable[None]]) -> Figures:
     """C{tasks} callers, each doing C{one} after the other."""
     took: list[float] = []
+    numbers = count(1)
     stop = time.perf_counter() + seconds
 
-    async def caller(number: int) -> None:
+    async def caller() -> None:
         while (began := time.perf_counter()) < stop:
-            await one(f"{number}-{len(took)}-{began}")
+            await one(f"{next(numbers):026}")  # like a ULID: sorts by time
             took.append(time.perf_counter() - began)
 
     began, cpu = time.perf_counter(), time.process_time()
-    await gatherResults([Deferred.fromCoroutine(caller(number)) for number in range(tasks)])
+    await gatherResults([Deferred.fromCoroutine(caller()) for _ in range(tasks)])
     elapsed = time.perf_counter() - began
     took.sort()
     return Figures(
