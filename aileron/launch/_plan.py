@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import field, frozen
@@ -75,8 +75,8 @@ def find_programs(agent: IAgent, parent: Mapping[str, str], interpreter: str) ->
     )
 
 
-def _found(name: str, path: str, otherwise: str, which: Callable[..., str | None] = shutil.which) -> str:
-    found = which(name, path=path)
+def _found(name: str, path: str, otherwise: str) -> str:
+    found = shutil.which(name, path=path)
     if found is None:
         raise NotFound(otherwise)
     return os.path.abspath(found)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFromThreads
 
 from ._bridge import Crossing, SideGone
-
-T = TypeVar("T")
 
 
 class LoopThread:
@@ -25,6 +22,7 @@ class LoopThread:
         self._reactor = reactor
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leave: asyncio.Event | None = None
+        self._stopping = False
         self._started: Deferred[None] = Deferred()
         self._ended: Deferred[None] = Deferred()
         # Not a daemon thread: one that is left behind shows as a hang, not as a crash while Python shuts down.
@@ -38,9 +36,10 @@ class LoopThread:
 
     def stop(self) -> Deferred[None]:
         """Cancel whatever runs in the loop, and end the thread; fires when it is gone.  To be called once."""
+        self._stopping = True
         if self._leave is not None:
             self._in_loop(self._leave.set)
-        else:
+        elif not self._thread.is_alive():
             self._ended.callback(None)
         return self._ended
 
@@ -61,7 +60,9 @@ class LoopThread:
     async def _stay(self) -> None:
         self._loop, self._leave = asyncio.get_running_loop(), asyncio.Event()
         self._reactor.callFromThread(self._started.callback, None)
-        await self._leave.wait()
+        # A stop that came before there was an event to set has left word.
+        if not self._stopping:
+            await self._leave.wait()
 
     def _gone(self) -> None:
         self._thread.join()

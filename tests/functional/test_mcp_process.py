@@ -6,12 +6,9 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from twisted.internet.defer import CancelledError
-from twisted.internet.interfaces import IProcessTransport
-from twisted.internet.protocol import ProcessProtocol
-from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -20,6 +17,7 @@ from aileron.mcp._thread import LoopThread
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
 from tests.functional.loopback import LoopbackSite
+from tests.functional.mcp_client import CLIENT, Server
 from tests.functional.reactor import until
 
 ACTION = {
@@ -34,7 +32,6 @@ ACTION = {
     "read_only": False,
     "idempotent": False,
 }
-CLIENT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 STARTED_SECONDS = 20
 
 
@@ -84,47 +81,6 @@ class StubDaemon(Resource):
     def _wait(self, request: Request, where: list[Request]) -> None:
         where.append(request)
         request.notifyFinish().addBoth(lambda _: where.remove(request))
-
-
-class Server(ProcessProtocol):
-    """A started ``aileron-mcp`` and what it said.
-
-    :ivar messages: every message so far.
-    :ivar status: how it ended; None while it runs.
-    """
-
-    def __init__(self) -> None:
-        self.messages: list[Mapping[str, Any]] = []
-        self.errors = b""
-        self.status: tuple[int | None, int | None] | None = None
-        self._rest = b""
-
-    @property
-    def process(self) -> IProcessTransport:
-        """The process."""
-        return cast(IProcessTransport, self.transport)
-
-    def send(self, method: str, params: Mapping[str, Any] | None = None, number: int | None = None) -> None:
-        """Send a request, or without a number a notification."""
-        given = {"id": number, "params": params, "method": method, "jsonrpc": "2.0"}
-        message = {key: value for key, value in given.items() if value is not None}
-        self.process.writeToChild(0, json.dumps(message).encode() + b"\n")
-
-    def answer(self, number: int) -> Mapping[str, Any] | None:
-        """The answer to a request, if it is there."""
-        return next((message for message in self.messages if message.get("id") == number), None)
-
-    def childDataReceived(self, childFD: int, data: bytes) -> None:
-        """Read messages, keep errors."""
-        if childFD == 2:
-            self.errors += data
-            return
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        self.messages += [json.loads(line) for line in lines]
-
-    def processExited(self, reason: Failure) -> None:
-        """Note how it ended."""
-        self.status = (getattr(reason.value, "exitCode", None), getattr(reason.value, "signal", None))
 
 
 class ServerCase(FunctionalTestCase):
@@ -257,6 +213,16 @@ class EndTests(ServerCase):
 
 class LoopThreadTests(FunctionalTestCase):
     """The real thread."""
+
+    async def test_stopped_while_it_starts(self) -> None:
+        """A stop that comes before the loop runs is not lost, nor one that comes before the thread is started."""
+        reactor: Any = self.reactor
+        early, never = LoopThread(reactor, "early"), LoopThread(reactor)
+        starting = early.start()
+        await early.stop()
+        await starting
+        await never.stop()
+        self.assertNotIn("early", [each.name for each in threading.enumerate()])
 
     async def test_life(self) -> None:
         """It runs coroutines in its own thread, cancels what is left when it stops, and is gone then."""
