@@ -207,7 +207,7 @@ async def _start_runner(
             vault=vault,
             bindings=vault,
             clock=reactor,
-            ids=_fresh_ids(reactor),
+            ids=fresh_ids(reactor),
             chance=random.random,
             limits=settings.limits,
         )
@@ -234,15 +234,21 @@ def _follow(reactor: Any, runner: Runner, life: _Life) -> None:
     life.at_end(looking.stop)
 
 
-def _fresh_ids(reactor: Any) -> Callable[[], str]:
-    return lambda: str(ULID.from_timestamp(reactor.seconds()))
+def fresh_ids(reactor: Any) -> Callable[[], str]:
+    """ULIDs.  They must differ and need not be secret, so the system is asked for chance once and not at each."""
+
+    def fresh() -> str:
+        moment = int(reactor.seconds() * 1000)
+        return str(ULID.from_bytes(moment.to_bytes(6, "big") + random.randbytes(10)))  # noqa: S311 - no secret
+
+    return fresh
 
 
 async def _record_vault(reactor: Any, store: Store, vault: VaultFile) -> None:
     """Put on record that the vault is open, and later that it was locked."""
 
     def event(type_: str) -> Event:
-        return Event(_fresh_ids(reactor)(), type_, utc(reactor.seconds()), DAEMON)
+        return Event(fresh_ids(reactor)(), type_, utc(reactor.seconds()), DAEMON)
 
     def locked(_: object) -> None:
         recorded = Deferred.fromCoroutine(store.audit.append(event("vault.locked")))
@@ -289,7 +295,7 @@ class _Sites:
             operators=operators,
             launch_key_digest=token_digest(self._launch_key),
             clock=reactor,
-            ids=_fresh_ids(reactor),
+            ids=fresh_ids(reactor),
             randomness=secrets.token_bytes,
             version=__version__,
             started_at=self._started_at,

@@ -11,23 +11,24 @@ import json
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.stdio import StandardIO
 from twisted.internet.task import react
 from twisted.web.server import Site
-from ulid import ULID
 from zope.interface import implementer
 
 from aileron.api import AGENT_TOKEN, GuardedSite, Parts, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
+from aileron.daemon import fresh_ids
 from aileron.interfaces import IConnector, ICredential
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, build
@@ -73,7 +74,7 @@ effect = "write"
 class Noop:
     """Answers at once."""
 
-    description: ConnectorDescription = scripted_description()
+    description: ConnectorDescription = field(factory=scripted_description)
 
     def describe(self) -> ConnectorDescription:
         return self.description
@@ -139,7 +140,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
     catalogue = DirectoryCatalogue(str(home / "actions"), 1, reactor)
     catalogue.refresh()
     bindings = MemoryBindings(vault)
-    ids = lambda: str(ULID())  # noqa: E731
+    ids = fresh_ids(reactor)
     runner = build(
         Collaborators(
             runs=store.runs,
@@ -203,7 +204,9 @@ async def main(reactor: Any, kind: str) -> None:
         print(json.dumps({"port": port, "token": token}), flush=True)
         until = _UntilEnd()
         StandardIO(until)
+        began = time.process_time()
         await until.ended
+        print(json.dumps({"cpu_seconds": time.process_time() - began}), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ async def main(port: int, connections: int, seconds: float, token: str, path: st
         "p50_ms": took[len(took) // 2] * 1e3,
         "p99_ms": took[int(len(took) * 0.99)] * 1e3,
         "wrong": wrong,
+        "requests": len(took),
     }
     print(json.dumps(figures))
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 from jsonschema import ValidationError
+from jsonschema.protocols import Validator
 
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Action, Input, json_pointer, json_problems
 
-from ._json_schema import property_schema, validator
+from ._json_schema import arguments_validator, property_schema, validator
 
 MOST_PROBLEMS = 100
 """No answer lists more: a caller can send a megabyte of them."""
@@ -32,7 +33,7 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
     problems = [
         *json_problems(arguments, pointer="/args"),
         *_misnamed(action, arguments),
-        *_violations(action.input_schema, arguments, "/args"),
+        *_violations(arguments_validator(action), arguments, "/args"),
     ]
     if problems:
         raise _refusal(problems[:MOST_PROBLEMS])
@@ -41,7 +42,7 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
 
 def value_problems(one: Input, value: JSON) -> list[str]:
     """What is wrong with C{value} as a value of C{one}; empty if nothing is."""
-    return [message for _, message in [*json_problems(value), *_violations(property_schema(one), value, "")]]
+    return [message for _, message in [*json_problems(value), *_violations(validator(property_schema(one)), value, "")]]
 
 
 def _misnamed(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
@@ -54,9 +55,9 @@ def _misnamed(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[s
             yield json_pointer("/args", name), "is not an input of this action"
 
 
-def _violations(schema: Mapping[str, JSON], value: JSON, pointer: str) -> Iterator[tuple[str, str]]:
+def _violations(checks: Validator, value: JSON, pointer: str) -> Iterator[tuple[str, str]]:
     """What the schema says of values; of names L{_misnamed} tells more clearly."""
-    for error in validator(schema).iter_errors(value):
+    for error in checks.iter_errors(value):
         if error.validator not in _ABOUT_NAMES:
             yield json_pointer(pointer, *error.absolute_path), _message(error)
 

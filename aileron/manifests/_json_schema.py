@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from attrs import field, frozen
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from aileron.values import JSON, Input, plain
+from aileron.values import JSON, Action, Input, plain
 
 from ._formats import checker
 
@@ -45,14 +45,27 @@ def property_schema(one: Input) -> dict[str, JSON]:
 
 
 def validator(schema: Mapping[str, JSON]) -> Validator:
-    """A validator of C{schema} that checks formats; made once for as long as it is in use."""
-    return _made(json.dumps(plain(schema), sort_keys=True))
+    """A validator of C{schema} that checks formats."""
+    made: Validator = _Validator(plain(schema), format_checker=checker())
+    return made
+
+
+def arguments_validator(action: Action) -> Validator:
+    """The validator of an action's arguments, made once for as long as it is in use."""
+    return _made(_Known(action.digest, action.input_schema))
+
+
+@frozen
+class _Known:
+    """A schema that the digest of its file stands for."""
+
+    digest: str
+    schema: Mapping[str, JSON] = field(eq=False)
 
 
 @lru_cache(maxsize=512)
-def _made(schema: str) -> Validator:
-    made: Validator = _Validator(json.loads(schema), format_checker=checker())
-    return made
+def _made(known: _Known) -> Validator:
+    return validator(known.schema)
 
 
 def _is_object(_checker: object, value: object) -> bool:

@@ -35,19 +35,39 @@ def json_problems(value: JSON, max_depth: int = MAX_DEPTH, pointer: str = "") ->
     :param pointer: where C{value} stands, as a JSON pointer (RFC 6901).
     :return: pairs of pointer and message; no message repeats a value.
     """
-    if isinstance(value, str):
-        if not _encodable(value):
-            yield pointer, "the text has a lone surrogate"
-    elif isinstance(value, (Mapping, Sequence)):
-        yield from _container_problems(value, max_depth, pointer)
-    elif isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= MAX_NUMBER):
-        yield pointer, "the number is not finite, or beyond 2^53-1"
+    if not _sound(value, max_depth):  # nearly always it is: only then is it worth saying where what stands
+        yield from _problems(value, max_depth, pointer)
 
 
 def json_pointer(base: str, *keys: str | int) -> str:
     """C{base} and the steps below it, escaped as RFC 6901 says; a lone surrogate is shown as C{?}."""
     shown = (str(key).encode("utf-8", "replace").decode("utf-8") for key in keys)
     return base + "".join("/" + key.replace("~", "~0").replace("/", "~1")[:80] for key in shown)
+
+
+def _sound(value: JSON, depth_left: int) -> bool:
+    if isinstance(value, str):
+        return value.isascii() or _encodable(value)
+    if isinstance(value, Mapping):
+        return depth_left > 0 and all(_sound(key, 1) and _sound(item, depth_left - 1) for key, item in value.items())
+    if isinstance(value, Sequence):
+        return depth_left > 0 and all(_sound(item, depth_left - 1) for item in value)
+    return _exact(value)
+
+
+def _exact(value: object) -> bool:
+    """Whether C{value}, if it is a number, is the same to every reader."""
+    return not isinstance(value, (int, float)) or (math.isfinite(value) and abs(value) <= MAX_NUMBER)
+
+
+def _problems(value: JSON, depth_left: int, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if not _encodable(value):
+            yield pointer, "the text has a lone surrogate"
+    elif isinstance(value, (Mapping, Sequence)):
+        yield from _container_problems(value, depth_left, pointer)
+    elif not _exact(value):
+        yield pointer, "the number is not finite, or beyond 2^53-1"
 
 
 def _container_problems(
@@ -61,7 +81,7 @@ def _container_problems(
         below = json_pointer(pointer, key)
         if isinstance(key, str) and not _encodable(key):
             yield below, "the key has a lone surrogate"
-        yield from json_problems(item, depth_left - 1, below)
+        yield from _problems(item, depth_left - 1, below)
 
 
 def _encodable(text: str) -> bool:
