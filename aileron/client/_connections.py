@@ -34,6 +34,8 @@ class Connections:
     def _make_pool(self) -> HTTPConnectionPool:
         pool = HTTPConnectionPool(self._reactor, persistent=True)
         pool.maxPersistentPerHost = _KEPT_CONNECTIONS
+        # Else what was cut off on a kept connection would be tried again in silence, and told as never sent.
+        pool.retryAutomatically = False
         return pool
 
     @_http.default
