@@ -14,7 +14,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset({"values"}),
     "interfaces": frozenset({"values", "errors"}),
     "home": _GROUND,
-    "listening": _GROUND | {"home"},
     "manifests": _GROUND,
     "connectors": _GROUND,
     # The vault's file is read and replaced like every other private file of the home.
@@ -35,7 +34,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
     "testing": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "client"},
     "daemon": _GROUND
-    | {"home", "listening", "manifests", "connectors", "vault", "audit", "store", "runner"}
+    | {"home", "manifests", "connectors", "vault", "audit", "store", "runner"}
     | {"api", "web", "gateway", "inband"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""

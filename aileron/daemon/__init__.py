@@ -1,0 +1,10 @@
+"""The composition root: the only room that builds collaborators and hands them to each other.
+
+Run by C{twistd aileron}, or in the foreground by L{serve}.
+"""
+
+from ._ids import fresh_ids
+from ._run import makeService, serve
+from ._settings import Options, Settings
+
+__all__ = ["Options", "Settings", "fresh_ids", "makeService", "serve"]

@@ -1,0 +1,126 @@
+"""The composition: what works with what."""
+
+from __future__ import annotations
+
+import gc
+import random
+import secrets
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+
+from aileron import __version__
+from aileron.audit import GENESIS, payload_digest, seal
+from aileron.connectors import HttpConnector, Registry, system_transport
+from aileron.home import Home, acquire_lock, prepare, release_lock
+from aileron.manifests import DirectoryCatalogue
+from aileron.runner import Collaborators, Runner, build
+from aileron.store import Seals, Store, make_store
+from aileron.values import DAEMON, AuditQuery, Event, utc
+from aileron.vault import VaultFile
+
+from ._ids import fresh_ids
+from ._life import Life
+from ._settings import Settings
+from ._sites import Sites
+
+_log = Logger()
+_LOOK_SECONDS = 0.5
+_DRAIN_SECONDS = 20.0
+_SALT_BYTES = 16
+
+
+async def start(reactor: Any, settings: Settings, life: Life) -> None:
+    """Build everything and serve; C{life} learns how each part is taken down.
+
+    :raises Exception: whatever keeps it from starting; what was built by then is taken down by C{life}.
+    """
+    home = settings.home
+    prepare(home)
+    acquire_lock(home)
+    life.at_end(lambda: release_lock(home))
+    store = await _open_store(reactor, home, life)
+    has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
+    vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
+    own_ports: set[int] = set()
+    runner, connectors = await _start_runner(reactor, settings, store, vault, own_ports, life)
+    sites = Sites(reactor, settings, store, vault, runner, connectors)
+    agent, operator = await sites.open(life)
+    own_ports.update((agent.port, operator.port))
+    await _record_vault(reactor, store, vault)
+    sites.announce(life)
+    gc.collect()
+    gc.freeze()
+    _log.info(
+        "aileron {version} serves {agent} and {operator}", version=__version__, agent=agent.url, operator=operator.url
+    )
+
+
+async def _open_store(reactor: Any, home: Home, life: Life) -> Store:
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES))
+    store = make_store(home.database, reactor, reactor, seals)
+    life.at_end(store.close)
+    await store.open()
+    return store
+
+
+async def _start_runner(
+    reactor: Any, settings: Settings, store: Store, vault: VaultFile, own_ports: set[int], life: Life
+) -> tuple[Runner, Registry]:
+    home = settings.home
+    transport = system_transport(reactor, lambda: own_ports)
+    connectors = Registry(
+        home.connectors, lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
+    )
+    catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000), reactor)
+    runner = build(
+        Collaborators(
+            runs=store.runs,
+            overlay=store.overlay,
+            catalogue=catalogue,
+            connectors=connectors,
+            vault=vault,
+            bindings=vault,
+            clock=reactor,
+            ids=fresh_ids(reactor),
+            chance=random.random,
+            limits=settings.limits,
+        )
+    )
+    catalogue.refresh()
+    life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
+    await runner.start()
+    _follow(reactor, runner, life)
+    return runner, connectors
+
+
+def _follow(reactor: Any, runner: Runner, life: Life) -> None:
+    """Notice changed files from now on, whatever one look may fail with."""
+
+    def look() -> None:
+        try:
+            runner.look()
+        except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
+            _log.failure("looking at the files")
+
+    looking = LoopingCall(look)
+    looking.clock = reactor
+    looking.start(_LOOK_SECONDS, now=False)
+    life.at_end(looking.stop)
+
+
+async def _record_vault(reactor: Any, store: Store, vault: VaultFile) -> None:
+    """Put on record that the vault is open, and later that it was locked."""
+
+    def event(type_: str) -> Event:
+        return Event(fresh_ids(reactor)(), type_, utc(reactor.seconds()), DAEMON)
+
+    def locked(_: object) -> None:
+        recorded = Deferred.fromCoroutine(store.audit.append(event("vault.locked")))
+        recorded.addErrback(lambda failure: _log.failure("recording that the vault is locked", failure))
+
+    if vault.ever_unlocked():
+        await store.audit.append(event("vault.unlocked"))
+        vault.locked().addCallback(locked)

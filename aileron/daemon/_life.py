@@ -1,0 +1,78 @@
+"""One life of the daemon: it starts whole or not at all, and ends in the opposite order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+from twisted.application.service import IService, Service
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+_log = Logger()
+
+
+@define(eq=False)
+class Life:
+    """What one life has built, so that its end can take it down in the opposite order."""
+
+    endings: list[Callable[[], Any]] = field(factory=list)
+
+    def at_end(self, ending: Callable[[], Any]) -> None:
+        """Call C{ending}, which may answer later, before whatever was registered earlier."""
+        self.endings.append(ending)
+
+    async def end(self) -> None:
+        """Take everything down; what fails is logged and does not keep the rest."""
+        while self.endings:
+            ending = self.endings.pop()
+            try:
+                answer = ending()
+                if answer is not None:
+                    await answer
+            except Exception:  # noqa: BLE001 - the shutdown rim: each part gets its chance
+                _log.failure("taking down {what}", what=getattr(ending, "__qualname__", repr(ending)))
+
+
+@implementer(IService)
+class AileronService(Service):
+    """One life of the daemon.
+
+    :param start: builds everything, registering with the L{Life} how each part is taken down.
+    :ivar failed: how it failed to start, if it did.
+    """
+
+    name: str | None = "aileron"
+
+    def __init__(self, reactor: Any, start: Callable[[Life], Deferred[None]]) -> None:
+        self.failed: Failure | None = None
+        self._reactor = reactor
+        self._start = start
+        self._life = Life()
+        self._starting: Deferred[None] | None = None
+
+    def startService(self) -> None:
+        """Begin to start; a failure is logged, told by L{failed}, and stops the reactor."""
+        super().startService()  # type: ignore[no-untyped-call]
+        self._starting = self._start(self._life)
+        self._starting.addErrback(self._give_up)
+
+    def stopService(self) -> Deferred[None]:
+        """Stop taking calls, let effects finish, and leave everything closed.  It fires when that is done."""
+        super().stopService()  # type: ignore[no-untyped-call]
+        if self._starting is not None:
+            self._starting.cancel()
+        return Deferred.fromCoroutine(self._life.end())
+
+    def _give_up(self, failure: Failure) -> None:
+        if failure.check(CancelledError):
+            return  # it was stopped while it started
+        self.failed = failure
+        _log.failure("aileron cannot start", failure)
+        sys.stderr.write(f"aileron: cannot start: {failure.getErrorMessage()}\n")
+        if self._reactor.running:
+            self._reactor.stop()

@@ -1,0 +1,61 @@
+"""Ways to run a life: under C{twistd}, or in the foreground."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.logger import FileLogObserver, formatEventAsClassicLogText, globalLogBeginner
+from twisted.python.logfile import LogFile
+
+from aileron.home import prepare
+
+from ._compose import start
+from ._life import AileronService
+from ._settings import Options, Settings
+
+_LOG_BYTES, _LOG_FILES = 5_000_000, 5
+
+
+def _service(reactor: Any, settings: Settings) -> AileronService:
+    return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life)))
+
+
+def makeService(options: Options) -> AileronService:
+    """What C{twistd} runs: a life that ends the process with a failure if it cannot start."""
+    from twisted.internet import reactor
+
+    service = _service(reactor, Settings.read(options))
+    reactor.addSystemEventTrigger("after", "shutdown", _exit_if_failed, service)
+    return service
+
+
+def _exit_if_failed(service: AileronService) -> None:
+    """C{twistd} knows no other way to end with a status after the reactor has run."""
+    if service.failed is not None:
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """Run in the foreground, logging to the home's log directory, until a signal ends it.
+
+    :return: the exit status: 0, or 1 if it could not start.
+    """
+    from twisted.internet import reactor
+
+    options = Options()  # type: ignore[no-untyped-call]
+    options.parseOptions(list(arguments))  # type: ignore[no-untyped-call]
+    settings = Settings.read(options)
+    prepare(settings.home)
+    log_file = LogFile("aileron.log", str(settings.home.log), _LOG_BYTES, maxRotatedFiles=_LOG_FILES, defaultMode=0o600)
+    observer = FileLogObserver(log_file, formatEventAsClassicLogText)  # type: ignore[arg-type]
+    globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
+    service = _service(reactor, settings)
+    reactor.callWhenRunning(service.startService)
+    reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
+    reactor.run()
+    return 0 if service.failed is None else 1

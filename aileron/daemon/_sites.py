@@ -1,0 +1,104 @@
+"""Both sites: made of one set of parts, bound, and announced in the home."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any
+
+from aileron import __version__
+from aileron.connectors import Registry
+from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
+from aileron.runner import Runner
+from aileron.store import Store
+from aileron.values import timestamp, utc
+from aileron.vault import Operators, VaultFile
+
+from ._ids import fresh_ids
+from ._life import Life
+from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
+from ._settings import Settings
+
+
+class Sites:
+    """Both listeners over one set of parts."""
+
+    def __init__(
+        self, reactor: Any, settings: Settings, store: Store, vault: VaultFile, runner: Runner, connectors: Registry
+    ) -> None:
+        from aileron.api import (
+            COOKIE,
+            LAUNCH_KEY,
+            PAGE_KEY,
+            GuardedSite,
+            Parts,
+            SiteRules,
+            agent_site,
+            mint,
+            operator_site,
+            token_digest,
+        )
+        from aileron.web import PageParts, pages
+
+        self._reactor, self._settings = reactor, settings
+        self._instance = secrets.token_hex(8)
+        self._started_at = utc(reactor.seconds())
+        self._launch_key = mint(LAUNCH_KEY, secrets.token_bytes)
+        self._bound: tuple[Bound, ...] = ()
+        operators = Operators(vault, self._instance, self._addresses, reactor)
+        self._parts = Parts(
+            runner=runner,
+            sessions=store.sessions,
+            audit=store.audit,
+            vault=vault,
+            bindings=vault,
+            connectors=connectors,
+            operators=operators,
+            launch_key_digest=token_digest(self._launch_key),
+            clock=reactor,
+            ids=fresh_ids(reactor),
+            randomness=secrets.token_bytes,
+            version=__version__,
+            started_at=self._started_at,
+            review_url=lambda run_id: f"{self._bound[1].url}/approvals/{run_id}",
+        )
+        self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor)
+        web = pages(PageParts(runner, store.sessions, operators, COOKIE, PAGE_KEY))
+        self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
+
+    def _addresses(self) -> tuple[str, ...]:
+        return (self._bound[1].url,) if self._bound else ()
+
+    async def open(self, life: Life) -> tuple[Bound, Bound]:
+        """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
+        from aileron.api import HANDOVER, SiteRules, peer_uid_lookup
+
+        home, settings = self._settings.home, self._settings
+        wanted = load_ports(home)
+        agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, settings.listen)
+        life.at_end(lambda: unbind(agent))
+        operator = await bind_operator_site(
+            self._reactor, self._operator_site, wanted.operator, settings.operator_listen
+        )
+        life.at_end(lambda: unbind(operator))
+        save_ports(home, Ports(agent.port, operator.port))
+        self._bound = (agent, operator)
+        lookup, uid = peer_uid_lookup(), os.getuid()
+        self._agent_site.rules = SiteRules(agent.hosts, peer_uid=lookup, own_uid=uid)
+        self._operator_site.rules = SiteRules(operator.hosts, frozenset({HANDOVER}), lookup, uid)
+        return agent, operator
+
+    def announce(self, life: Life) -> None:
+        """Say in the home where the daemon is; its end takes that back first."""
+        agent, operator = self._bound
+        discovery = Discovery(
+            url=agent.url,
+            operator_url=operator.url,
+            pid=os.getpid(),
+            instance=self._instance,
+            version=__version__,
+            started_at=timestamp(self._started_at),
+            launch_key=self._launch_key,
+        )
+        write_discovery(self._settings.home, discovery)
+        life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
