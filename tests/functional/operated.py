@@ -1,0 +1,274 @@
+"""A user with a running daemon: a vault, a connector to the kit's service, two actions, and the operator's commands."""
+
+import json
+import os
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from aileron.home import Home as State
+from aileron.home import running_pid
+from tests.functional import opencode
+from tests.functional.case import FunctionalTestCase
+from tests.functional.home import Home, installed
+from tests.functional.mcp_client import McpClient, Server
+from tests.functional.process import Command, Finished, Running
+from tests.functional.reactor import until
+from tests.functional.slack import Workspace
+from tests.functional.web import Reply, Web
+
+PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
+CONNECTOR = "local://me/slack"
+SECRET_DESCRIPTOR = 4
+GATED, UNGATED = "ship-update", "post-note"
+SHIP = {"channel": "#engineering", "summary": "The parser is out."}
+
+_ACTION = """\
++++
+name = "{name}"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "local://me/slack"
+version = "1.0.0"
+capabilities = ["post_message"]
+
+[[inputs]]
+name = "channel"
+type = "string"
+description = "Channel name with the leading #"
+
+[[inputs]]
+name = "summary"
+type = "string"
+multiline = true
+max_length = 200
+description = "What was shipped, in one or two sentences"
+
+[[execute]]
+id = "post"
+connector = "local://me/slack"
+op = "post_message"
+inputs = {{ channel = "${{args.channel}}", text = "{before}${{args.summary}}" }}
+
+[approval]
+required = {gated}
++++
+# {name}
+
+Tells a channel something.
+"""
+
+
+@attrs.frozen
+class AgentSession:
+    """An agent's session, opened as a launcher does."""
+
+    id: str
+    token: str = attrs.field(repr=False)
+
+
+class OperatedTestCase(FunctionalTestCase):
+    """The user's commands, and what is true before and after them.
+
+    A test begins with `furnish`, or with those steps of it that it is about.
+    """
+
+    def setUp(self) -> None:
+        """Start the service; whatever daemon there is at the end is killed."""
+        super().setUp()
+        self.service = self.slack()
+        self.web = Web(self.reactor)
+        self.state = State(self.home.aileron)
+        self.finally_(self.kill_daemon)
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the service saw."""
+        return self.service.workspace
+
+    # the user's home --------------------------------------------------------------------------
+
+    async def furnish(self) -> None:
+        """A daemon with an open vault, the connector with its key bound, and both actions."""
+        await self.operator("vault", "init")
+        self.write_connector()
+        await self.add_actions()
+        await self.bind()
+
+    def write_connector(self) -> None:
+        """Put the built-in Slack's copy, which names the test's own service, into the home."""
+        text = (files("aileron.connectors") / "builtin" / "slack.toml").read_text()
+        address = self.service.url.removeprefix("http://")
+        text = text.replace("builtin://slack", CONNECTOR)
+        text = re.sub(
+            r"(?m)^base_url = .*$", f'base_url = {{ default = "{self.service.url}", bindable = false }}', text
+        )
+        text = re.sub(r"(?m)^hosts = .*$", f'hosts = ["{address}"]\nprivate_network = true', text)
+        path = self.state.connectors / "slack.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+
+    def action_file(self, name: str, *, gated: bool, before: str = "") -> Path:
+        """An action file in the project.
+
+        :param before: stands before the summary in what is posted.
+        """
+        path = self.home.project / f"{name}.md"
+        path.write_text(_ACTION.format(name=name, before=before, gated="true" if gated else "false"))
+        return path
+
+    async def add_actions(self) -> None:
+        """Add the gated and the ungated action."""
+        paths = [self.action_file(GATED, gated=True), self.action_file(UNGATED, gated=False)]
+        await self.command("action", "add", *map(str, paths))
+
+    async def bind(self) -> None:
+        """Bind the service's token."""
+        command = self._as_operator("binding", "setup", CONNECTOR, "--secret-fd", str(SECRET_DESCRIPTOR))
+        feeds = {**command.feeds, SECRET_DESCRIPTOR: self.workspace.token.encode()}
+        self._expect(await self.run_command(attrs.evolve(command, feeds=feeds)), 0)
+
+    # commands ---------------------------------------------------------------------------------
+
+    async def command(self, *arguments: str, code: int = 0) -> Finished:
+        """Run ``aileron`` without a passphrase; it must end with ``code``."""
+        return self._expect(await self.run_command(self.home.script("aileron", *arguments)), code)
+
+    async def operator(self, *arguments: str, code: int = 0) -> Finished:
+        """Run ``aileron`` with the passphrase on a descriptor; it must end with ``code``."""
+        return self._expect(await self.run_command(self._as_operator(*arguments)), code)
+
+    async def told(self, *arguments: str) -> Any:
+        """What an operator's command says with ``--json``."""
+        return json.loads((await self.operator(*arguments, "--json")).stdout)
+
+    async def approve(self, approval_id: str, *more: str, code: int = 0) -> Finished:
+        """Approve one on the command line."""
+        return await self.operator("approval", "approve", approval_id, "--yes", *more, code=code)
+
+    async def audit(self, *filters: str) -> list[Mapping[str, Any]]:
+        """The record, oldest first."""
+        return list(reversed((await self.told("audit", "list", "--limit", "200", *filters))["items"]))
+
+    async def operator_token(self) -> str:
+        """A token of the operator's, for requests that no command makes."""
+        return (await self.operator("operator", "login", "--token-fd", "1")).stdout
+
+    def _as_operator(self, *arguments: str) -> Command:
+        return self.home.with_passphrase(PASSPHRASE, "aileron", *arguments)
+
+    def _expect(self, finished: Finished, code: int) -> Finished:
+        self.assertEqual(finished.exit_code, code, f"{finished.stdout}\n{finished.stderr}")
+        return finished
+
+    # the daemon -------------------------------------------------------------------------------
+
+    async def status(self) -> Mapping[str, Any]:
+        """What the daemon says of itself; nothing while it does not answer."""
+        found = self.home.discovery()
+        return (await self.web.ask("GET", f"{found['url']}/v1/status", found["launch_key"])).body
+
+    async def waiting(self, count: int = 1, seconds: float = 60) -> list[Mapping[str, Any]]:
+        """The approvals that wait, as soon as there are ``count``, oldest first."""
+        deadline = self.reactor.seconds() + seconds
+        while (await self.status())["counts"]["pending_approvals"] < count:
+            self.assertLess(self.reactor.seconds(), deadline, f"there are no {count} approvals")
+            await self.pause(0.1)
+        items: list[Mapping[str, Any]] = (await self.told("approval", "list"))["items"]
+        self.assertEqual(len(items), count)
+        return items
+
+    async def posted(self, count: int = 1, seconds: float = 30) -> None:
+        """Wait until the service has taken so many messages."""
+        await until(self.reactor, lambda: len(self.workspace.messages) >= count, seconds, f"{count} messages")
+
+    async def kill_daemon(self) -> None:
+        """``kill -9`` whatever daemon serves the home, and wait until it is gone."""
+        pid = running_pid(self.state) if self.state.root.exists() else None
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            await until(self.reactor, lambda: running_pid(self.state) != pid, 10, "the end of a killed daemon")
+
+    async def unlock(self) -> None:
+        """Start the daemon, or start it anew, with the vault open."""
+        await self.operator("vault", "unlock")
+
+    async def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        then = self.reactor.seconds() + seconds
+        await until(self.reactor, lambda: self.reactor.seconds() >= then, seconds + 5, "time passed")
+
+    # agents -----------------------------------------------------------------------------------
+
+    def launched(self, prompt: str = "tell the team", home: Home | None = None, **environment: str) -> Command:
+        """``aileron launch opencode run …``, its model in the user's own configuration file.
+
+        :param home: another user's home for the agent; the daemon stays this home's.
+        """
+        user = home or self.home
+        command = opencode.headless(user, prompt, None)
+        programs = self.home.root / "programs"
+        programs.mkdir(exist_ok=True)
+        if not (programs / "opencode").exists():
+            (programs / "opencode").symlink_to(command.arguments[0])
+        places = {"AILERON_HOME": str(self.home.aileron), "PATH": f"{programs}:{command.environment['PATH']}"}
+        return attrs.evolve(
+            command,
+            arguments=(installed("aileron"), "launch", "opencode", *command.arguments[1:]),
+            environment={**command.environment, **places, **environment},
+        )
+
+    def launch(self, prompt: str = "tell the team", home: Home | None = None, **environment: str) -> Running:
+        """Start it."""
+        return self.start(self.launched(prompt, home, **environment))
+
+    async def session(self, agent: str = "test") -> AgentSession:
+        """A session without an agent, for the test to be one."""
+        found = self.home.discovery()
+        body = {"agent": agent, "working_dir": str(self.home.project)}
+        opened = (await self.web.ask("POST", f"{found['url']}/v1/sessions", found["launch_key"], body)).body
+        return AgentSession(opened["id"], opened["token"])
+
+    async def run_action(
+        self, session: AgentSession, name: str, arguments: Mapping[str, Any] = SHIP, wait: int | None = None
+    ) -> Reply:
+        """Run an action as an agent does.
+
+        :param wait: in seconds, for the outcome.
+        """
+        prefer = {} if wait is None else {"Prefer": f"wait={wait}"}
+        url = f"{self.home.discovery()['url']}/v1/actions/{name}/run"
+        return await self.web.ask("POST", url, session.token, {"args": arguments}, seconds=(wait or 0) + 30, **prefer)
+
+    async def result(self, session: AgentSession, approval_id: str, wait: int = 0) -> Reply:
+        """How a run stands, for an agent."""
+        url = f"{self.home.discovery()['url']}/v1/action-approvals/{approval_id}/result?wait={wait}"
+        return await self.web.ask("GET", url, session.token, seconds=wait + 30)
+
+    async def mcp(self, session: AgentSession, wait_seconds: int = 45) -> McpClient:
+        """The installed ``aileron-mcp`` of a session, its hands shaken; it is killed at the end."""
+        ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
+        environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds))
+        server, program = Server(), installed("aileron-mcp")
+        self.reactor.spawnProcess(server, program, (program,), environment, str(self.home.project))
+        self.finally_(lambda: self._end_server(server))
+        client = McpClient(self.reactor, server)
+        await client.shake_hands()
+        return client
+
+    async def _end_server(self, server: Server) -> None:
+        if server.status is None:
+            server.process.signalProcess("KILL")
+            await until(self.reactor, lambda: server.status is not None, 5, "the end of a killed server")
+        server.process.loseConnection()
+
+
+def kinds(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What happened, in order."""
+    return [record["type"] for record in records]
