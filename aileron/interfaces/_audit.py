@@ -8,7 +8,10 @@ from aileron.values import AuditQuery, Event, Page, Record
 
 
 class IAudit(Interface):
-    """An append-only, hash-chained record.  What changes a run is recorded with the change, by L{IRuns}; this is for the rest."""
+    """An append-only, hash-chained record.
+
+    What changes a run is recorded with the change, by L{IRuns}; this is for the rest.
+    """
 
     async def append(*events: Event) -> None:
         """Keep C{events}, in order, in one transaction; durable when it returns.

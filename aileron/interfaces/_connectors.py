@@ -19,7 +19,10 @@ class IConnectors(Interface):
         """All that loaded, by name."""
 
     def problems() -> tuple[LoadError, ...]:
-        """What did not load: C{kind} is C{missing}, C{malformed}, C{duplicate} or a parse or validation fault of a file."""
+        """What did not load.
+
+        C{kind} is C{missing}, C{malformed}, C{duplicate} or a parse or validation fault of a file.
+        """
 
     def generation() -> int:
         """Grows whenever what L{get} answers may have changed."""

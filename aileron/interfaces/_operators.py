@@ -15,7 +15,8 @@ class IOperators(Interface):
 
         :param nonce: the client's, 16 to 64 bytes as unpadded base64url.
         :param address: the operator URL the client believes to speak to.
-        :return: the daemon's nonce, single use, 60 s; and its proof over both nonces, the daemon's instance and the address.
+        :return: the daemon's nonce, single use, 60 s; and its proof over both nonces, the daemon's instance and the
+            address.
         :raises VaultLocked: the vault is not unlocked.
         :raises InvalidRequest: a malformed nonce.
         :raises Forbidden: the address is not ours.

@@ -26,7 +26,10 @@ class IRunner(Interface):
     """
 
     def offering() -> Offering:
-        """What can be run now, with what could not be loaded and why.  Empty while the vault was never unlocked in this life."""
+        """What can be run now, with what could not be loaded and why.
+
+        Empty while the vault was never unlocked in this life.
+        """
 
     async def offering_after(generation: int, seconds: float) -> Offering:
         """The offering as soon as its generation is another than C{generation}, or as it is after C{seconds}."""
@@ -40,7 +43,8 @@ class IRunner(Interface):
     async def submit(call: Call) -> Run:
         """Check C{call}, keep it, and start what follows; the run as it then stands.
 
-        :return: durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already settled; for a known idempotency key the run of then.
+        :return: durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already settled; for a known
+            idempotency key the run of then.
         :raises NotFound: no such action, or it did not load.
         :raises Conflict: the action is switched off; or the idempotency key was used with other arguments.
         :raises InvalidRequest: arguments; every fault at once.

@@ -30,7 +30,8 @@ class IRuns(Interface):
         """Insert C{run} (state C{received}) and apply C{transitions} to it, in order, in one transaction.
 
         :return: the run as it now stands and C{True}; or, where this session and action have used the idempotency key
-            in the last 7 days, the run of then and C{False}: nothing was written.  (Keys of runs without a session are one space.)
+            in the last 7 days, the run of then and C{False}: nothing was written.  (Keys of runs without a session are
+            one space.)
         :raises Conflict: that run had other arguments or another manifest.
         :raises LimitExceeded: a transition to C{pending_approval} would pass C{limits}; nothing was written.
         """
@@ -41,8 +42,9 @@ class IRuns(Interface):
     async def apply(*transitions: Transition) -> Run:
         """Apply C{transitions} of one run, in order, all or none.
 
-        An C{ask} in a transition replaces the approval's digest, review, times and staleness and forgets its decision; a
-        C{decision} is kept beside them.  C{verify} is called with the run (and its approval, if gated) as read in the transaction.
+        An C{ask} in a transition replaces the approval's digest, review, times and staleness and forgets its decision;
+        a C{decision} is kept beside them.  C{verify} is called with the run (and its approval, if gated) as read in the
+        transaction.
 
         :return: the run as it now stands.
         :raises StateConflict: the run was not in C{start}; it carries the present run.  Nothing was written.
@@ -71,7 +73,7 @@ class IRuns(Interface):
         """Approvals, oldest first; C{query.gated} is ignored."""
 
     async def unfinished() -> tuple[Run, ...]:
-        """Every run that is not settled, oldest first.  (For the start of the daemon.)"""
+        """Every run that is not settled, oldest first: what a starting daemon takes up."""
 
     async def steps(run_id: str) -> tuple[StepRow, ...]:
         """Steps that ended, in order."""

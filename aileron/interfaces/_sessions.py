@@ -21,7 +21,10 @@ class ISessions(Interface):
         """
 
     async def by_token(token_digest: bytes) -> Session | None:
-        """The session of a token (live or ended), or L{None}.  Answers from memory where it can; notes the time as C{seen_at}."""
+        """The session of a token (live or ended), or L{None}.
+
+        Answers from memory where it can; notes the time as C{seen_at}.
+        """
 
     async def end(session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
         """End it.  Ending it again changes and records nothing and returns it as it ended.

@@ -18,7 +18,10 @@ class IVault(Interface):
         """Whether it was unlocked at any time in this life of the daemon."""
 
     def lock() -> None:
-        """Forget the key and end every operator session.  Twice is safe.  (Whoever calls it has waited for running effects.)"""
+        """Forget the key and end every operator session.
+
+        Twice is safe.  Whoever calls it has waited for running effects.
+        """
 
     def locked() -> Deferred[None]:
         """Fires when the vault becomes locked.  Each caller its own."""

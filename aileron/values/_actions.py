@@ -38,7 +38,7 @@ class Input:
 
 @frozen
 class ConnectorPin:
-    """The one connector, version and (if written) content that an action was made for, and the operations it may call."""
+    """The one connector, version and (if written) content that an action was made for, and what it may call there."""
 
     name: str
     version: str

@@ -76,7 +76,7 @@ class Request:
     credential_header: str | None = None
 
     def as_json(self) -> dict[str, JSON]:
-        """For the digest, the review and the record: the credential is a placeholder; a body that is no UTF-8 is base64."""
+        """The form for digest, review and record: the credential is a placeholder; a body that is no UTF-8, base64."""
         return {
             "connector": self.connector,
             "operation": self.operation,
@@ -105,8 +105,8 @@ class Outcome:
     :ivar output: the operation's result, where it succeeded.
     :ivar fault: what went wrong, else L{None}.
     :ivar sent: whether the transport was handed the first byte of the request.
-    :ivar classified: whether the connector's declaration says what this answer means (a refused port is not an answer: C{sent} is false).
-        A fault that was C{sent} and is not classified may have happened.
+    :ivar classified: whether the connector's declaration says what this answer means (a refused port is not an
+        answer: C{sent} is false).  A fault that was C{sent} and is not classified may have happened.
     :ivar retry_after_seconds: what the service asked for, if it did.
     :ivar status: the HTTP status, if one came.
     """

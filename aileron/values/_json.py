@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, Union, cast
+from typing import TypeAlias, cast
 
 import rfc8785
 
-JSON: TypeAlias = Union[None, bool, int, float, str, Sequence["JSON"], Mapping[str, "JSON"]]
+JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 """Whatever RFC 8259 can say.  Values are read-only by agreement: nobody changes one that was handed over."""
 
 
