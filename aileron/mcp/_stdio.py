@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 import anyio
-import mcp_types as t
+import mcp.types as t
 from mcp.shared.message import SessionMessage
 from twisted.internet.interfaces import IHalfCloseableProtocol
 from twisted.internet.protocol import Protocol, connectionDone

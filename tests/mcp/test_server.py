@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-import mcp_types as t
+import mcp.types as t
 from mcp import Client, MCPError
 from mcp.server.subscriptions import ToolsListChanged
 from twisted.trial.unittest import SynchronousTestCase

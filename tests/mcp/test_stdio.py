@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-import mcp_types as t
+import mcp.types as t
 from anyio import WouldBlock
 from hypothesis import given, settings
 from hypothesis import strategies as st
