@@ -42,6 +42,7 @@ def launch(around: Surroundings, context: click.Context, agent: str, arguments: 
     if known is None:
         raise click.UsageError(f"The agent must be one of: {', '.join(sorted(AGENTS))}.")
     chosen: IAgent = known
+    theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
 
     async def whole(links: Links) -> int:
         from twisted.internet import reactor
@@ -56,7 +57,7 @@ def launch(around: Surroundings, context: click.Context, agent: str, arguments: 
             say=lambda line: note("{line}", line=line),
             interpreter=sys.executable,
         )
-        return await launcher.launch(chosen, arguments, around.environ, os.getcwd())
+        return await launcher.launch(chosen, theirs, around.environ, os.getcwd())
 
     context.exit(around.drive(whole))
 
