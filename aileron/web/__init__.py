@@ -1,5 +1,6 @@
 """The operator's pages: a static shell that any navigation gets, and what its script fetches with the page key."""
 
-from ._pages import PageParts, pages
+from ._pages import pages
+from ._parts import PageParts
 
 __all__ = ["PageParts", "pages"]

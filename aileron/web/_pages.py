@@ -1,158 +1,117 @@
-"""The pages' resource: it guards itself, by cookie and page key."""
+"""The pages' resource: a shell for any navigation, fragments for who has cookie and page key, and the way in."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
-from pathlib import Path
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
-from attrs import frozen
 from klein import Klein
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource
+from twisted.web.template import Element, flattenString
+from werkzeug.exceptions import HTTPException
 
-from aileron.errors import AileronError, NotFound, Unauthorized
-from aileron.interfaces import IOperators, IRunner, ISessions
-from aileron.values import RunQuery, RunState, Session
+from aileron.errors import AileronError, InternalError, NotFound, Unauthorized
+from aileron.values import visible
 
-from ._fragments import ApprovalList, ApprovalPage, html
+from ._approval_list import draw_list
+from ._approval_page import draw_approval
+from ._parts import PageParts
+from ._shell import HTML, Shell
 
-_STATIC = Path(__file__).with_name("static")
-_TYPES = {"css": b"text/css; charset=utf-8", "js": b"text/javascript; charset=utf-8"}
-_HTML = b"text/html; charset=utf-8"
-_POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_local_path = re.compile(r"/(approvals(/[0-9A-Za-z]{1,64})?)?").fullmatch
-_LISTED = 100
+_log = Logger()
+_TEXT = b"text/plain; charset=utf-8"
+_local_path = re.compile(r"/(approvals(/[0-9A-Za-z_-]{1,64})?)?").fullmatch
 
-
-@frozen
-class PageParts:
-    """What the pages reach.
-
-    :ivar cookie: name of the browser's cookie.
-    :ivar page_key_header: the header in which the page proves that it has the page key.
-    """
-
-    runner: IRunner
-    sessions: ISessions
-    operators: IOperators
-    cookie: bytes
-    page_key_header: str
+Draw: TypeAlias = Callable[..., Any]
+"""A coroutine function of L{PageParts} and what the path names, to an L{Element}."""
 
 
-class _Pages:
-    """Routes of the operator site outside C{/v1}."""
-
-    app = Klein()
-
-    def __init__(self, parts: PageParts) -> None:
-        self._parts = parts
-        self._files = {path.name: path.read_bytes() for path in _STATIC.iterdir() if path.suffix[1:] in _TYPES}
-        self._shell = (_STATIC / "shell.html").read_text(encoding="utf-8")
-
-    @app.route("/handover", methods=["POST"])
-    def hand_over(self, request: IRequest) -> bytes:
-        """Turn a single-use code into a browser session: the cookie, the page key, and the shell.  Nothing else."""
-        code, target = _form_field(request, b"code"), _form_field(request, b"next")
-        try:
-            cookie, page_key, _ = self._parts.operators.redeem(code)
-        except AileronError:
-            request.setResponseCode(401)
-            return self._page(request, {"refused": "1"})
-        name = self._parts.cookie.decode("ascii")
-        request.responseHeaders.addRawHeader(
-            b"Set-Cookie", f"{name}={cookie}; Path=/; HttpOnly; SameSite=Strict".encode("ascii")
-        )
-        return self._page(request, {"page-key": page_key, "next": target if _local_path(target) else "/approvals"})
-
-    @app.route("/static/<name>")
-    def static(self, request: IRequest, name: str) -> bytes:
-        """The script and the style sheet."""
-        if name not in self._files:
-            return self._not_here(request)
-        request.setHeader(b"Content-Type", _TYPES[name.rpartition(".")[2]])
-        return self._files[name]
-
-    @app.route("/fragments/approvals")
-    async def approvals(self, request: IRequest) -> bytes:
-        """What waits."""
-        if not self._admitted(request):
-            return _refused(request)
-        query = RunQuery(states=(RunState.PENDING,), limit=_LISTED, oldest_first=True)
-        found = (await self._parts.runner.approvals(query)).items
-        sessions = [await self._session(each.run.session_id) for each in found]
-        return await _fragment(request, ApprovalList(found, {each.id: each for each in sessions if each}))
-
-    @app.route("/fragments/approvals/<run_id>")
-    async def approval(self, request: IRequest, run_id: str) -> bytes:
-        """One approval, whole."""
-        if not self._admitted(request):
-            return _refused(request)
-        try:
-            found = await self._parts.runner.approval(run_id)
-        except NotFound:
-            return self._not_here(request)
-        return await _fragment(request, ApprovalPage(found, await self._session(found.run.session_id)))
-
-    @app.route("/")
-    @app.route("/approvals")
-    @app.route("/approvals/<run_id>")
-    def shell(self, request: IRequest, run_id: str = "") -> bytes:
-        """The same page for every navigation, with no data in it."""
-        return self._page(request, {})
-
-    @app.handle_errors(Exception)
-    def lost(self, request: IRequest, failure: object) -> bytes:
-        """Any other path."""
-        return self._not_here(request)
-
-    def _admitted(self, request: IRequest) -> bool:
-        cookie = request.getCookie(self._parts.cookie)
-        page_key = request.getHeader(self._parts.page_key_header)
-        if not cookie or not page_key:
-            return False
-        return self._parts.operators.by_browser(cookie.decode("latin-1"), page_key) is not None
-
-    async def _session(self, session_id: str | None) -> Session | None:
-        return None if session_id is None else await self._parts.sessions.get(session_id)
-
-    def _page(self, request: IRequest, told: Mapping[str, str]) -> bytes:
-        """The shell; C{told} is for its script alone."""
-        request.setHeader(b"Content-Type", _HTML)
-        request.setHeader(b"Content-Security-Policy", _POLICY)
-        hints = json.dumps(told).replace("<", "\\u003c")
-        return self._shell.replace("{{told}}", _attribute(hints)).encode("utf-8")
-
-    def _not_here(self, request: IRequest) -> bytes:
-        request.setResponseCode(404)
-        return self._page(request, {"missing": "1"})
+async def _draw_nothing(parts: PageParts, rest: str) -> Element:
+    raise NotFound("There is nothing here.")
 
 
-def _form_field(request: IRequest, name: bytes) -> str:
-    values = request.args.get(name, [])
-    return values[0].decode("utf-8", "replace") if len(values) == 1 else ""
-
-
-def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;")
-
-
-def _refused(request: IRequest) -> bytes:
-    request.setResponseCode(Unauthorized.status)
-    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-    return b"no session"
-
-
-async def _fragment(request: IRequest, element: ApprovalList | ApprovalPage) -> bytes:
-    body = await html(element)
-    request.setHeader(b"Content-Type", _HTML)
-    return body
+FRAGMENTS: Mapping[str, Draw] = {
+    "/fragments/approvals": draw_list,
+    "/fragments/approvals/<run_id>": draw_approval,
+    "/fragments/<path:rest>": _draw_nothing,
+}
+"""Everything that shows data, by route.  None is reached but through the guard."""
 
 
 def pages(parts: PageParts) -> IResource:
     """What the operator site serves to a browser outside C{/v1}."""
-    return _Pages(parts).app.resource()
+    app, shell = Klein(), Shell()
+    app.route("/handover", methods=["POST"], endpoint="handover")(lambda request: _hand_over(request, parts, shell))
+    app.route("/static/<name>", endpoint="static")(shell.file)
+    for rule, draw in FRAGMENTS.items():
+        app.route(rule, endpoint=rule)(_guarded(draw, parts))
+    for rule in ("/", "/approvals", "/approvals/<run_id>"):
+        app.route(rule, endpoint=rule)(lambda request, run_id="": shell.page(request))
+    app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
+    app.handle_errors(Exception)(_failed)
+    return app.resource()
+
+
+def _guarded(draw: Draw, parts: PageParts) -> Callable[..., Deferred[bytes]]:
+    """The handler of a fragment, which nobody passes but a browser session's cookie and page key together."""
+
+    async def serve(request: IRequest, path: Mapping[str, str]) -> bytes:
+        try:
+            _admit(request, parts)
+            body: bytes = await flattenString(request, await draw(parts, **path))
+        except AileronError as error:
+            return _refused(request, error)
+        except CancelledError:  # the browser left; only the answer has ended
+            raise
+        except Exception:  # noqa: BLE001  # the HTTP rim
+            return _failed(request, Failure())
+        request.setHeader(b"Content-Type", HTML)
+        return body
+
+    return lambda request, **path: Deferred.fromCoroutine(serve(request, path))
+
+
+def _admit(request: IRequest, parts: PageParts) -> None:
+    cookie, page_key = request.getCookie(parts.cookie), request.getHeader(parts.page_key_header)
+    if not cookie or not page_key or parts.operators.by_browser(cookie.decode("latin-1"), page_key) is None:
+        raise Unauthorized("Nobody is logged in.")
+
+
+def _hand_over(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
+    """Turn a single-use code into a browser session: the cookie, the page key, and the shell.  Nothing else."""
+    code, target = _form_field(request, b"code"), _form_field(request, b"next")
+    try:
+        cookie, page_key, _ = parts.operators.redeem(code)
+    except AileronError:
+        request.setResponseCode(Unauthorized.status)
+        return shell.page(request, {"next": "/approvals"})
+    attributes = "; Path=/; HttpOnly; SameSite=Strict"
+    request.responseHeaders.addRawHeader(b"Set-Cookie", parts.cookie + f"={cookie}{attributes}".encode("ascii"))
+    return shell.page(request, {"page-key": page_key, "next": target if _local_path(target) else "/approvals"})
+
+
+def _form_field(request: IRequest, name: bytes) -> str:
+    """What the form's body says; a query says nothing here, so that no code stands in a URL."""
+    values = [] if b"?" in request.uri else request.args.get(name, [])
+    return values[0].decode("utf-8", "replace") if len(values) == 1 else ""
+
+
+def _refused(request: IRequest, error: AileronError) -> bytes:
+    request.setResponseCode(error.status)
+    request.setHeader(b"Content-Type", _TEXT)
+    return visible(error.message).encode("utf-8")
+
+
+def _failed(request: IRequest, failure: Failure) -> bytes:
+    """An answer that says nothing of the inside; the log learns what failed and where, and no value."""
+    frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
+    places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+    kind = type(failure.value).__qualname__
+    _log.error("a page failed unexpectedly: {kind} at {places}", kind=kind, places=places)
+    return _refused(request, InternalError("Something failed inside the daemon; its log says where."))

@@ -1,0 +1,153 @@
+"""One approval, whole: who asks, every argument, every request that will leave, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+from twisted.web.iweb import IRequest
+from twisted.web.template import Element, Tag, renderer, tags
+
+from aileron.values import JSON, Approval, RunState, Session, StepRow, visible
+
+from ._parts import PageParts, template
+from ._review import SentStep, arguments, steps
+from ._texts import STATES, agent, moment, request_text, shown, size
+
+_BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
+
+
+@frozen
+class Shown:
+    """What the page of one approval is made of.
+
+    :ivar session: of the agent that asks; L{None}: it is not there.
+    :ivar history: the steps that ended, in order.
+    """
+
+    approval: Approval
+    session: Session | None = None
+    history: tuple[StepRow, ...] = ()
+
+
+class ApprovalPage(Element):
+    """One approval."""
+
+    loader = template("approval.xml")
+
+    def __init__(self, page: Shown) -> None:
+        super().__init__()
+        self._page = page
+        self._approval = page.approval
+        self._run = page.approval.run
+
+    @renderer
+    def root(self, request: IRequest | None, tag: Tag) -> Tag:
+        """What the script needs to decide: the id, and the digest of what is on this page."""
+        state = STATES[self._run.state]
+        said = f"{visible(self._run.action)}: {state}"
+        marks = {"data-id": self._run.id, "data-digest": self._approval.digest, "data-state": self._run.state.value}
+        return tag(**marks, **{"data-title": f"{said} – Aileron", "data-said": said}).fillSlots(
+            action=visible(self._run.action),
+            version=visible(self._run.action_version),
+            state=state,
+            digest=visible(self._approval.digest),
+        )
+
+    @renderer
+    def stale(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """Why it is asked anew."""
+        return tag(visible(self._approval.stale)) if self._approval.stale else ""
+
+    @renderer
+    def asked(self, request: IRequest | None, tag: Tag) -> Tag:
+        """When, by whom, and until when; what an agent says of itself is told as that."""
+        asked_at: list[Tag | str] = ["Asked at ", moment(self._approval.requested_at)]
+        until = self._approval.expires_at
+        expires: list[Tag | str] = [" It expires at ", moment(until), "."] if until else []
+        return tag(*asked_at, *self._asker(), *expires)
+
+    def _asker(self) -> Iterator[Tag | str]:
+        session = self._page.session
+        if self._run.session_id is None:
+            yield " by you, without an agent."
+        elif session is None:
+            yield f" in the session {visible(self._run.session_id)}, of which nothing is known."
+        else:
+            yield from (" by an agent that calls itself ", tags.bdi(agent(session)))
+            yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)), ".")
+
+    @renderer
+    def fields(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """Every argument, in full."""
+        for given in arguments(self._approval):
+            text = shown(given.value)
+            yield tag.clone().fillSlots(label=visible(given.label), size=size(text), value=text)
+
+    @renderer
+    def no_fields(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """A sentence where there are no arguments."""
+        return "" if arguments(self._approval) else tag
+
+    @renderer
+    def steps(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """Every request as it will leave."""
+        for number, step in enumerate(steps(self._approval), 1):
+            sent = request_text(step.request) if step.request else _later(step)
+            yield tag.clone().fillSlots(
+                number=str(number),
+                operation=visible(step.operation),
+                connector=visible(step.connector),
+                effect="only reads" if step.request and not step.request.changes else "may change something there",
+                account=visible(step.account),
+                size=size(sent),
+                request=sent,
+            )
+
+    @renderer
+    def outcome(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """What was decided, and what became of it."""
+        rows = [(name, value) for name, value in self._outcome() if value]
+        return tag([[tags.dt(name), tags.dd(value)] for name, value in rows]) if rows else ""
+
+    def _outcome(self) -> Iterator[tuple[str, str | list[Tag | str]]]:
+        run, approval = self._run, self._approval
+        if run.state is RunState.PENDING:
+            return
+        if approval.decided_at is not None:
+            word = "approved at " if approval.approved else "denied at "
+            yield "Decision", [word, moment(approval.decided_at), f" by {visible(approval.decided_by or 'unknown')}"]
+        yield "Reason", _unless_none(run.reason or approval.reason)
+        yield "Result", _unless_none(run.result)
+        yield "Failure", "" if run.fault is None else shown(run.fault.message)
+        if run.state in _BEGUN:
+            done = [visible(step.step_id) for step in self._page.history if step.state == "succeeded"]
+            yield "Steps that were done", ", ".join(done) or "none"
+        if run.state is RunState.UNKNOWN:
+            yield "What to do", f"See whether it happened, then tell it: aileron runs settle {visible(run.id)}"
+        yield "On record as", visible(run.audit_id or "")
+
+    @renderer
+    def decide(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """The buttons, while it waits."""
+        return tag if self._run.state is RunState.PENDING else ""
+
+
+async def draw_approval(parts: PageParts, run_id: str) -> ApprovalPage:
+    """One approval as it stands now.
+
+    :raises NotFound: there is none of that id.
+    """
+    found = await parts.runner.approval(run_id)
+    session_id = found.run.session_id
+    session = None if session_id is None else await parts.sessions.get(session_id)
+    history = (await parts.runner.history(run_id))[0] if found.run.state in _BEGUN else ()
+    return ApprovalPage(Shown(found, session, history))
+
+
+def _later(step: SentStep) -> str:
+    return visible(f"The request is built from what an earlier step answers. It goes to {step.base_url}")
+
+
+def _unless_none(value: JSON) -> str:
+    return "" if value is None else shown(value)

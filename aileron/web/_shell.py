@@ -1,0 +1,57 @@
+"""The one page that every navigation gets: it holds no data; its script fetches what is shown."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from twisted.web.iweb import IRequest
+
+from ._parts import STATIC
+
+HTML = b"text/html; charset=utf-8"
+_TYPES = {
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+}
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Shell:
+    """The shell and the files that it names, read once."""
+
+    def __init__(self) -> None:
+        self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _shipped()}
+        self._template = (STATIC / "shell.html").read_text(encoding="utf-8")
+
+    def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
+        """The shell.
+
+        :param told: what its script is told this once; it takes it out of the document before anything else.
+        """
+        request.setHeader(b"Content-Type", HTML)
+        request.setHeader(b"Content-Security-Policy", _POLICY)
+        return self._template.replace("{{told}}", html.escape(json.dumps(told or {}))).encode("utf-8")
+
+    def missing(self, request: IRequest) -> bytes:
+        """The same shell where nothing is."""
+        request.setResponseCode(404)
+        return self.page(request)
+
+    def file(self, request: IRequest, name: str) -> bytes:
+        """A script, a style sheet or the icon."""
+        if name not in self._files:
+            return self.missing(request)
+        kind, content = self._files[name]
+        request.setHeader(b"Content-Type", kind)
+        return content
+
+
+def _shipped() -> list[Path]:
+    return [path for path in STATIC.iterdir() if path.suffix in _TYPES]

@@ -1,0 +1,88 @@
+"""Foreign values as text for a person: made visible, never cut without saying so."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import cast
+
+from twisted.web.template import Tag, tags
+
+from aileron.values import JSON, Approval, RunState, Session, plain, timestamp, visible
+
+from ._review import SentRequest, arguments
+
+_SUMMARY_CHARACTERS = 160
+_LONG_CHARACTERS, _LONG_LINES = 1000, 20
+
+STATES = {
+    RunState.RECEIVED: "was received",
+    RunState.PENDING: "waits for you",
+    RunState.APPROVED: "approved, about to start",
+    RunState.AWAITING_VAULT: "approved, waits for the vault to be unlocked",
+    RunState.EXECUTING: "is being done",
+    RunState.COMPLETED: "done",
+    RunState.FAILED: "failed",
+    RunState.UNKNOWN: "may have happened: nobody here can say",
+    RunState.DENIED: "denied",
+    RunState.CANCELLED: "taken back",
+    RunState.EXPIRED: "expired",
+}
+
+
+def shown(value: JSON) -> str:
+    """Any value: a string as it is, the rest as JSON; its line feeds kept."""
+    text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
+    return visible(text, multiline=True)
+
+
+def size(text: str) -> str:
+    """How long C{text} is, if it is so long that a reader may lose sight of its end; else nothing."""
+    lines = text.count("\n") + 1
+    if len(text) <= _LONG_CHARACTERS and lines <= _LONG_LINES:
+        return ""
+    return f"{len(text):,} characters in {lines:,} line{'s' if lines > 1 else ''}, all of them here"
+
+
+def summary(approval: Approval) -> str:
+    """The arguments in one line; a long one says that it goes on."""
+    given = arguments(approval)
+    whole = ", ".join(f"{each.label}: {_in_one_line(each.value)}" for each in given)
+    if len(whole) <= _SUMMARY_CHARACTERS:
+        return visible(whole)
+    return f"{visible(whole[:_SUMMARY_CHARACTERS])}… (open it to see all)"
+
+
+def request_text(request: SentRequest) -> str:
+    """A request the way it goes over the wire."""
+    head = (f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers))
+    lines = [visible(line) for line in head]
+    return "\n".join(lines if request.body is None else [*lines, "", shown(_indented(request.body))])
+
+
+def agent(session: Session | None) -> str:
+    """What an agent calls itself."""
+    return "unknown" if session is None else visible(session.agent)
+
+
+def moment(at: datetime) -> Tag:
+    """A moment; the script turns it to the reader's own time."""
+    stamp = timestamp(at)
+    return tags.time(stamp, datetime=stamp)
+
+
+def _in_one_line(value: JSON) -> str:
+    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+
+
+def _indented(body: JSON) -> JSON:
+    """A JSON body indented, if that loses nothing of what is sent; any other as it is."""
+    if not isinstance(body, str):
+        return body
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    written = (json.dumps(parsed, separators=(",", ":"), ensure_ascii=ascii_) for ascii_ in (False, True))
+    nested = isinstance(parsed, (dict, list)) and body in written
+    return cast(JSON, parsed) if nested else body

@@ -1,0 +1,61 @@
+// Deciding one approval: what is sent names the digest of exactly what is in the page.
+
+import { call } from "./key.js";
+
+const SETTLE_MS = 500;
+
+// Buttons come alive a moment after what they are about was shown, so that no click meant for something else decides.
+export function arm(article, decided) {
+  setTimeout(() => enable(article), SETTLE_MS);
+  buttonsOf(article).forEach((button) => button.addEventListener("click", async () => {
+    disable(article);
+    const trouble = await send(article, button.id === "approve");
+    article.querySelector("#answer").textContent = trouble;
+    if (trouble) {
+      enable(article);
+      button.focus();
+    }
+    await decided(trouble);
+  }));
+}
+
+// What is in the page is no longer what would be decided: it stays to be read, and cannot be decided.
+export function outdate(article, showNow) {
+  if (article.dataset.outdated) return;
+  const atButton = buttonsOf(article).includes(document.activeElement);
+  article.dataset.outdated = "yes";
+  disable(article);
+  const notice = document.getElementById("changed").content.cloneNode(true);
+  const button = notice.querySelector("#look");
+  button.addEventListener("click", showNow);
+  article.querySelector("#decision").before(notice);
+  if (atButton) button.focus();
+}
+
+function buttonsOf(article) {
+  return [...article.querySelectorAll("#approve, #deny")];
+}
+
+function enable(article) {
+  if (!article.dataset.outdated) buttonsOf(article).forEach((button) => { button.disabled = false; });
+}
+
+function disable(article) {
+  buttonsOf(article).forEach((button) => { button.disabled = true; });
+}
+
+async function send(article, approved) {
+  const { id, digest } = article.dataset;
+  const reason = article.querySelector("#reason").value.trim();
+  try {
+    const answer = await call(`/v1/action-approvals/${encodeURIComponent(id)}/decide`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ approved, digest, ...(reason && { reason }) }),
+    });
+    if (!answer) return "Nobody is logged in any more; nothing was decided.";
+    return answer.ok ? "" : (await answer.json()).error.message;
+  } catch (error) {
+    return "The daemon did not answer. If your decision arrived it is kept; this page will show it.";
+  }
+}
