@@ -87,11 +87,6 @@ class Home:
         """Where log files lie."""
         return self.root / "log"
 
-    @property
-    def config(self) -> Path:
-        """The operator's configuration."""
-        return self.root / "config.yaml"
-
 
 def find_home(environ: Mapping[str, str]) -> Home:
     """The home that C{environ} names: C{AILERON_HOME}, else C{.aileron} in C{HOME}.

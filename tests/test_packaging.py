@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from configparser import ConfigParser
 from fnmatch import fnmatch
@@ -14,8 +15,11 @@ from twisted.python.reflect import namedAny
 from twisted.trial.unittest import SynchronousTestCase
 
 import aileron
+from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
+_PROJECT_OF_MODULE = {"ulid": "python-ulid", "zope": "zope.interface"}
+_BUILT_ON = {"klein", "mcp", "treq", "twisted", "zope.interface"}
 
 
 def _setup() -> ConfigParser:
@@ -26,6 +30,18 @@ def _setup() -> ConfigParser:
 
 def _lines(value: str) -> list[str]:
     return [line.strip() for line in value.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _projects(requirements: str) -> set[str]:
+    """Name the projects of a list of requirements, in lower case, without extras and bounds."""
+    return {re.split(r"[\[<>=]", line)[0].lower() for line in _lines(requirements)}
+
+
+def _imported(package: str) -> set[str]:
+    """Name the projects that a package of ours imports, the standard library apart."""
+    tops = {found.module.split(".")[0] for source in read_tree(_ROOT, package) for found in source.imports}
+    outside = tops - sys.stdlib_module_names - {"aileron", "tests", "bench"}
+    return {_PROJECT_OF_MODULE.get(top, top) for top in outside}
 
 
 def _data_files() -> Iterator[Path]:
@@ -97,3 +113,18 @@ class PackagingTests(SynchronousTestCase):
         tested = (_ROOT / "requirements" / "lowest.txt").read_text(encoding="utf-8")
         bounds = [line.replace("[tls]", "").replace(">=", "==") for line in _lines(promised)]
         self.assertEqual(sorted(bounds), sorted(_lines(tested)))
+
+    def test_imported(self) -> None:
+        """What the package imports is what it requires: nothing by chance, nothing in vain."""
+        self.assertEqual(_imported("aileron"), _projects(self.config["options"]["install_requires"]))
+
+    def test_imported_by_tests(self) -> None:
+        """What the tests import besides is in the extra that installs it."""
+        extra = _projects(self.config["options.extras_require"]["test"])
+        self.assertEqual(_imported("tests") - _imported("aileron") - extra, set())
+
+    def test_decided(self) -> None:
+        """Each package that we are not built on has a line that says why it is worth it."""
+        page = (_ROOT / "doc" / "adr" / "0001-dependencies.md").read_text(encoding="utf-8")
+        decided = set(re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE)) - {"package"}
+        self.assertEqual(decided, _projects(self.config["options"]["install_requires"]) - _BUILT_ON)

@@ -18,7 +18,7 @@ import sys
 from aileron.cli._main import run
 from aileron.cli._surroundings import around_us
 code = run(["version"], around_us())
-heavy = {"klein", "mcp", "cryptography", "treq", "twisted", "rich"} & set(sys.modules)
+heavy = {"klein", "mcp", "cryptography", "treq", "twisted"} & set(sys.modules)
 sys.exit(f"loads {heavy}" if heavy else code)
 """
 
