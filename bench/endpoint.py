@@ -113,7 +113,7 @@ def service(reactor: Any) -> int:
         return b'{"done":true}'
 
     site = Site(app.resource())
-    site.log = lambda request: None
+    site.log = lambda request: None  # type: ignore[method-assign]
     port: int = reactor.listenTCP(0, site, interface="127.0.0.1").getHost().port
     return port
 
@@ -137,7 +137,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         connectors = MemoryConnectors.of([Noop()])
         names = {"connector": "local://test/scripted", "operation": "post"}
     (home / "actions/noop.md").write_text(ACTION.format(**names))
-    catalogue = DirectoryCatalogue(str(home / "actions"), 1, reactor)
+    catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
     bindings = MemoryBindings(vault)
     ids = fresh_ids(reactor)

@@ -74,7 +74,7 @@ async def _start_runner(
     connectors = Registry(
         home.connectors, lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
     )
-    catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000), reactor)
+    catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     runner = build(
         Collaborators(
             runs=store.runs,

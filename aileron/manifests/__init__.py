@@ -1,6 +1,5 @@
-"""Action files: parsed, validated, interpolated, offered as JSON Schema, followed live."""
+"""Action files: parsed, validated, interpolated, offered as JSON Schema, kept in a catalogue."""
 
-from ._announce import Announcer
 from ._arguments import check_arguments
 from ._check import check
 from ._directory import DirectoryCatalogue
@@ -11,7 +10,6 @@ from ._resolve import resolve, uses_outputs
 
 __all__ = [
     "RESERVED_TOOL_NAMES",
-    "Announcer",
     "DirectoryCatalogue",
     "ManifestFault",
     "check",

@@ -1,28 +1,20 @@
-"""The directory of actions, followed live."""
+"""The directory of actions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from attrs import define, field, frozen
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
-from twisted.internet.task import LoopingCall
-from twisted.logger import Logger
 from zope.interface import implementer
 
 from aileron.interfaces import ICatalogue
 from aileron.values import Action, Catalogue, LoadError
 
-from ._announce import Announcer
 from ._faults import DUPLICATE, ManifestFault
 from ._files import Stamp, list_files, printable, read_file
 from ._parse import parse
 
 SUFFIX = ".md"
-POLL_SECONDS = 0.5
-
-_log = Logger()
 
 
 @frozen
@@ -37,7 +29,7 @@ class _Entry:
 @implementer(ICatalogue)
 @define(eq=False)
 class DirectoryCatalogue:
-    """The action files of one directory: read at L{start} and L{refresh}, and looked at twice a second in between.
+    """The action files of one directory: read at each L{refresh}, where they changed.
 
     A file that is no action is reported and the others load.  Of two files with one name the later is left out; actions
     with different names and the same tool name are all left out, since a caller could not tell them apart.
@@ -48,32 +40,15 @@ class DirectoryCatalogue:
 
     directory: str
     generation: int
-    clock: IReactorTime
     _entries: Mapping[str, _Entry] = field(factory=dict, init=False)
-    _announcer: Announcer = field(init=False)
-    _following: LoopingCall = field(init=False)
+    _catalogue: Catalogue = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._announcer = Announcer(Catalogue(self.generation, {}))
-        self._following = LoopingCall(self._poll)
-        self._following.clock = self.clock
-
-    def start(self) -> None:
-        """Read the directory and follow it from now on."""
-        self._following.start(POLL_SECONDS)
-
-    def stop(self) -> None:
-        """Follow it no more; twice is fine."""
-        if self._following.running:
-            self._following.stop()
+        self._catalogue = Catalogue(self.generation, {})
 
     def current(self) -> Catalogue:
         """See L{ICatalogue.current}."""
-        return self._announcer.catalogue
-
-    def changed(self, generation: int) -> Deferred[Catalogue]:
-        """See L{ICatalogue.changed}."""
-        return self._announcer.after(generation)
+        return self._catalogue
 
     def refresh(self) -> Catalogue:
         """See L{ICatalogue.refresh}."""
@@ -81,21 +56,17 @@ class DirectoryCatalogue:
             stamps = list_files(self.directory, SUFFIX)
         except ManifestFault as fault:
             self._entries = {}
-            return self._announcer.publish({}, fault.errors)
-        self._entries = {path: self._entry(path, stamp) for path, stamp in stamps.items()}
-        return self._announcer.publish(*_choose(self._entries.values()))
+            self._catalogue = self._catalogue.after_a_look({}, fault.errors)
+        else:
+            self._entries = {path: self._entry(path, stamp) for path, stamp in stamps.items()}
+            self._catalogue = self._catalogue.after_a_look(*_choose(self._entries.values()))
+        return self._catalogue
 
     def _entry(self, path: str, stamp: Stamp | None) -> _Entry:
         known = self._entries.get(path)
         if known is not None and stamp is not None and known.stamp == stamp:
             return known
         return _load(path, stamp)
-
-    def _poll(self) -> None:
-        try:
-            self.refresh()
-        except Exception:  # noqa: BLE001 - a timer's rim: one failure must not end the following
-            _log.failure("the directory of actions could not be followed", directory=self.directory)
 
 
 def _load(path: str, stamp: Stamp | None) -> _Entry:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from attrs import define, field
-from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
 from aileron.interfaces import ICatalogue
-from aileron.manifests import Announcer
 from aileron.values import Action, Catalogue
 
 
@@ -21,10 +19,10 @@ class MemoryCatalogue:
 
     generation: int = 1
     _actions: dict[str, Action] = field(factory=dict, init=False)
-    _announcer: Announcer = field(init=False)
+    _catalogue: Catalogue = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._announcer = Announcer(Catalogue(self.generation, {}))
+        self._catalogue = Catalogue(self.generation, {})
 
     def put(self, action: Action) -> Catalogue:
         """Add C{action}, or put it in the place of the one with its name."""
@@ -38,12 +36,9 @@ class MemoryCatalogue:
 
     def current(self) -> Catalogue:
         """See L{ICatalogue.current}."""
-        return self._announcer.catalogue
-
-    def changed(self, generation: int) -> Deferred[Catalogue]:
-        """See L{ICatalogue.changed}."""
-        return self._announcer.after(generation)
+        return self._catalogue
 
     def refresh(self) -> Catalogue:
         """See L{ICatalogue.refresh}."""
-        return self._announcer.publish(dict(self._actions), ())
+        self._catalogue = self._catalogue.after_a_look(dict(self._actions), ())
+        return self._catalogue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ._json import JSON
 
@@ -116,6 +116,11 @@ class Catalogue:
     generation: int
     actions: Mapping[str, Action]
     load_errors: tuple[LoadError, ...] = ()
+
+    def after_a_look(self, actions: Mapping[str, Action], load_errors: tuple[LoadError, ...]) -> Catalogue:
+        """The catalogue that a look at the directory makes of this one: itself, if it found nothing new."""
+        found = evolve(self, actions=actions, load_errors=load_errors)
+        return self if found == self else evolve(found, generation=self.generation + 1)
 
 
 @frozen

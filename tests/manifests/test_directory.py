@@ -1,11 +1,10 @@
-"""The catalogue follows its directory: good files load, bad ones are told, changes are noticed."""
+"""The catalogue holds what its directory does: good files load, bad ones are told, changes are seen."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 
-from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.interfaces import ICatalogue
@@ -26,8 +25,7 @@ class DirectoryTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.directory = pathlib.Path(self.mktemp())
         self.directory.mkdir(mode=0o700)
-        self.clock = Clock()
-        self.catalogue = DirectoryCatalogue(str(self.directory), 1000, self.clock)
+        self.catalogue = DirectoryCatalogue(str(self.directory), 1000)
 
     def write(self, file: str, data: bytes) -> pathlib.Path:
         path = self.directory / file
@@ -144,26 +142,8 @@ class ClashTests(DirectoryTests):
         self.assertEqual(self.names(), ["a.b", "other"])
 
 
-class FollowingTests(DirectoryTests):
+class ChangeTests(DirectoryTests):
     """What is noticed."""
-
-    def test_twice_a_second(self) -> None:
-        """A started catalogue notices what is added, changed and removed within half a second, until it is stopped."""
-        path = self.write("a.md", named("a", "one"))
-        self.catalogue.start()
-        self.assertEqual(self.catalogue.current().actions["a"].body, "one\n")
-        path.write_bytes(named("a", "other"))
-        self.clock.advance(0.5)
-        self.assertEqual(self.catalogue.current().actions["a"].body, "other\n")
-        path.unlink()
-        self.clock.advance(0.5)
-        self.assertEqual(self.catalogue.current().actions, {})
-        self.catalogue.stop()
-        self.catalogue.stop()
-        self.write("b.md", named("b"))
-        self.clock.advance(5)
-        self.assertEqual(self.catalogue.current().actions, {})
-        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_generation(self) -> None:
         """The generation goes on from the one given, by one for each change, and stays where nothing changed."""
@@ -194,18 +174,6 @@ class FollowingTests(DirectoryTests):
         (self.directory / "b.md").unlink()
         self.assertIs(self.catalogue.refresh().actions["a"], first)
 
-    def test_a_failure_does_not_end_it(self) -> None:
-        """If one look fails in a way that nobody thought of, it is logged, and the next look is taken."""
-        self.catalogue.start()
-        self.catalogue.directory = "no\0path"
-        self.clock.advance(0.5)
-        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
-        self.catalogue.directory = str(self.directory)
-        self.write("a.md", named("a"))
-        self.clock.advance(0.5)
-        self.assertEqual(list(self.catalogue.current().actions), ["a"])
-        self.catalogue.stop()
-
 
 class DirectoryContractTests(CatalogueContract, SynchronousTestCase):
     """L{DirectoryCatalogue} keeps the contract."""
@@ -213,7 +181,7 @@ class DirectoryContractTests(CatalogueContract, SynchronousTestCase):
     def make(self) -> ICatalogue:
         self.directory = pathlib.Path(self.mktemp())
         self.directory.mkdir()
-        return DirectoryCatalogue(str(self.directory), 5, Clock())
+        return DirectoryCatalogue(str(self.directory), 5)
 
     def change(self, number: int) -> None:
         (self.directory / f"{number}.md").write_bytes(named(f"action-{number}"))

@@ -118,7 +118,7 @@ class RunnerCase(SynchronousTestCase):
 
     def build(self, probe: Callable[[str], None] | None = None) -> Runner:
         """A runner, not yet started."""
-        self.catalogue = DirectoryCatalogue(str(self.directory), int(self.clock.seconds()), self.clock)
+        self.catalogue = DirectoryCatalogue(str(self.directory), int(self.clock.seconds()))
         self.catalogue.refresh()
         return build(
             Collaborators(
