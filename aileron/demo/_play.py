@@ -1,0 +1,111 @@
+"""The acts of the play, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import click
+
+from aileron.errors import InvalidRequest
+
+from ._agent import Agent, agent
+from ._decision import decide
+from ._saying import act, command, printed, quote, tell
+from ._session import ask
+from ._stage import Stage, stage
+
+CHANNEL = "#releases"
+SUMMARY = "The new parser is out.\nIt reads twice as fast."
+TOOL = "ship_update"
+
+
+def play(environ: Mapping[str, str], answer: bool | None = None) -> int:
+    """Play it all, and leave nothing behind.
+
+    :param answer: whether to approve; L{None}: the person is asked.
+    :return: the exit code.
+    :raises InvalidRequest: nobody is there to be asked.
+    :raises InternalError: something failed.
+    """
+    if answer is None and not sys.stdin.isatty():
+        raise InvalidRequest("There is nobody to ask here: add --yes or --no.")
+    click.secho("An agent asks, you approve, it is done, and it is on record.", bold=True)
+    with stage(environ) as scene:
+        tell(f"All of it in {scene.home.root.parent}, which is removed at the end. Nothing leaves this machine.")
+        try:
+            asyncio.run(_acts(scene, answer))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+    return 0
+
+
+async def _acts(scene: Stage, answer: bool | None) -> None:
+    _heed_termination()
+    await _set_up(scene)
+    async with agent(scene.home, str(scene.home.root.parent)) as acting:
+        calling = await _call(acting)
+        try:
+            await decide(scene, calling, answer)
+            result = await calling
+        finally:
+            calling.cancel()
+    _tell_effect(scene, result.text)
+    await _tell_record(scene)
+
+
+def _heed_termination() -> None:
+    """A polite end cleans up as Ctrl-C does."""
+    task = asyncio.current_task()
+    if task is not None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+
+
+async def _set_up(scene: Stage) -> None:
+    act(1, "You set it up")
+    command("aileron vault init", "A vault for your keys, and the daemon that holds them.")
+    await scene.as_operator("vault", "init")
+    data = files(__package__).joinpath("data")
+    (scene.home.connectors / "team-chat.toml").write_bytes(data.joinpath("team-chat.toml").read_bytes())
+    command("aileron action add ship-update.md", "What agents may ask for. It says that you are asked first.")
+    source = scene.home.root.parent / "ship-update.md"
+    source.write_bytes(data.joinpath("ship-update.md").read_bytes())
+    await scene.aileron("action", "add", str(source))
+    command("aileron binding setup local://demo/team-chat", "The key of your team's chat. Only the daemon has it now.")
+    await scene.as_operator(
+        "binding", "setup", "local://demo/team-chat", "--base-url", scene.chat_url, secret_fd=scene.key
+    )
+
+
+async def _call(acting: Agent) -> asyncio.Task[Any]:
+    act(2, "An agent works")
+    tools = await acting.tools_with(TOOL)
+    tell(f"It speaks MCP to aileron-mcp, which offers: {', '.join(tools)}.")
+    tell(f"It calls {TOOL} with channel {CHANNEL} and this summary:")
+    quote(SUMMARY)
+    return asyncio.ensure_future(acting.call(TOOL, {"channel": CHANNEL, "summary": SUMMARY}))
+
+
+def _tell_effect(scene: Stage, told: str) -> None:
+    act(4, "What came of it")
+    messages = ask(scene.chat_url, "GET", "/messages", scene.key)["messages"]
+    if messages:
+        tell(f"In the chat, {messages[0]['channel']} now says:")
+        quote(messages[0]["text"])
+    else:
+        tell("In the chat: nothing. No request was sent.")
+    tell("The agent was told:")
+    quote(told)
+
+
+async def _tell_record(scene: Stage) -> None:
+    act(5, "It is on record")
+    command("aileron audit list", "Newest first; each record seals the one before it.")
+    printed(await scene.as_operator("audit", "list", "--action", "ship-update"))
+    click.echo()
+    tell("The agent never had the key, and could not approve. Now for real: aileron vault init")

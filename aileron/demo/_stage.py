@@ -1,0 +1,160 @@
+"""Where the play happens: a home of its own, the installed commands in it, and nothing of it left afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import field, frozen
+
+from aileron.errors import InternalError, NotFound
+from aileron.home import Home, find_home, running_pid
+
+_STOP_SECONDS = 40.0
+_CHAT_SECONDS = 5.0
+
+
+@frozen
+class Stage:
+    """The play's own home, the commands that act in it, and the chat that they reach.
+
+    :ivar environ: of our commands: the person's own without C{AILERON_*}, and this home.
+    :ivar passphrase: of this home's vault, generated; commands get it by a descriptor.
+    :ivar key: of the chat.
+    """
+
+    home: Home
+    environ: Mapping[str, str] = field(repr=False)
+    passphrase: str = field(repr=False)
+    key: str = field(repr=False)
+    chat_url: str
+
+    async def aileron(self, *arguments: str, **descriptors: str) -> str:
+        """Standard output of a command.
+
+        :param descriptors: what is to be read from an inherited descriptor, by option: C{secret_fd="…"}.
+        :raises InternalError: it failed.
+        """
+        child, told = await self.begin(*arguments, **descriptors)
+        out, err = await child.communicate()
+        if child.returncode:
+            said = err.decode("utf-8", "replace").strip().splitlines()
+            raise InternalError(f"`aileron {' '.join(told)}` failed: {said[0] if said else child.returncode}")
+        return out.decode("utf-8", "replace")
+
+    async def as_operator(self, *arguments: str, **descriptors: str) -> str:
+        """The same for a command that needs the passphrase."""
+        return await self.aileron(*arguments, passphrase_fd=self.passphrase, **descriptors)
+
+    async def begin(self, *arguments: str, **descriptors: str) -> tuple[asyncio.subprocess.Process, tuple[str, ...]]:
+        """Start a command, and return it with what it was told."""
+        pipes = {f"--{option.replace('_', '-')}": _pipe_with(text) for option, text in descriptors.items()}
+        try:
+            options = [word for option, number in pipes.items() for word in (option, str(number))]
+            child = await asyncio.create_subprocess_exec(
+                *(script("aileron"), *arguments, *options),
+                env=dict(self.environ),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=tuple(pipes.values()),
+            )
+        finally:
+            for number in pipes.values():
+                os.close(number)
+        return child, arguments
+
+
+@contextmanager
+def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
+    """A stage; whatever happens, its daemon and chat are ended and its files removed."""
+    script("aileron-mcp")
+    root = Path(tempfile.mkdtemp(prefix="aileron-demo-"))
+    theirs = {name: text for name, text in environ.items() if not name.startswith("AILERON_")}
+    ours = {**theirs, "AILERON_HOME": str(root / "home")}
+    try:
+        key = "demo-" + secrets.token_urlsafe(18)
+        with _chat(key) as url:
+            yield Stage(find_home(ours), ours, secrets.token_urlsafe(24), key, url)
+    finally:
+        with _undisturbed():
+            _end_daemon(find_home(ours), ours)
+            shutil.rmtree(root)
+
+
+def script(name: str) -> str:
+    """The path of an installed command of ours: beside this interpreter, or where PATH finds it.
+
+    :raises NotFound: it is not installed.
+    """
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    if found is None:
+        raise NotFound(f"{name} is not installed: install the aileron package again.")
+    return found
+
+
+@contextmanager
+def _chat(key: str) -> Iterator[str]:
+    """The chat in a process of its own; its address."""
+    child = subprocess.Popen(
+        (sys.executable, "-P", "-m", "aileron.demo._chat"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with child:
+        if child.stdin is None or child.stdout is None:
+            raise InternalError("The demo's chat has no pipes.")
+        try:
+            child.stdin.write(f"{key}\n")
+            child.stdin.flush()
+            yield f"http://127.0.0.1:{int(child.stdout.readline())}"
+        finally:
+            child.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_CHAT_SECONDS)
+            child.kill()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C does not leave half of it behind."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end_daemon(home: Home, environ: Mapping[str, str]) -> None:
+    """Stop the private daemon as a person would; if it does not listen, end it."""
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            (script("aileron"), "daemon", "stop"),
+            env=dict(environ),
+            capture_output=True,
+            check=False,
+            timeout=_STOP_SECONDS,
+        )
+    pid = running_pid(home)
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _pipe_with(text: str) -> int:
+    """The reading end of a pipe that holds C{text} and then ends."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as pipe:
+        pipe.write(text.encode())  # far less than a pipe holds
+    return reading
