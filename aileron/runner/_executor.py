@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError
@@ -35,6 +35,7 @@ from ._pen import Pen
 from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
 
+T = TypeVar("T")
 Verify = Callable[[Run, Approval | None], None]
 
 _log = Logger()
@@ -157,7 +158,8 @@ class Executor:
             if row.fault is not None
         )
         rows = (*execution.attempts, begun)
-        await self._ledger.progress(Progress(execution.run.id, events, execution.steps, rows))
+        progress = Progress(execution.run.id, events, execution.steps, rows)
+        await self._insist(execution.run.id, lambda: self._ledger.progress(progress))
         execution.steps = execution.attempts = ()
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
@@ -202,18 +204,18 @@ class Executor:
             attempts=execution.attempts,
             **changes,
         )
-        return await self._write_down(ending)
+        return await self._insist(execution.run.id, lambda: self._ledger.apply(ending))
 
-    async def _write_down(self, ending: Transition) -> Run:
-        """Commit how it ended, however long the database refuses.
+    async def _insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
+        """Commit what happened, however long the database refuses.
 
         Until then the row says C{executing}, which a new life of the daemon reads as in doubt.
         """
         while True:
             try:
-                return await self._ledger.apply(ending)
+                return await write()
             except StoreUnavailable:
-                _log.warn("the end of run {run} cannot be written yet", run=ending.run_id)
+                _log.warn("what became of run {run} cannot be written yet", run=run_id)
                 await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
     def _remaining(self, execution: _Execution) -> float:

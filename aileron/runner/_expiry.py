@@ -9,9 +9,11 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 _log = Logger()
 _LONGEST_SLEEP_SECONDS = 3600.0  # then the wall clock is asked again: it may have been set
+_AGAIN_SECONDS = 5.0
 
 
 @define(eq=False)
@@ -48,9 +50,12 @@ class Expiry:
         if expires_at.timestamp() > self._clock.seconds():
             self.watch(run_id, expires_at)
             return
-        Deferred.fromCoroutine(self._go(run_id)).addErrback(
-            lambda failure: _log.failure("expiring {run}", failure, run=run_id)
-        )
+        Deferred.fromCoroutine(self._go(run_id)).addErrback(self._failed, run_id, expires_at)
 
     async def _go(self, run_id: str) -> None:
         await self._expire(run_id)
+
+    def _failed(self, failure: Failure, run_id: str, expires_at: datetime) -> None:
+        """It still waits, and nobody may decide it any more: so this is tried until it is done."""
+        _log.failure("expiring {run}", failure, run=run_id)
+        self._alarms[run_id] = self._clock.callLater(_AGAIN_SECONDS, self._ring, run_id, expires_at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from attrs import define, evolve
 
@@ -13,6 +13,7 @@ from aileron.manifests import check_arguments
 from aileron.values import (
     Actor,
     Approval,
+    ApprovalRule,
     Ask,
     Decision,
     Run,
@@ -43,10 +44,8 @@ class Gate:
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
-        rule = plan.action.approval
         now = self._pen.now()
-        expires = None if rule.expires_after_seconds is None else now + timedelta(seconds=rule.expires_after_seconds)
-        ask = Ask(plan.digest(run), plan.review(), now, expires)
+        ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
         event = self._pen.of_run("approval.requested", run, actor, digest=ask.digest)
         return transition(run, RunState.PENDING, now, event, ask=ask)
 
@@ -65,8 +64,8 @@ class Gate:
         ask = self._anew(approval)
         if ask is None:
             return approval
-        with suppress(StateConflict):  # decided or withdrawn meanwhile: the look below shows it
-            await self._ask_again(approval.run, ask)
+        with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
+            await self._ask_again(approval, ask)
         return await self._ledger.approval(approval.run.id)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
@@ -82,10 +81,17 @@ class Gate:
         if decision.approved:
             self._check_can_run(approval)
         try:
-            await self._ledger.apply(self._decided(approval, decision))
+            run = await self._ledger.apply(self._decided(approval, decision))
         except StateConflict as conflict:
             raise _too_late(conflict.present) from conflict
-        return await self._ledger.approval(run_id)
+        return evolve(
+            approval,
+            run=run,
+            approved=decision.approved,
+            decided_at=run.changed_at,
+            decided_by=decision.decided_by,
+            reason=decision.reason,
+        )
 
     async def ready(self, run: Run) -> Plan | None:
         """The plan of an approved run, if its approval still holds; else L{None}, and it is asked anew."""
@@ -94,7 +100,7 @@ class Gate:
         ask = self._anew(approval) or self._too_old(approval)
         if ask is None:
             return self.plan(run)
-        await self._ask_again(run, ask)
+        await self._ask_again(approval, ask)
         return None
 
     def verification(self, approved_digest: str) -> Callable[[Run, Approval | None], None]:
@@ -110,7 +116,8 @@ class Gate:
         """Ask anew about an approved run whose recorded decision is not one for what would run."""
         stale = "The decision on record was not for this."
         event = self._pen.of_run("tamper.detected", run, reason=stale)
-        ask = Ask(plan.digest(run), plan.review(), self._pen.now(), None, stale)
+        expires = self._expires(plan.action.approval)
+        ask = Ask(plan.digest(run), plan.review(), self._pen.now(), expires, stale)
         await self._ledger.apply(transition(run, RunState.PENDING, self._pen.now(), event, ask=ask))
 
     async def expire(self, run: Run) -> None:
@@ -163,14 +170,16 @@ class Gate:
         asked = plan.digest(run)
         if asked == approval.digest:
             return None
-        return Ask(asked, plan.review(), self._pen.now(), approval.expires_at, _difference(approval, plan))
+        expires = approval.expires_at if run.state is RunState.PENDING else self._expires(plan.action.approval)
+        return Ask(asked, plan.review(), self._pen.now(), expires, _difference(approval, plan))
 
     def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
         stale = f"It cannot run now: {error.message}"
         if approval.stale == stale:
             return None
         mark = digest({"run": approval.run.id, "stale": stale, "at": timestamp(self._pen.now())})
-        return Ask(mark, approval.review, self._pen.now(), approval.expires_at, stale)
+        expires = approval.expires_at if approval.run.state is RunState.PENDING else None
+        return Ask(mark, approval.review, self._pen.now(), expires, stale)
 
     def _too_old(self, approval: Approval) -> Ask | None:
         decided = approval.decided_at
@@ -180,13 +189,26 @@ class Gate:
             approval.digest,
             approval.review,
             self._pen.now(),
-            approval.expires_at,
+            self._expires(self._offerings.find(approval.run.action).action.approval),
             "It was approved more than 24 hours ago and had not started.",
         )
 
-    async def _ask_again(self, run: Run, ask: Ask) -> None:
+    def _expires(self, rule: ApprovalRule) -> datetime | None:
+        """When a wait for a decision that begins now ends, if it does."""
+        seconds = rule.expires_after_seconds
+        return None if seconds is None else self._pen.now() + timedelta(seconds=seconds)
+
+    async def _ask_again(self, approval: Approval, ask: Ask) -> None:
+        """Put C{ask} in the place of C{approval}.
+
+        :raises StateConflict, ApprovalStale: something else has taken its place.
+        """
+        run = approval.run
         event = self._pen.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest)
-        await self._ledger.apply(transition(run, RunState.PENDING, self._pen.now(), event, ask=ask))
+        unless_changed = _still_shows(approval.digest)
+        await self._ledger.apply(
+            transition(run, RunState.PENDING, self._pen.now(), event, ask=ask, verify=unless_changed)
+        )
 
 
 def _still_shows(shown: str) -> Callable[[Run, Approval | None], None]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from attrs import define, evolve, field
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import ApprovalStale, Conflict, StateConflict, VaultLocked
+from aileron.errors import ApprovalStale, Conflict, StateConflict, StoreUnavailable, VaultLocked
 from aileron.interfaces import IRunner, IRuns, IVault
 from aileron.manifests import check_arguments
 from aileron.values import (
@@ -44,13 +48,17 @@ from ._recovery import Recovery
 from ._tasks import Tasks
 
 _log = Logger()
+_STORE_PAUSE_SECONDS = 1.0
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
 @implementer(IRunner)
 @define(eq=False)
 class Runner:
-    """Looks up, validates, asks, executes, records.  Built by L{aileron.runner.build}."""
+    """Looks up, validates, asks, executes, records.  Built by L{aileron.runner.build}.
+
+    What writes is shielded: a caller that leaves between a commit and what follows from it must not leave it undone.
+    """
 
     _runs: IRuns
     _vault: IVault
@@ -102,7 +110,7 @@ class Runner:
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
         """See L{IRunner.set_enabled}."""
-        return await self._offerings.switch(name, enabled, actor)
+        return await self._tasks.shielded(self._offerings.switch(name, enabled, actor))
 
     # invocations -----------------------------------------------------------------------------
 
@@ -117,7 +125,9 @@ class Runner:
             self._require_vault()
         run = self._new_run(call, action, arguments)
         plan = self._planner.plan(action, arguments, run.effect_key)
-        return await (self._ask if run.gated else self._do)(run, plan, call.actor)
+        if run.gated:
+            return await self._tasks.shielded(self._ask(run, plan, call.actor))
+        return await self._do(run, plan, call.actor)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """See L{IRunner.wait}."""
@@ -137,6 +147,9 @@ class Runner:
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """See L{IRunner.withdraw}."""
+        return await self._tasks.shielded(self._withdraw(run_id, actor, reason))
+
+    async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         run = await self._ledger.run(run_id)
         if run.state not in _WITHDRAWABLE:
             raise _in_another_state(run)
@@ -147,6 +160,9 @@ class Runner:
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         """See L{IRunner.settle}."""
+        return await self._tasks.shielded(self._settle(run_id, happened, note, actor))
+
+    async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         run = await self._ledger.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise _in_another_state(run)
@@ -172,6 +188,9 @@ class Runner:
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
+        return await self._tasks.shielded(self._decide(run_id, decision))
+
+    async def _decide(self, run_id: str, decision: Decision) -> Approval:
         approval = await self._gate.decide(run_id, decision)
         self._expiry.forget(run_id)
         if approval.run.state is RunState.APPROVED:
@@ -234,16 +253,40 @@ class Runner:
         event = self._pen.of_run("run.received", run, actor, arguments=run.arguments)
         approved = transition(run, RunState.APPROVED, event.at, event)
         opening = self._executor.opening(evolve(run, state=RunState.APPROVED), plan, None)
-        kept, created = await self._ledger.receive(run, [approved, opening], self._limits)
+        kept: Deferred[Run] = Deferred()
+        if not self._tasks.start(run.id, self._keep_and_finish(run, plan, (approved, opening), kept)):
+            raise StoreUnavailable("The daemon is stopping.")
+        return await kept
+
+    async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
+        """In one task, so that there is no moment at which a run is on record as begun and nothing does it."""
+        try:
+            standing, created = await self._ledger.receive(run, steps, self._limits)
+        except Exception:  # noqa: BLE001 - it is the caller's, and travels to it
+            kept.errback(Failure())
+            return
+        kept.callback(standing)
         if created:
-            self._tasks.start(kept.id, self._finish(kept, plan, opening))
-        return kept
+            await self._executor.carry_out(standing, plan, steps[-1])
 
     def _start(self, run: Run) -> None:
         """Take an approved (or waiting) gated run further, unless that is under way."""
-        self._tasks.start(run.id, self._advance(run))
+        name = f"{run.id}, approved"  # not the run's bare id, which says that its end can no longer be missed
+        self._tasks.start(name, self._advance(run.id))
 
-    async def _advance(self, run: Run) -> None:
+    async def _advance(self, run_id: str) -> None:
+        """Take a gated run as far as it goes now, however long the database refuses."""
+        while True:
+            try:
+                return await self._take_further(await self._ledger.run(run_id))
+            except StoreUnavailable:
+                _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
+                await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
+            except StateConflict as conflict:
+                _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
+                return None
+
+    async def _take_further(self, run: Run) -> None:
         """Through the gate's last look to the effect, or to wait for the vault, or back to be asked anew."""
         unlocked = self._may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
@@ -256,27 +299,26 @@ class Runner:
             await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
             return
         plan = await self._gate.ready(run)
-        if plan is not None:
+        if plan is None:
+            self._watch(await self._ledger.approval(run.id))
+        else:
             await self._carry_out(run, plan)
 
     async def _carry_out(self, run: Run, plan: Plan) -> None:
         opening = self._executor.opening(run, plan, self._gate.verification(plan.digest(run)))
         try:
             begun = await self._ledger.apply(opening)
-        except StateConflict as conflict:
-            _log.info("run {run} went {state} before it began", run=run.id, state=conflict.present.state.value)
         except ApprovalStale:
             await self._gate.distrust(run, plan)
+            self._watch(await self._ledger.approval(run.id))
         else:
-            await self._finish(begun, plan, opening)
-
-    async def _finish(self, run: Run, plan: Plan, opening: Transition) -> None:
-        await self._executor.carry_out(run, plan, opening)
+            await self._executor.carry_out(begun, plan, opening)
 
     async def _expire(self, run_id: str) -> None:
         run = await self._ledger.run(run_id)
         if run.state is RunState.PENDING:
-            await self._gate.expire(run)
+            with suppress(StateConflict):  # decided or withdrawn at the last moment
+                await self._gate.expire(run)
 
     def _watch(self, approval: Approval) -> None:
         self._expiry.watch(approval.run.id, approval.expires_at)

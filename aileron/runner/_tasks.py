@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+T = TypeVar("T")
+
 _log = Logger()
+_STOP_AGAIN_SECONDS = 5.0  # what was stopped may still write down how it ended, but not for ever
 
 
 @define(eq=False)
@@ -19,17 +22,29 @@ class Tasks:
     """At most one task a name; a failure of one is logged and ends only that one."""
 
     clock: IReactorTime
-    _running: dict[str, Deferred[None]] = field(factory=dict)
+    _running: dict[object, Deferred[Any]] = field(factory=dict)
     _at_rest: list[Deferred[None]] = field(factory=list)
     _closed: bool = False
+    _late: IDelayedCall | None = None
 
-    def start(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> None:
-        """Start C{work}, unless one of that name runs already or the daemon stops."""
+    def start(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> bool:
+        """Start C{work}, unless one of that name runs already or the daemon stops.
+
+        :return: whether it was started.
+        """
         if self._closed or name in self._running:
             work.close()
-            return
+            return False
         self._running[name] = task = Deferred.fromCoroutine(work)
         task.addErrback(self._log_failure, name).addBoth(self._ended, name)
+        return True
+
+    def shielded(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
+        """The result of C{work}, which goes on to its end also if the caller waits no longer."""
+        told: Deferred[T] = Deferred()
+        self._running[told] = task = Deferred.fromCoroutine(work)
+        task.addBoth(self._tell, told).addBoth(self._ended, told)
+        return told
 
     def running(self, name: str) -> bool:
         """Whether a task of that name has not ended."""
@@ -48,20 +63,29 @@ class Tasks:
         """Start nothing more, let what runs finish within C{seconds}, then stop it and wait until it has stopped."""
         self._closed = True
         waiting = self.at_rest()
-        late = self.clock.callLater(seconds, self._stop_all)
+        self._late = self.clock.callLater(seconds, self._stop_all)
         await waiting
-        if late.active():
-            late.cancel()
+        if self._late.active():
+            self._late.cancel()
 
     def _stop_all(self) -> None:
+        """Stop what runs, and again whatever does not end by that."""
         for task in list(self._running.values()):
             task.cancel()
+        if self._running:
+            self._late = self.clock.callLater(_STOP_AGAIN_SECONDS, self._stop_all)
 
     def _log_failure(self, failure: Failure, name: str) -> None:
         if not failure.check(CancelledError):
             _log.failure("the task {name} failed", failure, name=name)
 
-    def _ended(self, _: object, name: str) -> None:
+    def _tell(self, result: T | Failure, told: Deferred[T]) -> None:
+        if not told.called:
+            told.callback(result)
+        elif isinstance(result, Failure):
+            self._log_failure(result, "whose caller has gone")
+
+    def _ended(self, _: object, name: object) -> None:
         self._running.pop(name, None)
         if not self._running:
             waiting, self._at_rest = self._at_rest, []

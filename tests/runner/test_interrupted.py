@@ -1,0 +1,255 @@
+"""Callers that leave, a database that refuses, a daemon that stops: at the worst moment."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from aileron.errors import StoreUnavailable
+from aileron.values import Decision, Outcome, Run, RunState, VaultState
+
+from .kit import OPERATOR, RunnerCase, manifest, step
+
+
+class TroubledCase(RunnerCase):
+    """Ways to make trouble."""
+
+    def refuse(self) -> None:
+        """Hold the database's write lock from outside: every commit is refused."""
+        self.other = sqlite3.connect(self.database, isolation_level=None)
+        self.other.execute("BEGIN IMMEDIATE")
+
+    def relent(self) -> None:
+        """Give it back."""
+        self.other.execute("ROLLBACK")
+        self.other.close()
+
+    def yes(self, run: Run) -> Decision:
+        """An approval of what is shown now."""
+        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+
+    def approve_up_to_the_start(self, run: Run) -> None:
+        """Approve, and hold what follows from it."""
+        decision = self.yes(run)
+        self.pool.hold()
+        deciding = self.later(self.runner.decide(run.id, decision))
+        self.step_until_writing()
+        self.pool.step()
+        self.successResultOf(deciding)
+
+    def approve_but_refuse_the_start(self, run: Run) -> None:
+        """Approve, and refuse what follows from it."""
+        self.approve_up_to_the_start(run)
+        self.refuse()
+        self.pool.release()
+
+    def leave(self, waiting: Deferred[object]) -> None:
+        """Cancel a call whose write is under way, and then let the write be done."""
+        waiting.cancel()
+        self.pool.release()
+        self.failureResultOf(waiting, CancelledError)
+
+    def step_until_writing(self) -> None:
+        """Do all that is only read, up to the first write."""
+        while not self.store._writer._writing:
+            self.pool.step()
+
+
+class CallersLeaveTests(TroubledCase):
+    """A client that hangs up ends its wait and nothing else."""
+
+    def test_decision(self) -> None:
+        """A decision that was committed is carried out, also if the operator's connection broke meanwhile."""
+        run = self.submit()
+        decision = self.yes(run)
+        self.pool.hold()
+        deciding: Deferred[object] = self.later(self.runner.decide(run.id, decision))
+        self.step_until_writing()
+        self.leave(deciding)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_ungated(self) -> None:
+        """A run that was committed as begun is done, also if its caller has gone."""
+        call = self.call("open")
+        self.pool.hold()
+        submitting: Deferred[object] = self.later(self.runner.submit(call))
+        self.leave(submitting)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_expiry(self) -> None:
+        """A gated run whose caller has gone expires as its action says."""
+        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
+        self.runner.look()
+        call = self.call()
+        self.pool.hold()
+        self.leave(self.later(self.runner.submit(call)))
+        self.clock.advance(3600.0)
+        self.assertEqual(self.sync(self.runner.pending("session-1")), 0)
+
+    def test_switching_off(self) -> None:
+        """An action that was switched off on record is off, also if the operator's connection broke meanwhile."""
+        self.pool.hold()
+        self.leave(self.later(self.runner.set_enabled("open", False, OPERATOR)))
+        self.assertFalse(self.runner.offering().offers["open"].enabled)
+
+    def test_withdrawal(self) -> None:
+        """Who waits for a run is told of its withdrawal, also if whoever withdrew it has gone."""
+        run = self.submit()
+        waiting = self.later(self.runner.wait(run.id, 60.0))
+        self.pool.hold()
+        withdrawing: Deferred[object] = self.later(self.runner.withdraw(run.id, OPERATOR, None))
+        self.step_until_writing()
+        self.leave(withdrawing)
+        self.assertIs(self.successResultOf(waiting).state, RunState.CANCELLED)
+
+    def test_failure_without_a_caller(self) -> None:
+        """What fails after its caller has gone is logged."""
+        call = self.call()
+        self.refuse()
+        self.addCleanup(self.relent)
+        self.pool.hold()
+        self.leave(self.later(self.runner.submit(call)))
+        self.assertEqual(len(self.flushLoggedErrors(StoreUnavailable)), 1)
+
+
+class DatabaseRefusesTests(TroubledCase):
+    """Nothing is left where it stood because the disk was full for a moment."""
+
+    def test_approved_run_begins_later(self) -> None:
+        """A run whose start could not be committed starts when it can be, in the same life."""
+        run = self.submit()
+        self.approve_but_refuse_the_start(run)
+        self.assertIs(self.now(run).state, RunState.APPROVED)
+        self.relent()
+        self.clock.advance(1.0)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_withdrawn_meanwhile(self) -> None:
+        """Who waits for an approved run that cannot begin is told at once when it is withdrawn."""
+        run = self.submit()
+        self.approve_but_refuse_the_start(run)
+        waiting = self.later(self.runner.wait(run.id, 60.0))
+        self.relent()
+        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.assertIs(self.successResultOf(waiting).state, RunState.CANCELLED)
+        late = self.later(self.runner.wait(run.id, 60.0))
+        self.assertIs(self.successResultOf(late).state, RunState.CANCELLED)
+        self.clock.advance(1.0)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_between_steps(self) -> None:
+        """A run of several steps goes on when the end of one can be written."""
+        self.write("open", manifest("open", step("post", "one"), step("post", "two"), gated=False))
+        self.runner.look()
+        first: Deferred[Outcome] = Deferred()
+        self.connector.script.append(first)
+        run = self.submit("open")
+        self.refuse()
+        first.callback(Outcome({"done": True}))
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.relent()
+        self.clock.advance(1.0)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 2)
+
+    def test_expiry(self) -> None:
+        """A wait that is over ends as soon as that can be written."""
+        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
+        self.runner.look()
+        run = self.submit()
+        self.refuse()
+        self.clock.advance(3600.0)
+        self.assertEqual(len(self.flushLoggedErrors(StoreUnavailable)), 1)
+        self.relent()
+        self.clock.advance(5.0)
+        self.assertIs(self.now(run).state, RunState.EXPIRED)
+
+    def test_stop(self) -> None:
+        """A daemon whose database refuses for good stops all the same."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        run = self.submit("open")
+        self.refuse()
+        self.addCleanup(self.relent)
+        stopped = self.later(self.runner.stop(20.0))
+        self.clock.pump([20.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+        self.successResultOf(stopped)
+        self.assertIs(self.now(run).state, RunState.EXECUTING)
+
+
+class AskedAnewTests(TroubledCase):
+    """An approved run that goes back to be asked about."""
+
+    def test_expires(self) -> None:
+        """It waits as long as its action says, from then on, and then ends."""
+        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
+        self.runner.look()
+        run = self.submit()
+        self.clock.advance(3000.0)
+        self.approve_up_to_the_start(run)
+        self.write("gated", manifest("gated", step("put"), expires='expires_after = "1h"'))
+        self.pool.release()
+        asked = self.sync(self.runner.approval(run.id))
+        self.assertEqual(asked.expires_at, asked.requested_at + timedelta(hours=1))
+        self.clock.advance(3599.0)
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.clock.advance(1.0)
+        self.assertIs(self.now(run).state, RunState.EXPIRED)
+
+    def test_many_look(self) -> None:
+        """However many look at a changed approval at once, it is asked anew once."""
+        run = self.submit()
+        self.write("gated", manifest("gated", step("put")))
+        self.pool.hold()
+        looks = [self.later(self.runner.approval(run.id)) for _ in range(5)]
+        self.pool.release()
+        shown = {self.successResultOf(look).digest for look in looks}
+        self.assertEqual(len(shown), 1)
+        self.assertEqual(self.events(run), ["approval.requested", "approval.stale"])
+
+
+class StopsTests(TroubledCase):
+    """What comes while the daemon stops, or the vault is about to be locked."""
+
+    def test_refused(self) -> None:
+        """An ungated call that comes while the daemon stops is refused, and nothing is kept of it."""
+        self.sync(self.runner.stop(20.0))
+        self.fails(self.runner.submit(self.call("open")), StoreUnavailable)
+        self.assertEqual((self.connector.sendings, self.sync(self.store.runs.unfinished())), ([], ()))
+
+    def test_in_flight(self) -> None:
+        """One whose commit is under way when the stop comes is waited for."""
+        call = self.call("open")
+        self.pool.hold()
+        submitting = self.later(self.runner.submit(call))
+        stopped = self.later(self.runner.stop(20.0))
+        self.assertNoResult(stopped)
+        self.pool.release()
+        self.successResultOf(stopped)
+        self.assertIs(self.now(self.successResultOf(submitting)).state, RunState.COMPLETED)
+
+    def test_held(self) -> None:
+        """Holding waits for a call whose commit is under way: no effect begins after it has answered."""
+        call = self.call("open")
+        self.pool.hold()
+        submitting = self.later(self.runner.submit(call))
+        held = self.later(self.runner.hold())
+        self.assertNoResult(held)
+        self.pool.release()
+        self.successResultOf(held)
+        self.successResultOf(submitting)
+        self.assertEqual((len(self.connector.sendings), self.vault.state()), (1, VaultState.UNLOCKED))
+
+    def test_decided_while_stopping(self) -> None:
+        """A decision that comes while the daemon stops is kept, and the next life carries it out."""
+        run = self.submit()
+        decision = self.yes(run)
+        self.sync(self.runner.stop(20.0))
+        self.sync(self.runner.decide(run.id, decision))
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.APPROVED, []))
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
