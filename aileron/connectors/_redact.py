@@ -77,7 +77,7 @@ class Echo:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """The secret as it is and as JSON, URLs and base64 (at each of three alignments) write it."""
+    """The secret as it is and as JSON, URLs, hexadecimal and base64 (at each of three alignments) write it."""
     if not secret:
         return
     yield secret
@@ -85,7 +85,9 @@ def _forms(secret: str) -> Iterator[str]:
     yield json.dumps(secret)[1:-1].replace("/", "\\/")
     yield from {quote(secret, safe=""), quote(secret), quote_plus(secret)}
     if len(secret) >= _LONG_ENOUGH:
-        yield from _base64(secret.encode("utf-8"))
+        raw = secret.encode("utf-8")
+        yield from (raw.hex(), raw.hex().upper())
+        yield from _base64(raw)
 
 
 def _base64(secret: bytes) -> Iterator[str]:

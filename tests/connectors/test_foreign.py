@@ -61,12 +61,14 @@ class EchoTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=150)
     @given(_VISIBLE, st.binary(max_size=5), st.binary(max_size=5))
     def test_every_form(self, secret: str, before: bytes, after: bytes) -> None:
-        """Plain, URL, JSON and base64 forms are found wherever they stand."""
+        """Plain, URL, JSON, hexadecimal and base64 forms are found wherever they stand."""
         raw = before + secret.encode() + after
         for form in (secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)):
             self.assertIn(REDACTED, Echo.of(secret).text(f"a {form} b"))
         for encoded in (base64.b64encode(raw), base64.urlsafe_b64encode(raw)):
             self.assertIn(REDACTED, Echo.of(secret).text(encoded.decode()))
+        for digits in (raw.hex(), raw.hex().upper()):
+            self.assertIn(REDACTED, Echo.of(secret).text(digits))
 
     def test_numbers(self) -> None:
         """A secret of digits is found in a number."""
