@@ -27,10 +27,9 @@ _SAYS: Mapping[str, Callable[[Any], str]] = {
 
 
 class Shape:
-    """A compiled schema."""
+    """A compiled schema; it must be one, which the tests check and a start need not."""
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
-        Draft202012Validator.check_schema(schema)
         self.schema = schema
         self._errors = Draft202012Validator(schema).iter_errors
 

@@ -53,6 +53,13 @@ class DocumentTests(ApiCase):
                         schema = response["content"]["application/json"]["schema"]
                         Draft202012Validator(with_components(schema)).is_valid({})
 
+    def test_shapes(self) -> None:
+        """What each route takes is said in schemas that are such."""
+        for routes in (agent_routes(), operator_routes()):
+            for endpoint, _ in routes.endpoints:
+                Draft202012Validator.check_schema(endpoint.body.schema)
+                Draft202012Validator.check_schema(endpoint.query.schema)
+
     def test_security(self) -> None:
         """Each route says which credential it takes."""
         document = self.document(self.operator)
