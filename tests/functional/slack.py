@@ -1,6 +1,8 @@
 """A local service that stands for Slack's web API, misbehaves as told, and counts what really happened."""
 
+import base64
 import json
+import urllib.parse
 import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -22,6 +24,7 @@ class Behaviour:
 
     :ivar applied: whether the effect happens all the same.
     :ivar error: Slack's word for a refusal, sent with ``ok: false``.
+    :ivar echo: whether the answer repeats the credential of the request.
     :ivar ending: ``answer`` it, ``hang`` without an answer, or ``drop`` the connection instead of one.
     """
 
@@ -30,6 +33,7 @@ class Behaviour:
     error: str | None = None
     headers: Mapping[str, str] = attrs.Factory(dict)
     delay_seconds: float = 0
+    echo: bool = False
     ending: Literal["answer", "hang", "drop"] = "answer"
 
 
@@ -47,6 +51,11 @@ def rate_limit(retry_after_seconds: int) -> Behaviour:
 def breakdown(status: int = 500, *, applied: bool = False) -> Behaviour:
     """Slack fails inside, before or after it did what was asked."""
     return Behaviour(applied=applied, status=status, error="internal_error")
+
+
+def echo(status: int = HTTPStatus.OK, *, applied: bool = True) -> Behaviour:
+    """Slack's answer, good or bad, repeats the credential in the usual forms, in body and headers."""
+    return Behaviour(applied=applied, status=status, error=None if applied else "internal_error", echo=True)
 
 
 def hang(*, applied: bool) -> Behaviour:
@@ -121,6 +130,10 @@ class Workspace:
 
     def _post(self, request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
         behaviour = self.next.pop(0) if self.next else Behaviour()
+        behaviour, body = self._posted(behaviour, request)
+        return _echoing(behaviour, body, request) if behaviour.echo else (behaviour, body)
+
+    def _posted(self, behaviour: Behaviour, request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
         channel = _channel(request.body.get("channel"))
         if channel is None and behaviour.applied:
             behaviour = refusal("channel_not_found")
@@ -189,6 +202,15 @@ class FakeSlack:
     async def stop(self) -> None:
         """Close the port and every connection, hanging ones too."""
         await self._site.stop()
+
+
+def _echoing(behaviour: Behaviour, body: dict[str, Any], request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
+    """The same, with the credential wherever an answer has words."""
+    given = request.headers["authorization"]
+    coded = base64.b64encode(given.encode()).decode()
+    said = f"{given} {given.encode().hex()} {urllib.parse.quote(given)} {coded} {json.dumps(given)}"
+    words = {name: f"{body.get(name, '')} {said}" for name in ("error" if "error" in body else "ts", "warning")}
+    return attrs.evolve(behaviour, headers={**behaviour.headers, "X-Request-Was": given}), {**body, **words}
 
 
 def _channel(given: object) -> str | None:
