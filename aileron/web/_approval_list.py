@@ -48,7 +48,7 @@ class ApprovalList(Element):
             run = approval.run
             session = self._sessions.get(run.session_id or "")
             yield tag.clone().fillSlots(
-                href=f"/approvals/{run.id}",
+                href=f"/approvals/{visible(run.id)}",
                 action=visible(run.action),
                 summary=summary(approval),
                 asked_by=agent(session) if run.session_id else "you",

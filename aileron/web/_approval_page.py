@@ -46,12 +46,13 @@ class ApprovalPage(Element):
         """What the script needs to decide: the id, and the digest of what is on this page."""
         state = STATES[self._run.state]
         said = f"{visible(self._run.action)}: {state}"
-        marks = {"data-id": self._run.id, "data-digest": self._approval.digest, "data-state": self._run.state.value}
+        digest = visible(self._approval.digest)
+        marks = {"data-id": visible(self._run.id), "data-digest": digest, "data-state": self._run.state.value}
         return tag(**marks, **{"data-title": f"{said} – Aileron", "data-said": said}).fillSlots(
             action=visible(self._run.action),
             version=visible(self._run.action_version),
             state=state,
-            digest=visible(self._approval.digest),
+            digest=digest,
         )
 
     @renderer

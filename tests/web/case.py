@@ -1,0 +1,225 @@
+"""The pages over memory, a browser that has logged in, and an HTML reader that is stricter than a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from treq.testing import StubTreq
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+
+from aileron.interfaces import ISessions
+from aileron.testing import (
+    MemoryOperators,
+    ScriptedRunner,
+    example_session,
+    scripted_offer,
+)
+from aileron.values import JSON, Actor, Approval, Call, Event, Page, Run, RunQuery, Session, utc
+from aileron.web import PageParts, pages
+
+COOKIE, PAGE_KEY = b"aileron", "X-Aileron-Proof"
+ADDRESS = "http://localhost:7001"
+NOW = 1_760_000_000.0
+
+
+@frozen
+class Heard:
+    """An answer.
+
+    :ivar cookies: the C{Set-Cookie} lines, each whole.
+    """
+
+    status: int
+    text: str
+    headers: Mapping[str, str]
+    cookies: tuple[str, ...]
+
+    @property
+    def told(self) -> Any:
+        """What the shell tells its script."""
+        return json.loads(next(attributes["data-told"] for tag, attributes in read(self.text).tags if tag == "html"))
+
+
+@define
+class ReviewedRunner(ScriptedRunner):
+    """A scripted runner whose approvals show what a test says.
+
+    :ivar reviews: by run id, what stands in place of the approval's own fields.
+    :ivar watched: what was asked for.
+    """
+
+    reviews: dict[str, dict[str, Any]] = field(factory=dict)
+    watched: list[object] = field(factory=list)
+
+    async def approval(self, run_id: str) -> Approval:
+        """See L{IRunner}."""
+        self.watched.append(run_id)
+        return evolve(await super().approval(run_id), **self.reviews.get(run_id, {}))
+
+    async def approvals(self, query: RunQuery) -> Page[Approval]:
+        """See L{IRunner}."""
+        self.watched.append(query)
+        found = await super().approvals(query)
+        return Page(tuple(evolve(each, **self.reviews.get(each.run.id, {})) for each in found.items), found.cursor)
+
+
+@implementer(ISessions)
+@define
+class KnownSessions:
+    """Sessions that a test has put there, whatever they claim.
+
+    :ivar asked: the ids that were looked up.
+    """
+
+    known: dict[str, Session] = field(factory=dict)
+    asked: list[str] = field(factory=list)
+
+    async def open(self, session: Session, token_digest: bytes, gateway_digest: bytes, events: Sequence[Event]) -> None:
+        """See L{ISessions}."""
+        self.known[session.id] = session
+
+    async def by_token(self, token_digest: bytes) -> Session | None:
+        """See L{ISessions}; no token is known."""
+        return None
+
+    async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
+        """See L{ISessions}."""
+        return self.known.pop(session_id)
+
+    async def get(self, session_id: str) -> Session | None:
+        """See L{ISessions}."""
+        self.asked.append(session_id)
+        return self.known.get(session_id)
+
+    async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
+        """See L{ISessions}."""
+        return Page(tuple(self.known.values())[:limit])
+
+
+class WebCase(SynchronousTestCase):
+    """Pages, and a browser session of theirs."""
+
+    def setUp(self) -> None:
+        """Build everything anew."""
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.operators = MemoryOperators(clock=self.clock)
+        self.runner = ReviewedRunner(self.clock)
+        self.runner.offer(scripted_offer())
+        self.sessions = KnownSessions()
+        self.parts = PageParts(self.runner, self.sessions, self.operators, COOKIE, PAGE_KEY)
+        self.resource = pages(self.parts)
+        self.cookie, self.page_key, self.session = self.operators.open_browser()
+
+    def get(self, path: str, cookie: str | None = None, page_key: str | None = None, method: str = "GET") -> Heard:
+        """Ask for a path, with these credentials and no others."""
+        headers = {} if page_key is None else {PAGE_KEY: page_key}
+        if cookie is not None:
+            headers["Cookie"] = f"{COOKIE.decode()}={cookie}"
+        return self.heard(method, path, headers=headers)
+
+    def fragment(self, path: str) -> Heard:
+        """Ask for a fragment as the logged-in page does."""
+        return self.get(f"/fragments{path}", self.cookie, self.page_key)
+
+    def hand_over(self, query: str = "", **form: str) -> Heard:
+        """Post the hand-over's form."""
+        return self.heard("POST", f"/handover{query}", data=form)
+
+    def heard(self, method: str, path: str, **request: Any) -> Heard:
+        """One exchange with a whole twisted.web, without a socket or memory of cookies."""
+        client: Any = StubTreq(self.resource)
+        response = self.successResultOf(client.request(method, ADDRESS + path, **request))
+        text = self.successResultOf(response.text("utf-8"))
+        raw = {name.decode().lower(): values for name, values in response.headers.getAllRawHeaders()}
+        cookies = tuple(line.decode() for line in raw.get("set-cookie", ()))
+        return Heard(response.code, text, {name: values[0].decode() for name, values in raw.items()}, cookies)
+
+    def agent(self, session_id: str = "session-1", **claims: Any) -> Session:
+        """An agent's session that claims this."""
+        session = evolve(example_session(session_id, utc(NOW)), **claims)
+        self.sessions.known[session_id] = session
+        return session
+
+    def ask(self, text: str = "Dark mode", session: Session | None = None, **shown: Any) -> Run:
+        """A gated run that waits.
+
+        :param shown: fields of its approval that are shown in place of its own.
+        """
+        actor = Actor("human", "operator") if session is None else Actor("agent", session.id)
+        call = Call("ship-update", {"text": text}, actor, session)
+        run = self.successResultOf(Deferred.fromCoroutine(self.runner.submit(call)))
+        self.runner.reviews[run.id] = shown
+        return run
+
+
+def planned(request: Mapping[str, JSON] | None, **more: JSON) -> dict[str, JSON]:
+    """One step of a review."""
+    usual: dict[str, JSON] = {
+        "id": "post",
+        "connector": "local://test/scripted",
+        "version": "1.0.0",
+        "operation": "post",
+        "base_url": "https://example.org",
+        "binding": None,
+        "request": request,
+    }
+    return {**usual, **more}
+
+
+def sent(body: JSON = None, **more: JSON) -> dict[str, JSON]:
+    """The request of a step."""
+    usual: dict[str, JSON] = {
+        "effect": "write",
+        "method": "POST",
+        "url": "https://example.org/api/post",
+        "headers": [["Content-Type", "application/json"]],
+        "body": body,
+        "credential": "Authorization",
+    }
+    return {**usual, **more}
+
+
+@define
+class Reading(HTMLParser):
+    """Every tag with its attributes, and all text."""
+
+    tags: list[tuple[str, dict[str, str]]] = field(factory=list)
+    words: list[str] = field(factory=list)
+
+    def __attrs_pre_init__(self) -> None:
+        """Begin."""
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, {name: value or "" for name, value in attributes}))
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(self.words)
+
+    @property
+    def shape(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The tags in order, each with the names of its attributes."""
+        return [(tag, tuple(sorted(attributes))) for tag, attributes in self.tags]
+
+
+def read(text: str) -> Reading:
+    """What C{text} is as HTML."""
+    reading = Reading()
+    reading.feed(text)
+    reading.close()
+    return reading

@@ -1,0 +1,277 @@
+"""What the fragments show: all of it, as text, and nothing that acts or hides."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aileron.values import JSON, Fault, RunState, utc, visible
+
+from .case import NOW, WebCase, planned, read, sent
+
+HOSTILE = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from(
+            (
+                "<script>alert(1)</script>",
+                "</dd></dl>",
+                '"><img src=x onerror=alert(1)>',
+                "' onmouseover='x",
+                "<!--",
+                "]]>",
+                "&lt;",
+                "&#x202e;",
+                "${x}",
+                "{{told}}",
+                "javascript:alert(1)",
+                "\u202e",
+                "\u2066",
+                "\u200b",
+                "\ufeff",
+                "\x00",
+                "\x1b[2J",
+                "\x9b",
+                "\r\n",
+                "\u2028",
+                "\ud800",
+                "\U000e0041",
+                "\u00ad",
+            )
+        ),
+        max_size=5,
+    ).map("".join),
+)
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+class ListTests(WebCase):
+    """What waits."""
+
+    def test_empty(self) -> None:
+        """Where nothing waits, a sentence says so."""
+        shown = read(self.fragment("/approvals").text)
+        self.assertIn("Nothing. Agents may ask", shown.text)
+        self.assertEqual(shown.tags[0][1]["data-title"], "Aileron")
+
+    def test_items(self) -> None:
+        """Each has its action, its arguments, who asks, and a link; the title counts them."""
+        run = self.ask("Dark mode", self.agent(agent="opencode"))
+        self.ask("Search", stale="The action was changed.")
+        shown = read(self.fragment("/approvals").text)
+        for words in ("ship-update", "text: Dark mode", "asked by opencode", "asked by you", "changed since"):
+            self.assertIn(words, shown.text)
+        self.assertIn(f"/approvals/{run.id}", [attributes.get("href") for _, attributes in shown.tags])
+        self.assertEqual(shown.tags[0][1]["data-title"], "(2) Aileron")
+        self.assertNotIn("Nothing. Agents", shown.text)
+
+    def test_only_what_waits(self) -> None:
+        """What is decided is listed no more."""
+        self.runner.finish(self.ask().id, RunState.DENIED)
+        self.assertNotIn("ship-update", self.fragment("/approvals").text)
+
+    def test_long_arguments(self) -> None:
+        """A summary that is cut says so."""
+        self.ask("word " * 100)
+        self.assertIn("… (open it to see all)", self.fragment("/approvals").text)
+
+    def test_many(self) -> None:
+        """Two hundred are listed, oldest first; how many more there are is said; sessions are looked up once each."""
+        session = self.agent()
+        runs = [self.ask(f"number {number}", session) for number in range(205)]
+        text = self.fragment("/approvals").text
+        self.assertEqual(re.findall(r"/approvals/([\w-]+)", text), [run.id for run in runs[:200]])
+        self.assertIn("And 5 more", read(text).text)
+        self.assertEqual(self.sessions.asked, [session.id])
+        self.assertIn('data-title="(205) Aileron"', text)
+
+
+class ApprovalTests(WebCase):
+    """One approval, whole."""
+
+    def shown(self, run_id: str) -> Any:
+        """Its fragment, read."""
+        heard = self.fragment(f"/approvals/{run_id}")
+        self.assertEqual(heard.status, 200)
+        return read(heard.text)
+
+    def review(self, *steps: JSON, **more: JSON) -> str:
+        """The text of an approval that is shown so."""
+        return str(self.shown(self.ask(review={"steps": list(steps), **more}).id).text)
+
+    def test_waiting(self) -> None:
+        """It can be decided, and names the digest of what it shows."""
+        run = self.ask(digest="sha256:abc")
+        shown = self.shown(run.id)
+        root = shown.tags[0][1]
+        self.assertEqual((root["data-id"], root["data-digest"]), (run.id, "sha256:abc"))
+        self.assertEqual(root["data-state"], "pending_approval")
+        buttons = {attributes["id"]: attributes for tag, attributes in shown.tags if tag == "button"}
+        self.assertEqual(set(buttons), {"approve", "deny"})
+        for button in buttons.values():
+            self.assertEqual((button["type"], "disabled" in button), ("button", True), "the script brings it to life")
+        self.assertIn("reason", [attributes.get("for") for tag, attributes in shown.tags if tag == "label"])
+
+    def test_settled(self) -> None:
+        """What no longer waits has no buttons, in whatever state it is."""
+        for state in set(RunState) - {RunState.PENDING}:
+            run = self.ask()
+            self.runner.finish(run.id, state)
+            shown = self.shown(run.id)
+            self.assertEqual([tag for tag, _ in shown.tags if tag in ("button", "form", "textarea")], [], state)
+            self.assertEqual(shown.tags[0][1]["data-state"], state.value)
+
+    def test_claims(self) -> None:
+        """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
+        session = self.agent(agent="opencode", working_dir="/src")
+        by_agent = self.shown(self.ask(session=session).id).text
+        self.assertIn("by an agent that calls itself opencode and says that it works in /src.", by_agent)
+        self.assertIn("by you, without an agent.", self.shown(self.ask().id).text)
+
+    def test_every_argument(self) -> None:
+        """Every argument of the run is there in full, whatever its review leaves out or says instead."""
+        long = "\n".join(f"line {number}" for number in range(3000))
+        fields = [{"name": "text", "label": "What was shipped", "value": "something harmless"}]
+        shown = self.shown(self.ask(long, review={"fields": fields}).id).text
+        self.assertIn("What was shipped", shown)
+        self.assertTrue(long in shown)
+        self.assertIn("28,889 characters in 3,000 lines, all of them here", shown)
+        self.assertNotIn("harmless", shown)
+        self.assertTrue(long in self.shown(self.ask(long, review={}).id).text)
+
+    def test_defaults(self) -> None:
+        """What the review adds to the agent's arguments is shown as well, whatever its type."""
+        fields: list[JSON] = [
+            {"name": "text", "label": "text", "value": "x"},
+            {"name": "options", "value": {"deep": [1, True, None]}},
+        ]
+        shown = self.review(fields=fields)
+        self.assertIn("options", shown)
+        self.assertIn(json.dumps({"deep": [1, True, None]}, indent=2), shown)
+
+    def test_request(self) -> None:
+        """The request is shown as it leaves, its JSON indented, the credential a placeholder."""
+        body = json.dumps({"channel": "#a", "text": "1\n2 \u00e9"}, separators=(",", ":"), ensure_ascii=False)
+        binding: JSON = {"name": "api_key/slack/default", "account": "me@example.org"}
+        text = self.review(planned(sent(body), binding=binding))
+        for words in (
+            "POST https://example.org/api/post\nContent-Type: application/json\nAuthorization: (the credential,",
+            '{\n  "channel": "#a",\n  "text": "1\\n2 \u00e9"\n}',
+            "post of local://test/scripted 1.0.0, with the credential api_key/slack/default of me@example.org",
+            "may change something there",
+        ):
+            self.assertIn(words, text)
+        reads = self.review(planned(sent(effect="read", credential=None)))
+        self.assertIn("without a credential; only reads", reads)
+        self.assertNotIn("Authorization", reads)
+
+    def test_body_as_it_is(self) -> None:
+        """A body that indenting would change is shown as it is sent."""
+        for body in ('{"a": 1, "a": 2}', '{"a":1,"a":2}', "[1.0,1e999]", '{ "a":1}', '"text"', "x" * 5, "[" * 5000):
+            self.assertIn(body, self.review(planned(sent(body))), body)
+        self.assertIn('"base64": "/w=="', self.review(planned(sent({"base64": "/w=="}))))
+
+    def test_later_request(self) -> None:
+        """A request that is not known yet says so, and where it goes."""
+        text = self.review(planned(None), planned(sent()))
+        self.assertIn("built from what an earlier step answers. It goes to https://example.org", text)
+        self.assertIn("POST https://example.org/api/post", text)
+
+    def test_malformed_review(self) -> None:
+        """A review that lacks everything hides neither the arguments nor the other approvals."""
+        for review in ({}, {"fields": None, "steps": "x"}, {"fields": [1, {}], "steps": [None, {}, {"request": {}}]}):
+            run = self.ask("Dark mode", review=review)
+            self.assertIn("Dark mode", self.shown(run.id).text)
+        self.assertEqual(self.fragment("/approvals").status, 200)
+
+    def test_stale_and_expiring(self) -> None:
+        """Why it is asked anew, and when it expires, is said."""
+        run = self.ask(stale="The action was changed since.", expires_at=utc(NOW) + timedelta(hours=1))
+        shown = self.shown(run.id)
+        self.assertIn("The action was changed since.", shown.text)
+        self.assertIn("It expires at 2025-10-09T09:53:20", shown.text)
+
+    def test_outcome(self) -> None:
+        """A settled one tells the decision, the result or the failure, and where it is on record."""
+        done = self.ask(approved=True, decided_at=utc(NOW), decided_by="ops_1")
+        self.runner.finish(done.id, RunState.COMPLETED, result={"output": {"ts": "17"}, "steps": {}})
+        text = self.shown(done.id).text
+        for words in ("Done", "approved at", "by ops_1", '"ts": "17"', f"audit-{done.id}"):
+            self.assertIn(words.lower(), text.lower())
+        failed = self.ask()
+        self.runner.finish(failed.id, RunState.FAILED, fault=Fault("external_api_error", "Slack said no"))
+        text = self.shown(failed.id).text
+        for words in ("Slack said no", "Steps that were done", "none"):
+            self.assertIn(words, text)
+        denied = self.ask(reason="not on a Friday")
+        self.runner.finish(denied.id, RunState.DENIED, reason="not on a Friday")
+        self.assertIn("not on a Friday", self.shown(denied.id).text)
+        unknown = self.ask()
+        self.runner.finish(unknown.id, RunState.UNKNOWN)
+        self.assertIn(f"aileron runs settle {unknown.id}", self.shown(unknown.id).text)
+
+    def test_moments(self) -> None:
+        """Each moment is there for the script to show in the reader's own time."""
+        shown = self.shown(self.ask().id)
+        self.assertEqual(
+            [attributes["datetime"] for tag, attributes in shown.tags if tag == "time"], ["2025-10-09T08:53:20.000000Z"]
+        )
+
+
+class HostileTests(WebCase):
+    """Whatever words come from outside, they stay words."""
+
+    def everything(self, words: str) -> dict[str, Any]:
+        """An approval with C{words} wherever they can come from."""
+        step = planned(
+            sent(words, method=words, url=words, headers=[[words, words]], credential=words),
+            connector=words,
+            version=words,
+            operation=words,
+            binding={"name": words, "account": words},
+        )
+        fields = [{"name": "text", "label": words}, {"name": words, "label": words, "value": {words: [words]}}]
+        return {
+            "review": {"fields": fields, "steps": [step, planned(None, base_url=words)]},
+            "digest": words,
+            "stale": words,
+            "decided_by": words,
+            "decided_at": utc(NOW),
+            "reason": words,
+        }
+
+    def told(self, words: str) -> list[str]:
+        """Every fragment that can show C{words}."""
+        session = self.agent(f"s{len(self.runner.calls)}", agent=words, working_dir=words)
+        waiting = self.ask(words, session, **self.everything(words))
+        failed = self.ask(words, session, **self.everything(words))
+        fault = Fault("external_api_error", words)
+        self.runner.finish(failed.id, RunState.UNKNOWN, fault=fault, result={words: words}, reason=words, action=words)
+        heard = [self.fragment(path) for path in ("/approvals", *(f"/approvals/{run.id}" for run in (waiting, failed)))]
+        self.assertEqual([each.status for each in heard], [200, 200, 200])
+        self.runner.finish(waiting.id, RunState.DENIED)
+        return [each.text for each in heard]
+
+    @settings(deadline=None, max_examples=60)
+    @given(HOSTILE)
+    def test_inert(self, words: str) -> None:
+        """No hostile text adds a tag, an attribute, or a character that a person would not see."""
+        usual = self.told("x" if words.strip() else words)
+        for text, plain in zip(self.told(words), usual, strict=True):
+            self.assertEqual(read(text).shape, read(plain).shape)
+            unseen = [each for each in text if unicodedata.category(each) in UNSEEN and each != "\n"]
+            self.assertEqual(unseen, [])
+            self.assertNotIn("<script", text.lower())
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.text(st.characters().filter(lambda each: visible(each) == each), min_size=1, max_size=60))
+    def test_readable(self, words: str) -> None:
+        """What a person can see is shown as it is."""
+        run = self.ask(words)
+        self.assertIn(words, read(self.fragment(f"/approvals/{run.id}").text).text)

@@ -1,0 +1,120 @@
+"""Who gets a fragment: a browser with the cookie and the page key of one live session, and nobody else."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.logger import LogLevel, capturedLogs
+
+from aileron.errors import StoreUnavailable
+from aileron.values import Approval, Page, RunQuery
+from aileron.web._pages import FRAGMENTS
+
+from .case import WebCase
+
+SECRET = "the words of an agent"
+
+
+class GuardTests(WebCase):
+    """Every fragment stands behind the same guard."""
+
+    def setUp(self) -> None:
+        """Have something to keep from others."""
+        super().setUp()
+        self.run_ = self.ask(SECRET)
+        self.paths = [rule.replace("<run_id>", self.run_.id).replace("<path:rest>", "x/y") for rule in FRAGMENTS]
+
+    def test_table(self) -> None:
+        """Without the cookie, without the page key, or with another session's, each fragment says nothing."""
+        other_cookie, other_key, _ = self.operators.open_browser()
+        token, _ = self.operators.log_in()
+        table: dict[str, tuple[str | None, str | None]] = {
+            "nothing": (None, None),
+            "only the cookie": (self.cookie, None),
+            "only the page key": (None, self.page_key),
+            "an empty page key": (self.cookie, ""),
+            "an empty cookie": ("", self.page_key),
+            "another session's page key": (self.cookie, other_key),
+            "another session's cookie": (other_cookie, self.page_key),
+            "the two exchanged": (self.page_key, self.cookie),
+            "the cookie twice": (self.cookie, self.cookie),
+            "a terminal's token": (token, token),
+            "a terminal's token alone": (token, ""),
+        }
+        refusals = set()
+        for path in (*self.paths, "/fragments/approvals/no-such"):
+            for name, (cookie, page_key) in table.items():
+                for method in ("GET", "HEAD"):
+                    heard = self.get(path, cookie, page_key, method)
+                    self.assertEqual(heard.status, 401, f"{method} {path} with {name}")
+                refusals.add((self.get(path, cookie, page_key).text, heard.headers["content-type"]))
+        self.assertEqual(refusals, {("Nobody is logged in.", "text/plain; charset=utf-8")})
+
+    def test_admitted(self) -> None:
+        """With both, what is there is shown, and what is not is not found."""
+        statuses = [self.get(path, self.cookie, self.page_key).status for path in self.paths]
+        self.assertEqual(statuses, [200, 200, 404])
+        self.assertEqual(self.fragment("/approvals/no-such").status, 404)
+
+    def test_bearer_is_no_browser(self) -> None:
+        """A terminal's token opens no page, for pages are for browsers."""
+        token, _ = self.operators.log_in()
+        for path in self.paths:
+            self.assertEqual(self.heard("GET", path, headers={"Authorization": f"Bearer {token}"}).status, 401)
+
+    def test_ended(self) -> None:
+        """A session that was logged out, or ended by itself, opens nothing any more."""
+        self.assertEqual(self.fragment("/approvals").status, 200)
+        self.operators.log_out(self.session.id)
+        self.assertEqual(self.fragment("/approvals").status, 401)
+        self.cookie, self.page_key, self.session = self.operators.open_browser()
+        self.clock.advance(12 * 3600)
+        self.assertEqual(self.fragment("/approvals").status, 401)
+
+    def test_nothing_is_asked_of_the_runner(self) -> None:
+        """Whoever is refused has not made anybody read anything."""
+        asked: list[object] = []
+        self.runner.watched = asked
+        for path in self.paths:
+            self.get(path, self.cookie, None)
+        self.assertEqual(asked, [])
+        self.fragment("/approvals")
+        self.assertNotEqual(asked, [])
+
+    def test_no_fragment_decides(self) -> None:
+        """Whatever is asked for, nothing is decided by it."""
+        for path in self.paths:
+            for query in ("", "?approved=true", "?decide=1&digest=x"):
+                for method in ("GET", "HEAD", "POST"):
+                    self.get(path + query, self.cookie, self.page_key, method)
+        found = self.successResultOf(Deferred.fromCoroutine(self.runner.run(self.run_.id)))
+        self.assertEqual(found.state.value, "pending_approval")
+
+
+class FailureTests(WebCase):
+    """What goes wrong behind a page."""
+
+    def fail_with(self, error: Exception) -> None:
+        """Have every list fail like this."""
+
+        async def fails(query: RunQuery) -> Page[Approval]:
+            raise error
+
+        self.patch(type(self.runner), "approvals", lambda _runner, query: fails(query))
+
+    def test_told(self) -> None:
+        """A failure of ours is told with its own status and words, made visible."""
+        self.fail_with(StoreUnavailable("The disk is full\u202e."))
+        heard = self.fragment("/approvals")
+        self.assertEqual((heard.status, heard.text), (503, "The disk is full\\u202e."))
+        self.assertEqual(heard.headers["content-type"], "text/plain; charset=utf-8")
+
+    def test_unexpected(self) -> None:
+        """Any other failure shows nothing of its inside, and the log says where it was and no value."""
+        self.fail_with(ValueError(SECRET))
+        with capturedLogs() as logged:
+            heard = self.fragment("/approvals")
+        self.assertEqual(heard.status, 500)
+        self.assertNotIn(SECRET, heard.text)
+        errors = [event for event in logged if event["log_level"] >= LogLevel.error]
+        self.assertEqual([event["kind"] for event in errors], ["ValueError"])
+        self.assertNotIn(SECRET, str(errors))
