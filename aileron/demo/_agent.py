@@ -70,5 +70,15 @@ async def agent(home: Home, directory: str) -> AsyncIterator[Agent]:
 
     environment = {"PATH": os.defpath, **open_session(home, directory).variables()}
     parameters = StdioServerParameters(command=script("aileron-mcp"), args=[], env=environment)
-    async with Client(stdio_client(parameters)) as client:
-        yield Agent(client)
+    try:
+        async with Client(stdio_client(parameters)) as client:
+            yield Agent(client)
+    except BaseExceptionGroup as group:
+        raise only_cause(group) from None
+
+
+def only_cause(error: BaseException) -> BaseException:
+    """What went wrong, out of the groups that the SDK's task groups wrap it in; a group of several stays one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

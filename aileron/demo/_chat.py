@@ -9,32 +9,45 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from attrs import define, field
 
 _MAX_BYTES = 64 * 1024
 
 
-class Chat(ThreadingHTTPServer):
-    """Listens on a free port of loopback.
+@define
+class Room:
+    """What was said.
 
     :ivar messages: by the id under which each was posted: the same id twice is one message.
     """
+
+    messages: dict[str, dict[str, Any]] = field(factory=dict)
+
+    def post(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep one message, and answer what the service answers.
+
+        :raises KeyError: it lacks a part.
+        """
+        kept = self.messages.setdefault(
+            str(message["id"]),
+            {"channel": message["channel"], "text": message["text"], "number": len(self.messages) + 1},
+        )
+        return {"ok": True, "number": kept["number"], "channel": kept["channel"]}
+
+
+class Chat(ThreadingHTTPServer):
+    """Listens on a free port of loopback."""
 
     daemon_threads = True
 
     def __init__(self, key: str) -> None:
         super().__init__(("127.0.0.1", 0), _Conversation)
         self.key = key
-        self.messages: dict[str, dict[str, Any]] = {}
-
-    def post(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Keep one message, and answer what the service answers."""
-        kept = self.messages.setdefault(
-            str(message["id"]),
-            {"channel": message["channel"], "text": message["text"], "number": len(self.messages) + 1},
-        )
-        return {"ok": True, "number": kept["number"], "channel": kept["channel"]}
+        self.room = Room()
 
 
 class _Conversation(BaseHTTPRequestHandler):
@@ -43,14 +56,14 @@ class _Conversation(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Every message."""
         if self._admitted():
-            self._answer(200, {"ok": True, "messages": list(self.server.messages.values())})
+            self._answer(200, {"ok": True, "messages": list(self.server.room.messages.values())})
 
     def do_POST(self) -> None:
         """One message more."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), _MAX_BYTES))
         if self._admitted():
             try:
-                self._answer(200, self.server.post(json.loads(body)))
+                self._answer(200, self.server.room.post(json.loads(body)))
             except (ValueError, KeyError, TypeError):
                 self._answer(400, {"ok": False, "error": "not_understood"})
 

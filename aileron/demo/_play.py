@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -24,15 +24,22 @@ SUMMARY = "The new parser is out.\nIt reads twice as fast."
 TOOL = "ship_update"
 
 
-def play(environ: Mapping[str, str], answer: bool | None = None) -> int:
+def _at_a_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def play(
+    environ: Mapping[str, str], answer: bool | None = None, interactive: Callable[[], bool] = _at_a_terminal
+) -> int:
     """Play it all, and leave nothing behind.
 
     :param answer: whether to approve; L{None}: the person is asked.
+    :param interactive: whether there is a person to be asked.
     :return: the exit code.
     :raises InvalidRequest: nobody is there to be asked.
     :raises InternalError: something failed.
     """
-    if answer is None and not sys.stdin.isatty():
+    if answer is None and not interactive():
         raise InvalidRequest("There is nobody to ask here: add --yes or --no.")
     click.secho("An agent asks, you approve, it is done, and it is on record.", bold=True)
     with stage(environ) as scene:

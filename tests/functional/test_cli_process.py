@@ -8,10 +8,10 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import attrs
 from twisted.internet.threads import deferToThread
 
 from tests.functional import canary
+from tests.functional.browser import Browser, log_in
 from tests.functional.case import FunctionalTestCase
 from tests.functional.process import Command, Finished
 from tests.functional.reactor import until
@@ -306,76 +306,39 @@ class DecisionTests(CommandLineCase):
 
 
 class OpenTests(CommandLineCase):
-    async def test_browser(self) -> None:
-        """The browser is given a private file by its path alone, and is in when it has posted the code."""
+    async def opened(self) -> str:
+        """The page that a browser was given, while the command waits for it."""
         await self.ok(self.operator("vault", "init"))
-        seen = self.home.root / "seen"
-        browser = self.home.root / "browser"
-        browser.write_text(f'#!/bin/sh\nls -l "$1" > {seen}\ncat "$1" >> {seen}\n')
-        browser.chmod(0o700)
-        command = self.home.with_passphrase(PASSPHRASE, "aileron", "open", BROWSER=str(browser))
-        opening = self.start(command)
+        seen, program = self.home.root / "seen", self.home.root / "browser"
+        program.write_text(f'#!/bin/sh\nls -l "$1" > {seen}\ncat "$1" >> {seen}\n')
+        program.chmod(0o700)
+        command = self.home.with_passphrase(PASSPHRASE, "aileron", "open", BROWSER=str(program))
+        self.opening = self.start(command)
         await until(self.reactor, lambda: seen.exists() and "</html>" in seen.read_text(), 20, "the browser")
-        page = seen.read_text()
+        return seen.read_text()
+
+    async def test_browser(self) -> None:
+        """The browser is given a private file by its path, is in when it has posted the code, and stays in."""
+        page = await self.opened()
         self.assertTrue(page.startswith("-rw-------"), page)
-        posted = await self._post(page)
-        self.assertEqual(posted.exit_code, 0, posted)
-        self.assertIn("Set-Cookie", posted.stdout)
-        found = await opening.finish(20)
+        browser = await deferToThread(log_in, page)
+        assert isinstance(browser, Browser)
+        found = await self.opening.finish(20)
         self.assertEqual(found.exit_code, 0, found)
         self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
-        again = await self._post(page)
-        self.assertIn(" 401 ", again.stdout)
-
-    async def test_browser_stays_in(self) -> None:
-        """What the browser got outlives the command."""
-        await self.test_browser()
-        cookie, page_key = self._got
-        headers = ("-H", f"Cookie: {cookie}", "-H", f"X-Aileron-Proof: {page_key}")
         url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
-        found = await self._curl(*headers, url)
-        self.assertIn(" 200 ", found.stdout)
+        status, answer = await deferToThread(browser.ask, url)
+        self.assertEqual((status, answer["items"]), (200, []))
 
-    async def _post(self, page: str) -> Finished:
-        action, code = (re.search(pattern, page) for pattern in (r'action="([^"]+)"', r'name="code" value="([^"]+)"'))
-        assert action is not None
-        assert code is not None
-        found = await self._curl("-H", "Origin: null", "--data-urlencode", f"code={code.group(1)}", action.group(1))
-        cookie = re.search(r"Set-Cookie: ([^;]+)", found.stdout)
-        key = re.search(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", found.stdout)
-        if cookie and key:
-            self._got = (cookie.group(1), key.group(1))
-        return found
+    async def test_code_is_spent(self) -> None:
+        """The same page lets no second browser in."""
+        page = await self.opened()
+        await deferToThread(log_in, page)
+        self.assertEqual(await deferToThread(log_in, page), 401)
 
-    async def _curl(self, *arguments: str) -> Finished:
-        python = self.home.script("aileron").arguments[0]
-        command = self.home.script("aileron")
-        return await self.run_command(
-            attrs.evolve(command, arguments=(str(Path(python).parent / "python"), "-c", POST, *arguments))
-        )
-
-
-# A stand-in for curl, which need not be installed.
-POST = r"""
-import sys
-from http.client import HTTPConnection
-from urllib.parse import quote_plus, urlsplit
-headers, body, url, words = {}, None, "", iter(sys.argv[1:])
-for word in words:
-    if word == "-H":
-        name, _, text = next(words).partition(": ")
-        headers[name] = text
-    elif word == "--data-urlencode":
-        name, _, text = next(words).partition("=")
-        body = f"{name}={quote_plus(text)}"
-        headers["Content-Type"] = "application/x-www-form-urlencoded"
-    else:
-        url = word
-parts = urlsplit(url)
-connection = HTTPConnection(parts.hostname, parts.port, timeout=10)
-connection.request("POST" if body else "GET", parts.path, body, headers)
-answer = connection.getresponse()
-print("HTTP", answer.status, "")
-print(answer.headers)
-print(answer.read().decode())
-"""
+    async def test_interrupted(self) -> None:
+        """Ctrl-C while it waits removes the file."""
+        await self.opened()
+        found = await self.opening.signal(signal.SIGINT)
+        self.assertEqual(found.exit_code, 130, found)
+        self.assertEqual(list((self.home.aileron / "run").iterdir()), [])

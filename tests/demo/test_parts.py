@@ -1,0 +1,75 @@
+"""What the play is made of: sound files, an honest chat, faults that keep their names."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+from importlib.resources import files
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors import check as connector_faults
+from aileron.demo import play
+from aileron.demo._agent import only_cause
+from aileron.demo._chat import Room
+from aileron.demo._saying import printed, quote
+from aileron.demo._stage import script
+from aileron.errors import InternalError, InvalidRequest, NotFound
+from aileron.manifests import check as action_faults
+
+_DATA = Path(str(files("aileron.demo"))) / "data"
+
+
+class DataTests(SynchronousTestCase):
+    def test_action(self) -> None:
+        """The shipped action is sound, and gated."""
+        self.assertEqual(action_faults(str(_DATA / "ship-update.md")), [])
+        self.assertIn("[approval]\nrequired = true", (_DATA / "ship-update.md").read_text())
+
+    def test_connector(self) -> None:
+        """The shipped connector is sound, and talks only where its binding says."""
+        self.assertEqual(connector_faults(_DATA / "team-chat.toml"), [])
+        self.assertIn("hosts = []", (_DATA / "team-chat.toml").read_text())
+
+
+class ChatTests(SynchronousTestCase):
+    def test_same_id(self) -> None:
+        """The same id twice is one message: the connector declares the operation idempotent."""
+        chat = Room()
+        message = {"id": "1", "channel": "#c", "text": "t"}
+        self.assertEqual(chat.post(message), chat.post(message))
+        chat.post({**message, "id": "2"})
+        self.assertEqual([each["number"] for each in chat.messages.values()], [1, 2])
+
+    def test_malformed(self) -> None:
+        """A message without its parts is refused."""
+        chat = Room()
+        self.assertRaises(KeyError, chat.post, {"id": "1"})
+        self.assertEqual(chat.messages, {})
+
+
+class PlayTests(SynchronousTestCase):
+    def test_only_cause(self) -> None:
+        """A fault keeps its name through the groups around it; several stay together."""
+        fault = InternalError("x")
+        self.assertIs(only_cause(ExceptionGroup("a", [ExceptionGroup("b", [fault])])), fault)
+        both = ExceptionGroup("a", [fault, ValueError()])
+        self.assertIs(only_cause(both), both)
+
+    def test_nobody_to_ask(self) -> None:
+        """Without a terminal or an answer nothing begins."""
+        self.assertRaises(InvalidRequest, play, {}, None, lambda: False)
+
+    def test_not_installed(self) -> None:
+        """A command that is missing is named."""
+        error = self.assertRaises(NotFound, script, "aileron-nowhere")
+        self.assertIn("aileron-nowhere is not installed", error.message)
+
+    def test_foreign_text(self) -> None:
+        """What others said cannot act on the terminal, and stands behind a margin."""
+        out = io.StringIO()
+        with redirect_stdout(out):
+            quote("a\x1b[2J\nb")
+            printed("c\x1b")
+        self.assertEqual(out.getvalue(), "     │ a␛[2J\n     │ b\n   c␛\n")

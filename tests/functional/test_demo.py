@@ -1,0 +1,128 @@
+"""The demo as a newcomer meets it: installed commands, a terminal, and nothing left behind."""
+
+import re
+import signal
+from pathlib import Path
+
+from twisted.internet.threads import deferToThread
+
+from tests.functional.browser import Browser, log_in
+from tests.functional.case import FunctionalTestCase
+from tests.functional.process import Finished, Running
+from tests.functional.reactor import until
+
+_PROMPT = r"\[y\]es, \[n\]o, \[b\]rowser: "
+
+
+class DemoTests(FunctionalTestCase):
+    """Each test ends with no file and no process of the demo left."""
+
+    async def play(self, *arguments: str) -> Finished:
+        """Play it without a terminal."""
+        finished = await self.run_command(self.home.script("aileron", "demo", *arguments), 90)
+        await self.nothing_left()
+        return finished
+
+    def on_terminal(self) -> Running:
+        """Play it on a terminal."""
+        return self.start(self.home.on_terminal("aileron", "demo"))
+
+    async def nothing_left(self) -> None:
+        """Assert that its directory is gone, and with it every process that knew it."""
+        self.assertEqual(list(self.home.temporary.iterdir()), [])
+        place = str(self.home.temporary).encode()
+        await until(self.reactor, lambda: not _mentioning(place), 10, "the end of the demo's processes")
+        self.assertFalse(self.home.aileron.exists())
+
+    async def test_yes(self) -> None:
+        """With --yes it is shown, approved, done and on record."""
+        found = await self.play("--yes")
+        self.assertEqual(found.exit_code, 0, found)
+        for part in (
+            "ship_update",
+            "Authorization: (the credential; filled in when it leaves)",
+            "In the chat, #releases now says:\n     │ Shipped: The new parser is out.",
+            'The agent was told:\n     │ {"number":1,"channel":"#releases"}',
+            "approval.requested",
+            "approval.approved",
+            "execution.succeeded",
+        ):
+            self.assertIn(part, found.stdout)
+        self.assertNotIn("demo-", found.stdout.replace("aileron-demo-", ""), "the chat's key shows")
+
+    async def test_no(self) -> None:
+        """With --no nothing is sent, and the agent is told so."""
+        found = await self.play("--no")
+        self.assertEqual(found.exit_code, 0, found)
+        self.assertIn("In the chat: nothing.", found.stdout)
+        self.assertIn("class: approval_denied", found.stdout)
+        self.assertIn("approval.denied", found.stdout)
+
+    async def test_nobody(self) -> None:
+        """Without a terminal it says that it needs an answer."""
+        found = await self.play()
+        self.assertEqual((found.exit_code, "--yes" in found.stderr), (1, True), found)
+
+    async def test_terminal(self) -> None:
+        """On a terminal the person is asked."""
+        playing = self.on_terminal()
+        await playing.expect(_PROMPT, 60)
+        playing.send("what?")
+        await playing.expect(_PROMPT)
+        playing.send("y")
+        await playing.expect("Shipped: The new parser is out", 30)
+        self.assertEqual((await playing.finish(30)).exit_code, 0)
+        await self.nothing_left()
+
+    async def test_page(self) -> None:
+        """While it asks, a browser may be let in, and a decision there counts."""
+        playing = self.on_terminal()
+        await playing.expect(_PROMPT, 60)
+        playing.send("b")
+        await playing.expect(r"There is no browser here\.", 30)
+        page = re.search(r"within a minute: (\S+\.html)", playing.output)
+        approval = re.search(r"as a page: (\S+/approvals/(\w+))", playing.output)
+        assert page is not None
+        assert approval is not None
+        browser = await deferToThread(log_in, Path(page.group(1)).read_text())
+        assert isinstance(browser, Browser)
+        site = approval.group(1).partition("/approvals")[0]
+        url = f"{site}/v1/action-approvals/{approval.group(2)}"
+        digest = (await deferToThread(browser.ask, url))[1]["digest"]
+        status, _ = await deferToThread(browser.ask, f"{url}/decide", {"approved": True, "digest": digest})
+        self.assertEqual(status, 200)
+        await playing.expect(r"Decided on the page\.", 30)
+        await playing.expect("Shipped: The new parser is out", 30)
+        self.assertEqual((await playing.finish(30)).exit_code, 0)
+        await self.nothing_left()
+
+    async def test_interrupted(self) -> None:
+        """Ctrl-C at the question leaves nothing behind."""
+        playing = self.on_terminal()
+        await playing.expect(_PROMPT, 60)
+        playing.send("\x03")
+        found = await playing.finish(30)
+        self.assertEqual(found.exit_code, 130, found)
+        self.assertNotIn("Traceback", found.stdout)
+        await self.nothing_left()
+
+    async def test_terminated(self) -> None:
+        """SIGTERM while it works leaves nothing behind."""
+        playing = self.start(self.home.script("aileron", "demo", "--yes"))
+        await playing.expect("An agent works", 60)
+        found = await playing.signal(signal.SIGTERM, 30)
+        self.assertEqual(found.exit_code, 130, found)
+        self.assertNotIn("Traceback", found.stderr)
+        await self.nothing_left()
+
+
+def _mentioning(place: bytes) -> list[Path]:
+    """Processes whose arguments or environment name a place."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if place in (process / "cmdline").read_bytes() and b"aileron" in (process / "cmdline").read_bytes():
+                found.append(process)
+        except OSError:
+            continue  # it has ended meanwhile
+    return found
