@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 
 from attrs import frozen
 
+from aileron.toml import NotToml, Toml, read_toml
 from aileron.values import ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
 from . import _url
 from ._foreign import shown
 from ._headers import credential_format, credential_header
-from ._lines import LineIndex, line_of_syntax_error
 from ._operation import read_operation
 from ._spec import HttpOperation, HttpSpec
 from ._table import Faults, Table
@@ -42,27 +41,23 @@ def read_file(data: bytes, file: str, scheme: str | None = None) -> Reading:
     :param scheme: C{builtin} or C{local}, if the name must begin with it.
     """
     try:
-        text = data.decode("utf-8")
-        document = tomllib.loads(text)
-        faults = Faults()
-        spec = _connector(Table((), document, faults), digest_of_bytes(data), scheme)
+        toml = read_toml(data.decode("utf-8"))
     except UnicodeDecodeError:
         return _unparsed("is not UTF-8", file)
-    except tomllib.TOMLDecodeError as error:
-        return _unparsed(str(error), file, line_of_syntax_error(error))
-    except RecursionError:
-        return _unparsed("is nested too deep", file)
-    return Reading(None, _problems(faults, file, text)) if faults.found else Reading(spec)
+    except NotToml as error:
+        return _unparsed(error.problem, file, error.line)
+    faults = Faults()
+    spec = _connector(Table((), toml.values, faults), digest_of_bytes(data), scheme)
+    return Reading(None, _problems(faults, file, toml)) if faults.found else Reading(spec)
 
 
 def _unparsed(what: str, file: str, line: int | None = None) -> Reading:
     return Reading(None, (LoadError("parse_error", what, file, line, BOUNDARY),))
 
 
-def _problems(faults: Faults, file: str, text: str) -> tuple[LoadError, ...]:
-    index = LineIndex.of(text)
+def _problems(faults: Faults, file: str, toml: Toml) -> tuple[LoadError, ...]:
     told = faults.found[:_MOST_FAULTS]
-    return tuple(LoadError("validation_error", shown(what), file, index.line(where), BOUNDARY) for where, what in told)
+    return tuple(LoadError("validation_error", shown(what), file, toml.line(where), BOUNDARY) for where, what in told)
 
 
 def _connector(document: Table, content_hash: str, scheme: str | None) -> HttpSpec:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
-
 from attrs import define, field
 
+from aileron.toml import Path, Toml
 from aileron.values import LoadError
-
-Path: TypeAlias = tuple[str | int, ...]
-"""Where a value stands in the front matter: keys of tables, indexes of arrays."""
 
 PARSE, VALIDATION, UNREADABLE, DUPLICATE = "parse_error", "validation_error", "unreadable", "duplicate"
 
@@ -36,18 +31,18 @@ class ManifestFault(Exception):
 class Faults:
     """The faults of one file as they are found.
 
-    :ivar lines: lines of the front matter, by path, counted from 1.
+    :ivar toml: the front matter.
     :ivar offset: how many lines of the file stand before the front matter.
     """
 
     file: str
-    lines: Mapping[Path, int] = field(factory=dict)
-    offset: int = 0
+    toml: Toml
+    offset: int
     found: list[LoadError] = field(factory=list)
 
     def add(self, path: Path, message: str, kind: str = VALIDATION) -> None:
-        """Keep one; its line is that of the nearest enclosing key whose line is known."""
-        self.found.append(LoadError(kind, message, self.file, self.offset + self._line(path)))
+        """Keep one; its line is that of the nearest key whose line is known."""
+        self.found.append(LoadError(kind, message, self.file, self.offset + (self.toml.line(path) or 0)))
 
     def raise_if_any(self) -> None:
         """Go on only without a fault.
@@ -57,11 +52,6 @@ class Faults:
         if self.found:
             inorder = sorted(self.found, key=lambda error: error.line or 0)
             raise ManifestFault(tuple(inorder[:MOST_FAULTS]))
-
-    def _line(self, path: Path) -> int:
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 0)
 
 
 def shown(text: str) -> str:

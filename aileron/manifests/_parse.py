@@ -46,7 +46,7 @@ def parse(data: bytes, path: str) -> Action:
     :raises ManifestFault: with every fault of the file, each with its line.
     """
     source = read_source(data, path)
-    root = Table(source.values, (), Faults(path, source.lines, source.offset))
+    root = Table(source.toml.values, (), Faults(path, source.toml, source.offset))
     action = _read_action(root, data, source.body, path)
     root.faults.raise_if_any()
     return action

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Mapping
-from typing import Any
-
 from attrs import frozen
 
+from aileron.toml import NotToml, Toml, read_toml
 from aileron.values import LoadError
 
-from ._faults import PARSE, ManifestFault, Path
-from ._lines import index_lines, line_of_deep_key
+from ._faults import PARSE, ManifestFault
 
 MAX_FILE_BYTES = 256 * 1024
 _FENCE = "+++"
-_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
 
 @frozen
 class Source:
     """A file, taken apart.
 
-    :ivar values: the front matter as C{tomllib} reads it.
-    :ivar lines: lines of the front matter by path; C{offset} lines of the file stand before it.
+    :ivar toml: the front matter.
+    :ivar offset: how many lines of the file stand before it.
     :ivar body: what follows, verbatim.
     """
 
-    values: Mapping[str, Any]
-    lines: Mapping[Path, int]
+    toml: Toml
     offset: int
     body: str
 
@@ -50,8 +43,7 @@ def read_source(data: bytes, file: str) -> Source:
     if closing is None:
         raise _fault(file, opening + 1, "the front matter that begins here has no closing line `+++`")
     text = "\n".join([*lines[opening + 1 : closing], ""]).replace("\r\n", "\n")
-    values = _toml(text, file, opening + 1, closing + 1)
-    return Source(values, index_lines(text), opening + 1, "\n".join(lines[closing + 1 :]))
+    return Source(_front_matter(text, file, opening + 1, closing + 1), opening + 1, "\n".join(lines[closing + 1 :]))
 
 
 def _decoded(data: bytes, file: str) -> str:
@@ -63,19 +55,12 @@ def _decoded(data: bytes, file: str) -> str:
         raise _fault(file, data[: error.start].count(b"\n") + 1, "the file is not UTF-8") from None
 
 
-def _toml(text: str, file: str, offset: int, end: int) -> Mapping[str, Any]:
-    if (deep := line_of_deep_key(text)) is not None:
-        raise _fault(file, offset + deep, "the front matter has a key of too many parts")
+def _front_matter(text: str, file: str, offset: int, end: int) -> Toml:
     try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise _fault(file, offset, "the front matter is nested too deeply") from None
-    except ValueError as error:
-        place = _PLACE.fullmatch(str(error))
-        if place is None:
-            raise _fault(file, offset, "the front matter has a value that cannot be read") from None
-        line = offset + int(place[2]) if place[2] else end
-        raise _fault(file, line, f"the front matter is not TOML: {place[1]}") from None
+        return read_toml(text)
+    except NotToml as error:
+        line = end if error.at_end else offset + (error.line or 0)
+        raise _fault(file, line, f"the front matter {error.problem}") from None
 
 
 def _fault(file: str, line: int | None, message: str) -> ManifestFault:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from aileron.toml import Path
 from aileron.values import JSON, ConnectorPin, Step
 
-from ._faults import Path, shown
+from ._faults import shown
 from ._references import ArgumentReference, OutputReference, Reference, template_parts
 from ._table import Rule, Table, repeated
 

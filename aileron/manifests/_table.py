@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from attrs import frozen
 
+from aileron.toml import Path
 from aileron.values import JSON, json_problems
 
-from ._faults import PARSE, Faults, Path, shown
+from ._faults import PARSE, Faults, shown
 
 
 @frozen

@@ -169,6 +169,8 @@ class SchemaTests(SynchronousTestCase):
         self.assertEqual(("parse_error", 3), (fault.kind, fault.line))
         self.assertEqual("parse_error", read_file(b"\xff", "x.toml").problems[0].kind)
         self.assertEqual("parse_error", problems("a = " + "[" * 5000)[0].kind)
+        self.assertEqual("parse_error", problems("a = " + "9" * 5000)[0].kind)
+        self.assertEqual("parse_error", problems(".".join(["a"] * 20_000) + " = 1")[0].kind)
 
     def test_line_of_a_statement_over_several_lines(self) -> None:
         """A fault after, or inside, a statement of several lines is told with the statement's first line."""

@@ -14,8 +14,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset({"values"}),
     "interfaces": frozenset({"values", "errors"}),
     "home": _GROUND,
-    "manifests": _GROUND,
-    "connectors": _GROUND,
+    "toml": frozenset(),
+    "manifests": _GROUND | {"toml"},
+    "connectors": _GROUND | {"toml"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"home"},
     "audit": _GROUND,

@@ -1,16 +1,20 @@
-"""In which line a key of a TOML text stands, which C{tomllib} does not tell."""
+"""TOML that anyone may have written: read within bounds, each key with its line, which C{tomllib} does not tell."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from attrs import define, field
+from attrs import define, field, frozen
 
-from ._faults import Path
+Path: TypeAlias = tuple[str | int, ...]
+"""Where a value stands: keys of tables, indexes of arrays."""
 
 MAX_KEY_PARTS = 32
+
+_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
 _WORD = re.compile(
     r"""
@@ -28,20 +32,70 @@ _WORD = re.compile(
 _NESTING = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
-def index_lines(text: str) -> Mapping[Path, int]:
-    """The line, counted from 1, of each table header and each key of a statement.
+@frozen
+class NotToml(ValueError):
+    """A text that is no TOML, or is not read.
 
-    What stands inside a value (an inline table, an array) has no line of its own.
-
-    :param text: valid TOML.
+    :ivar problem: goes on from "the file".
+    :ivar line: counted from 1; L{None} where no line can be named.
+    :ivar at_end: whether the text just stops too early.
     """
+
+    problem: str
+    line: int | None = None
+    at_end: bool = False
+
+
+@frozen
+class Toml:
+    """A TOML text.
+
+    :ivar values: as C{tomllib} reads it.
+    :ivar lines: the line, counted from 1, of each table header and each key of a statement.  What stands inside a
+        value (an inline table, an array) has no line of its own.
+    """
+
+    values: Mapping[str, Any]
+    lines: Mapping[Path, int]
+
+    def line(self, path: Path) -> int | None:
+        """The line that sets C{path}; else the first inside it; else that of the nearest table around it."""
+        for depth in range(len(path), 0, -1):
+            within = (line for stated, line in self.lines.items() if stated[:depth] == path[:depth])
+            found = self.lines.get(path[:depth]) or next(within, None)
+            if found is not None:
+                return found
+        return None
+
+
+def read_toml(text: str) -> Toml:
+    """Read C{text}.
+
+    :raises NotToml: it cannot be read, or reading it would take more than a file of its size should.
+    """
+    if (deep := _line_of_deep_key(text)) is not None:
+        raise NotToml("has a key of too many parts", deep)
+    try:
+        values = tomllib.loads(text)
+    except RecursionError:
+        raise NotToml("is nested too deeply") from None
+    except ValueError as error:
+        place = _PLACE.fullmatch(str(error))
+        if place is None:
+            raise NotToml("has a value that cannot be read") from None
+        line = int(place[2]) if place[2] else None
+        raise NotToml(f"is not TOML: {place[1]}", line, at_end=line is None) from None
+    return Toml(values, _index_lines(text))
+
+
+def _index_lines(text: str) -> Mapping[Path, int]:
     index = _Index()
     for line, words in _statements(text):
         index.add(line, words)
     return index.lines
 
 
-def line_of_deep_key(text: str) -> int | None:
+def _line_of_deep_key(text: str) -> int | None:
     """The line of the first key with more than L{MAX_KEY_PARTS} parts, or L{None}.
 
     C{tomllib} needs memory that grows with the square of the parts: a small file could take all there is.
