@@ -54,10 +54,8 @@ class Agent:
 
     async def call(self, tool: str, arguments: Mapping[str, str]) -> Told:
         """Call one; it answers when the person has decided."""
-        from mcp_types import TextContent
-
         result = await self._client.call_tool(tool, dict(arguments))
-        texts = [part.text for part in result.content if isinstance(part, TextContent)]
+        texts = [part.text for part in result.content if part.type == "text"]
         return Told("\n".join(texts), bool(result.is_error))
 
 
