@@ -42,6 +42,8 @@ class Person:
         self._case = case
         self._pid, self.terminal = pty.fork()
         if self._pid == 0:
+            # Whoever runs the tests in the background may have had Ctrl-C ignored, and that is inherited.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, [sys.executable, "-c", _ASK.format(call=call)])
         case.addCleanup(self._end)
         self.seen = ""
