@@ -49,6 +49,7 @@ def _writing(tuning: Tuning) -> tuple[str, ...]:
         f"synchronous={'FULL' if tuning.durable else 'OFF'}",
         "fullfsync=ON",
         "foreign_keys=ON",
+        "temp_store=MEMORY",  # savepoints would write a file
     )
     return pragmas if tuning.max_pages is None else (*pragmas, f"max_page_count={tuning.max_pages}")
 
