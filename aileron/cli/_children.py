@@ -18,4 +18,7 @@ def run_child(around: Surroundings, *arguments: str) -> bool:
 
     Ctrl-C reaches the child as well, and ends both.
     """
-    return subprocess.run(command(*arguments), env=dict(around.environ), check=False).returncode == 0
+    from ._drive import interruptible
+
+    with interruptible():
+        return subprocess.run(command(*arguments), env=dict(around.environ), check=False).returncode == 0

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from aileron.errors import InvalidRequest
+
 from ._errors import Trouble
 from ._output import block, heading, in_words, note, say, say_json
 from ._review import show_review
@@ -85,7 +87,12 @@ def _refuse_other(shown: Mapping[str, Any], ballot: Ballot) -> None:
 def _ask(around: Surroundings, ballot: Ballot) -> None:
     if ballot.sure:
         return
-    if around.ask("Let exactly this run? [y/N] ").strip().lower() not in {"y", "yes"}:
+    try:
+        answer = around.ask("Let exactly this run? [y/N] ")
+    except InvalidRequest:
+        hint = "To approve what was shown: add --yes and --digest."
+        raise Trouble("There is no terminal to ask you in; nothing was decided.", hint) from None
+    if answer.strip().lower() not in {"y", "yes"}:
         raise Trouble("Nothing was decided; it still waits.")
 
 

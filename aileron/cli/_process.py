@@ -150,7 +150,7 @@ def _until_healthy(around: Surroundings, home: Home, child: subprocess.Popen[byt
         found = live_discovery(home)
         if found is not None and _healthy(around, found):
             return found
-        if ended is not None:
+        if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
             raise Trouble(f"The daemon ended at once (status {ended}).\n{last_words(home)}", f"Its log: {home.log}")
         around.sleep(_POLL_SECONDS)
     raise Trouble(

@@ -87,8 +87,11 @@ def _secret(prompt: str, descriptor: int | None) -> str:
             return from_descriptor(descriptor)
         except InvalidRequest:
             raise Trouble("The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8.") from None
-    with Terminal.open() as terminal:
-        return terminal.ask_secret(f"{prompt} (not shown): ")
+    try:
+        with Terminal.open() as terminal:
+            return terminal.ask_secret(f"{prompt} (not shown): ")
+    except InvalidRequest:
+        raise Trouble("The secret cannot be asked for: there is no terminal.", "Hand it over by --secret-fd.") from None
 
 
 def _open_vault(path: Path, passphrase: str) -> DataKey:

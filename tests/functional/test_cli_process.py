@@ -305,6 +305,62 @@ class DecisionTests(CommandLineCase):
         return found
 
 
+class LaunchTests(CommandLineCase):
+    """An agent that is a few lines of shell stands for OpenCode."""
+
+    def launched(self, *arguments: str, terminal: bool = True) -> Command:
+        """The launch of it."""
+        programs = self.home.root / "programs"
+        programs.mkdir(exist_ok=True)
+        agent = programs / "opencode"
+        agent.write_text('#!/bin/sh\necho "agent got $*"\nenv | cut -d= -f1 | grep AILERON\nexit 7\n')
+        agent.chmod(0o700)
+        path = f"{programs}:{self.home.environment()['PATH']}"
+        make = self.home.on_terminal if terminal else self.home.script
+        return make("aileron", "launch", "opencode", *arguments, PATH=path)
+
+    async def test_from_nothing(self) -> None:
+        """Without a vault the person makes one on the way; the exit code is the agent's; it gets none of ours."""
+        launching = self.start(self.launched("--", "-x", "--json"))
+        for prompt in ("New passphrase: ", "The same again: "):
+            await launching.expect(prompt)
+            launching.send(PASSPHRASE)
+        await launching.expect("agent got -x --json", 20)
+        found = await launching.finish(20)
+        self.assertEqual(found.exit_code, 7, found)
+        self.assertNotIn("AILERON_HOME", found.stdout)
+        self.assertIn("ended", await self.ok(self.operator("sessions", "list")))
+
+    async def test_locked(self) -> None:
+        """A locked vault is unlocked on the way; where nobody can be asked the agent starts with a warning."""
+        await self.ok(self.operator("vault", "init"))
+        await self.ok(self.operator("vault", "lock"))
+        found = await self.run_command(self.launched(terminal=False))
+        self.assertEqual((found.exit_code, "The vault is locked" in found.stderr), (7, True), found)
+        launching = self.start(self.launched())
+        await launching.expect("Passphrase of the vault: ")
+        launching.send(PASSPHRASE)
+        await launching.expect("agent got", 20)
+        self.assertEqual((await launching.finish(20)).exit_code, 7)
+        self.assertEqual(await self.ok(self.aileron("vault", "status")), "unlocked\n")
+
+    async def test_nobody(self) -> None:
+        """Without a vault and without a person nothing is started."""
+        found = await self.run_command(self.launched(terminal=False))
+        self.assertEqual((found.exit_code, "aileron vault init" in found.stderr), (1, True), found)
+        self.assertEqual((await self.aileron("daemon", "status")).exit_code, 1)
+
+    async def test_interrupted(self) -> None:
+        """Ctrl-C at the passphrase ends all of it, quietly."""
+        launching = self.start(self.launched())
+        await launching.expect("New passphrase: ")
+        launching.send("\x03")
+        found = await launching.finish(20)
+        self.assertEqual(found.exit_code, 130, found)
+        for word in ("Traceback", "Unhandled", "agent got"):
+            self.assertNotIn(word, found.stdout)
+
+
 class OpenTests(CommandLineCase):
     async def opened(self) -> str:
         """The page that a browser was given, while the command waits for it."""
