@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from twisted.internet.interfaces import IDelayedCall, ITCPTransport
+from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
 from twisted.web.server import Request as SiteRequest
 
-from ._checks import MAX_BODY_BYTES, Refused, too_long
+from ._checks import MAX_BODY_BYTES, Refused, SiteRules, too_long
 from ._faults import HEADERS, http_failure
 from ._framing import MAX_HEAD_BYTES, Body, Malformed, RequestHead, parse_request
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection
-
-    from ._site import GuardedSite
 
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
@@ -31,6 +29,18 @@ _CONTENT_TYPE = b"Content-Type"
 _JSON = b"application/json"
 
 _discard: Callable[[bytes], int] = len
+
+
+class Guard(Protocol):
+    """What a channel asks its site.
+
+    :ivar rules: whom and what the site admits.
+    :ivar request_seconds: how long one request may take to come, head and body.
+    """
+
+    rules: SiteRules
+    request_seconds: float
+    reactor: IReactorTime
 
 
 class MemoryRequest(SiteRequest):
@@ -60,7 +70,7 @@ class MemoryRequest(SiteRequest):
 class Channel(HTTPChannel):
     """An L{HTTPChannel} that is fed whole requests, one at a time, and only those that passed the checks."""
 
-    site: GuardedSite
+    site: Guard
     transport: Connection
     _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
     _body: Body | None = None

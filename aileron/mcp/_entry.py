@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import signal
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main() -> None:
     """Serve until standard input ends, standard output breaks, or a signal comes; the status is 0 then."""
-    for number in STOP_SIGNALS:
+    for number in _STOP_SIGNALS:
         # Loading takes half a second; until the reactor runs there is nothing to clean up.
         signal.signal(number, lambda _number, _frame: os._exit(0))
     from ._process import serve
 
-    serve(os.environ)
+    serve(os.environ, _STOP_SIGNALS)
     # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
     os._exit(0)

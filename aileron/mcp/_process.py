@@ -21,7 +21,6 @@ from aileron.values import JSON
 from ._bridge import IBridge
 from ._calls import Calls
 from ._cards import Card
-from ._entry import STOP_SIGNALS
 from ._link import Link
 from ._nowhere import daemon_of
 from ._server import ToolServer
@@ -112,19 +111,19 @@ class Process:
             _log.failure("the MCP server failed", failure)
 
 
-def serve(environment: Mapping[str, str]) -> None:
-    """Serve one client on standard input and output, and return when it is gone."""
+def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]) -> None:
+    """Serve one client on standard input and output, and return when it is gone or one of C{stop_signals} came."""
     logging.basicConfig(level=logging.ERROR)
     from twisted.internet import reactor
 
     process = Process(reactor, SessionEnvironment.of(environment), claim_standard_streams())
     running: Any = reactor
-    running.callWhenRunning(_begin, running, process)
+    running.callWhenRunning(_begin, running, process, stop_signals)
     running.run(installSignalHandlers=False)
 
 
-def _begin(reactor: Any, process: Process) -> None:
-    for number in STOP_SIGNALS:
+def _begin(reactor: Any, process: Process, stop_signals: Sequence[signal.Signals]) -> None:
+    for number in stop_signals:
         signal.signal(number, lambda _number, _frame: reactor.callFromThread(process.stop))
     Deferred.fromCoroutine(process.start()).addErrback(_fatal, process)
 
