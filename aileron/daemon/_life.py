@@ -74,5 +74,9 @@ class AileronService(Service):
         self.failed = failure
         _log.failure("aileron cannot start", failure)
         sys.stderr.write(f"aileron: cannot start: {failure.getErrorMessage()}\n")
+        # twistd starts services before the reactor: one that is not running yet is stopped as soon as it does.
+        self._reactor.callWhenRunning(self._stop)
+
+    def _stop(self) -> None:
         if self._reactor.running:
             self._reactor.stop()
