@@ -102,8 +102,10 @@ class Running(ProcessProtocol):
         :raises DeadlinePassedError: when it does not in time, or the process ends without it.
         """
         wanted = re.compile(pattern)
-        what = f"{pattern!r} in the output of {self!r}"
-        await until(self._reactor, lambda: self.is_over or self._match(wanted) is not None, seconds, what)
+        try:
+            await until(self._reactor, lambda: self.is_over or self._match(wanted) is not None, seconds, repr(pattern))
+        except DeadlinePassedError as late:
+            raise DeadlinePassedError(f"{late} in the output of {self!r}") from None
         if (match := self._match(wanted)) is None:
             raise DeadlinePassedError(f"ended without {pattern!r}: {self!r}")
         self._seen += match.end()

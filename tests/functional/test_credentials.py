@@ -88,7 +88,7 @@ class CredentialTests(OperatedTestCase):
         about_a_run = [each for each in routes if "{run_id}" in each.path or "{approval_id}" in each.path]
         self.assertGreaterEqual(len(about_a_run), 3)
         for route in about_a_run:
-            body = None if route.method == "GET" else {}
+            body: Mapping[str, Any] | None = None if route.method == "GET" else {}
             reply = await self.web.ask(route.method, route.at(found["url"], asked), other.token, body)
             self.assertEqual((reply.status, reply.body["error"]["class"]), (404, "not_found"), route)
         await self.assert_untouched(asked)

@@ -1,0 +1,146 @@
+"""The daemon's process: ports that stay, one daemon a home, an end that loses nothing, and faults that end it."""
+
+import os
+import signal
+import socket
+import sqlite3
+from contextlib import closing
+
+from tests.functional import slack
+from tests.functional.home import installed
+from tests.functional.operated import GATED, OperatedTestCase, kinds
+from tests.functional.process import Command, Running
+
+
+class PortsTests(OperatedTestCase):
+    """Where the daemon can be reached."""
+
+    async def start_daemon(self) -> tuple[int, int]:
+        """Start it, and tell its ports."""
+        await self.command("daemon", "start")
+        found = self.home.discovery()
+        agent, operator = (int(found[name].rpartition(":")[2]) for name in ("url", "operator_url"))
+        return agent, operator
+
+    async def test_kept_and_replaced(self) -> None:
+        """Ports are the same in the next life, also after a kill; only a taken one is replaced, with a warning."""
+        agent, operator = await self.start_daemon()
+        await self.command("daemon", "stop")
+        self.assertEqual(await self.start_daemon(), (agent, operator))
+        await self.kill_daemon()
+        self.assertEqual(await self.start_daemon(), (agent, operator))
+        await self.command("daemon", "stop")
+        with closing(socket.create_server(("127.0.0.1", agent))):
+            other, same = await self.start_daemon()
+        self.assertNotEqual(other, agent)
+        self.assertEqual(same, operator)
+        log = (self.state.log / "aileron.log").read_text()
+        self.assertIn(f"port {agent} of the agent site is taken", log)
+        await self.command("daemon", "stop")
+        self.assertEqual(await self.start_daemon(), (other, operator))
+
+
+class StaleTests(OperatedTestCase):
+    """What a killed daemon leaves behind."""
+
+    async def test_stale_discovery(self) -> None:
+        """A left ``daemon.json`` is not believed, not even when its number is another process's, and is replaced."""
+        await self.command("daemon", "start")
+        path = self.state.discovery
+        left = path.read_text()
+        old = self.home.discovery()["pid"]
+        await self.kill_daemon()
+        path.write_text(left.replace(str(old), str(os.getpid())))
+        status = await self.command("daemon", "status", code=1)
+        self.assertIn("No daemon runs", status.stdout)
+        self.assertEqual((await self.command("daemon", "stop")).stdout.strip(), "No daemon runs.")
+        await self.command("daemon", "start")
+        self.assertNotEqual(self.home.discovery()["pid"], old)
+
+
+class TwistdTests(OperatedTestCase):
+    """``twistd aileron`` by the installed plugin, in a directory that is not ours."""
+
+    def twistd(self, *arguments: str) -> Command:
+        """It in the foreground."""
+        return self.home.script("twistd", "-n", "--pidfile=", "aileron", *arguments)
+
+    async def serving(self) -> Running:
+        """One that serves."""
+        running = self.start(self.twistd())
+        await running.expect("serves http", 30)
+        return running
+
+    async def test_serves_and_ends(self) -> None:
+        """It serves, is found by the commands, and ends on SIGTERM with nothing left to mislead."""
+        running = await self.serving()
+        self.assertEqual((await self.status())["vault_state"], "missing")
+        self.assertIn(f"pid {running.pid}", (await self.command("daemon", "status")).stdout)
+        finished = await running.signal(signal.SIGTERM, 15)
+        # twistd cleans up and then dies of the signal that it was sent.
+        self.assertEqual((finished.exit_code, finished.signal), (None, signal.SIGTERM))
+        self.assertFalse(self.state.discovery.exists())
+        self.assertEqual(list(self.home.project.iterdir()), [])
+
+    async def test_one_a_home(self) -> None:
+        """A second daemon of the same home ends with a failure, and the first does not notice."""
+        await self.serving()
+        before = self.state.discovery.read_bytes()
+        second = await self.run_command(self.twistd(), 30)
+        self.assertEqual(second.exit_code, 1, second)
+        self.assertIn("cannot start", second.stdout)
+        self.assertEqual(self.state.discovery.read_bytes(), before)
+        self.assertEqual((await self.status())["store"], "ok")
+
+    async def test_endpoint_taken(self) -> None:
+        """An endpoint that the operator chose and that is taken ends the daemon; no other is used in silence."""
+        with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+            port = taken.getsockname()[1]
+            for option in ("--listen", "--operator-listen"):
+                finished = await self.run_command(self.twistd(option, f"tcp:{port}:interface=127.0.0.1"), 30)
+                self.assertEqual(finished.exit_code, 1, finished)
+                self.assertIn("cannot start", finished.stdout)
+                self.assertFalse(self.state.discovery.exists())
+
+    async def test_newer_database(self) -> None:
+        """A database of a newer version is left as it is."""
+        await (await self.serving()).signal(signal.SIGTERM, 15)
+        with closing(sqlite3.connect(self.state.database)) as database:
+            database.execute("PRAGMA user_version = 9999")
+        before = self.state.database.read_bytes()
+        finished = await self.run_command(self.twistd(), 30)
+        self.assertEqual(finished.exit_code, 1, finished)
+        self.assertIn("newer", finished.stdout)
+        self.assertEqual(self.state.database.read_bytes(), before)
+
+
+class EndTests(OperatedTestCase):
+    """SIGTERM while something is under way."""
+
+    async def test_effect_is_finished(self) -> None:
+        """What has left is waited for and recorded; what waits is still there in the next life."""
+        await self.furnish()
+        session = await self.session()
+        self.workspace.next = [slack.Behaviour(delay_seconds=4)]
+        under_way, waits = [(await self.run_action(session, GATED)).body["run_id"] for _ in range(2)]
+        await self.approve(under_way, "--wait", "0")
+        await self.posted()
+        stopping = await self.command("daemon", "stop")
+        self.assertIn("Waiting for the daemon", stopping.stderr)
+        await self.unlock()
+        self.assertEqual((await self.result(session, under_way)).body["status"], "completed")
+        self.assertEqual([each["id"] for each in await self.waiting()], [waits])
+        self.assertEqual(len(self.workspace.requests), 1)
+        self.assertEqual(kinds(await self.audit("--run", under_way))[-1], "execution.succeeded")
+
+
+class InstalledTests(OperatedTestCase):
+    """The commands themselves."""
+
+    async def test_help_and_version(self) -> None:
+        """Help needs no home, and makes none."""
+        for arguments in (("--help",), ("version",), ("daemon", "--help")):
+            await self.command(*arguments)
+        await self.command("no-such-command", code=2)
+        self.assertTrue(installed("aileron-mcp"))
+        self.assertFalse(self.home.aileron.exists())

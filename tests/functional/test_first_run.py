@@ -1,0 +1,83 @@
+"""The first hour of a new user at a terminal: from an empty home to an approved effect, every question counted."""
+
+import re
+
+import attrs
+
+from aileron.home import Home as State
+from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
+from tests.functional.process import Command, Finished
+
+QUESTION = re.compile(r"New passphrase: |The same again: |Secret for .+?: |Passphrase of the vault: |\[y/N\] ")
+
+
+class FirstRunTests(OperatedTestCase):
+    """A user who sets nothing in the environment."""
+
+    def setUp(self) -> None:
+        """The state lies in the user's own home."""
+        super().setUp()
+        self.state = State(self.home.user / ".aileron")
+        self.questions: list[str] = []
+
+    def plain(self, command: Command) -> Command:
+        """The same command without ``AILERON_HOME``."""
+        environment = {name: text for name, text in command.environment.items() if name != "AILERON_HOME"}
+        return attrs.evolve(command, environment=environment)
+
+    async def at_terminal(self, *arguments: str, answers: tuple[str, ...] = ()) -> Finished:
+        """Run it on a terminal, answer each question as it comes, and note the questions."""
+        running = self.start(self.plain(self.home.on_terminal("aileron", *arguments)))
+        for answer in answers:
+            await running.expect(QUESTION.pattern, 30)
+            running.send(answer)
+        finished = await running.finish(60)
+        self.questions += QUESTION.findall(finished.stdout)
+        for secret in (PASSPHRASE, self.workspace.token):
+            self.assertNotIn(secret, finished.stdout)
+        return finished
+
+    async def succeeding(self, *arguments: str, answers: tuple[str, ...] = ()) -> str:
+        """What it showed; it must succeed."""
+        finished = await self.at_terminal(*arguments, answers=answers)
+        self.assertEqual(finished.exit_code, 0, finished.stdout)
+        return finished.stdout
+
+    async def test_from_nothing(self) -> None:
+        """Six answers lead from nothing to the effect: twice the new passphrase, the key, twice a login, one yes."""
+        self.assertEqual(list(self.home.user.iterdir()), [])
+        shown = await self.succeeding("vault", "init", answers=(PASSPHRASE, PASSPHRASE))
+        self.assertIn("The daemon runs with the vault unlocked", shown)
+        self.write_connector()
+        await self.succeeding("action", "add", str(self.action_file(GATED, gated=True)))
+        await self.succeeding("binding", "setup", CONNECTOR, answers=(self.workspace.token, PASSPHRASE))
+        asked = await self.at_terminal("action", "run", GATED, *self.arguments())
+        self.assertEqual(asked.exit_code, 75, asked.stdout)
+        approval_id = re.search(r"approvals/(\w+)", asked.stdout)
+        assert approval_id is not None
+        shown = await self.succeeding("approval", "approve", approval_id[1], answers=(PASSPHRASE, "y"))
+        self.assertIn(SHIP["summary"], shown)
+        self.assertIn("Approved, and done", shown)
+        self.assertEqual([message.text for message in self.workspace.messages], [SHIP["summary"]])
+        self.assertEqual(self.questions, ["New passphrase: ", "The same again: ", *self.after_that()])
+        self.assertIn("No daemon runs", await self.stopped())
+
+    def arguments(self) -> list[str]:
+        """The action's, for the command line."""
+        return [word for name, text in SHIP.items() for word in ("--arg", f"{name}={text}")]
+
+    def after_that(self) -> list[str]:
+        """What is asked once there is a vault."""
+        return [
+            f"Secret for {CONNECTOR} (not shown): ",
+            "Passphrase of the vault: ",
+            "Passphrase of the vault: ",
+            "[y/N] ",
+        ]
+
+    async def stopped(self) -> str:
+        """What ``daemon status`` says after ``daemon stop``."""
+        await self.succeeding("daemon", "stop")
+        finished = await self.at_terminal("daemon", "status")
+        self.assertEqual(finished.exit_code, 1)
+        return finished.stdout
