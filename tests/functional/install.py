@@ -1,15 +1,17 @@
-"""Installs the real agent of the functional tests: ``python -m tests.functional.install DIRECTORY``.
+"""Installs the functional tests' real agent and real browser: ``python -m tests.functional.install DIRECTORY``.
 
-The only part of the functional tests that downloads anything. Where the right version lies already, it does nothing.
+The only part of them that downloads anything. Where the right version lies already, it does nothing.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 PACKAGE = "opencode-ai"
 VERSION = "1.18.33"
+BROWSER = Path("/usr/bin/chromium")
 
 
 def binary(directory: Path) -> Path:
@@ -43,6 +45,23 @@ def install(directory: Path) -> Path:
     return binary(directory)
 
 
+def install_browser() -> Path:
+    """Make Debian's Chromium be there and return its program.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    :raises RuntimeError: when it is missing and we may not install it, or does not start.
+    """
+    if not BROWSER.exists():
+        if os.geteuid() != 0:
+            raise RuntimeError(f"{BROWSER} is missing: as root, apt-get install chromium")
+        _run("apt-get", "update", "-q", directory=Path("/"))
+        _run("apt-get", "install", "-q", "-y", "--no-install-recommends", "chromium", directory=Path("/"))
+    answer = subprocess.run([BROWSER, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    if answer.returncode != 0:
+        raise RuntimeError(f"{BROWSER} does not start: {answer.stderr}")
+    return BROWSER
+
+
 def _package(directory: Path) -> Path:
     return directory / "node_modules" / PACKAGE
 
@@ -59,9 +78,10 @@ def _run(*arguments: str, directory: Path) -> None:
 
 
 def main() -> None:
-    """Install into the directory named on the command line and print the program's path."""
+    """Install the browser, and the agent into the directory named on the command line; print the agent's path."""
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.executable} -m tests.functional.install DIRECTORY")
+    install_browser()
     print(install(Path(sys.argv[1]).absolute()))
 
 

@@ -1,0 +1,77 @@
+"""A user who looks at the pages: the daemon, an agent that asks, and a browser that ``aileron open`` logs in."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.functional.chromium import Chromium, Page
+from tests.functional.operated import GATED, PASSPHRASE, AgentSession, OperatedTestCase
+from tests.functional.reactor import until
+
+
+class BrowsedTestCase(OperatedTestCase):
+    """A user with a daemon, an agent that asks for a gated action, and a browser."""
+
+    agent: AgentSession
+    browser: Chromium
+    url: str
+    login_page: str
+
+    async def begin(self) -> None:
+        """Start everything."""
+        await self.furnish()
+        self.url = str(self.home.discovery()["operator_url"])
+        self.agent = await self.session("opencode")
+        profile = self.home.root / "profile"
+        profile.mkdir()
+        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
+        self.finally_(self.browser.stop)
+
+    async def log_in(self, page: Page, *what: str) -> Path:
+        """Run ``aileron open`` with this tab as the browser; the file that it was given."""
+        place = self.home.temporary / "opened"
+        place.unlink(missing_ok=True)
+        program = self.home.root / "browser"
+        program.write_text(f'#!/bin/sh\nprintf %s "$1" > {place}.part && mv {place}.part {place}\n')
+        program.chmod(0o700)
+        running = self.start(self.home.with_passphrase(PASSPHRASE, "aileron", "open", *what, BROWSER=str(program)))
+        await until(self.reactor, place.exists, 30, f"a file to open: {running!r}")
+        file = Path(place.read_text())
+        self.login_page = file.read_text()
+        await page.open(file.as_uri())
+        finished = await running.finish(30)
+        self.assertEqual(finished.exit_code, 0, finished.stderr)
+        return file
+
+    async def ask(self, summary: str = "Dark mode", channel: str = "#general") -> str:
+        """The agent asks for an action; the id of what then waits."""
+        reply = await self.run_action(self.agent, GATED, {"channel": channel, "summary": summary})
+        self.assertEqual(reply.status, 202, reply.text)
+        return str(reply.body["run_id"])
+
+    def edit_action(self) -> None:
+        """Change what the gated action would post."""
+        self.action_file(GATED, gated=True, before="Edited: ").replace(self.state.actions / f"{GATED}.md")
+
+    async def outcome(self, run_id: str, wait: int = 0) -> tuple[str, str | None]:
+        """What the agent learns: the status and the reason."""
+        told = (await self.result(self.agent, run_id, wait)).body
+        return told["status"], told.get("reason")
+
+    async def open_approval(self, page: Page, run_id: str) -> None:
+        """Follow the list's link to an approval."""
+        await page.click(f'a[href="/approvals/{run_id}"]')
+        await page.until(f"document.querySelector('[data-id=\"{run_id}\"]') !== null")
+
+    async def ready(self, page: Page) -> None:
+        """Wait until the approval that the page shows can be decided."""
+        await page.until("document.querySelector('#approve:not(:disabled)') !== null")
+
+    async def stands(self, page: Page, state: str) -> None:
+        """Wait until the page shows an approval in that state."""
+        await page.until(f"document.querySelector('article').dataset.state === '{state}'")
+
+    async def fetch(self, page: Page, path: str, **options: Any) -> Any:
+        """Status and text of a request from within a page; status 0 if the browser lets it know nothing."""
+        wanted = f"fetch({json.dumps(path)}, {json.dumps(options)})"
+        return await page.evaluate(f"{wanted}.then(async r => [r.status, await r.text()], e => [0, String(e)])")

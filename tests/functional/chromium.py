@@ -1,0 +1,271 @@
+"""A real browser, headless, told what to do over a pipe (the Chrome DevTools Protocol; no port, no driver program)."""
+
+import base64
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
+
+from tests.functional.install import BROWSER
+from tests.functional.reactor import DeadlinePassedError, IKitReactor, until
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+)
+_LEAD = (sys.executable, "-I", "-c", "import os,sys;os.setsid();os.execvp(sys.argv[1],sys.argv[1:])")
+_COMMANDS, _EVENTS = 3, 4
+_CALL_SECONDS = 30.0
+_KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Space": (" ", 32, " ")}
+
+
+class PageError(AssertionError):
+    """The page could not do what it was asked for."""
+
+
+class Chromium(ProcessProtocol):
+    """One browser with a profile of its own, from `start` until `stop`."""
+
+    def __init__(self, reactor: IKitReactor) -> None:
+        self._reactor = reactor
+        self._pid: int | None = None
+        self._received = bytearray()
+        self._errors = bytearray()
+        self._calls: dict[int, Deferred[Mapping[str, Any]]] = {}
+        self._pages: dict[str, Page] = {}
+        self._over = False
+
+    @classmethod
+    def start(cls, reactor: IKitReactor, profile: Path, environment: Mapping[str, str]) -> "Chromium":
+        """Start one.
+
+        :param profile: an empty directory, or one that an earlier browser has left.
+        :raises AssertionError: there is no browser.
+        """
+        if not BROWSER.exists():
+            raise AssertionError(f"{BROWSER} is missing: python -m tests.functional.install DIRECTORY")
+        browser = cls(reactor)
+        arguments = (*_LEAD, str(BROWSER), *_FLAGS, f"--user-data-dir={profile}", "about:blank")
+        with open(os.devnull, "rb+") as nothing:
+            silent = nothing.fileno()
+            descriptors: dict[int, int | str] = {0: silent, 1: silent, 2: "r", _COMMANDS: "w", _EVENTS: "r"}
+            browser._pid = reactor.spawnProcess(
+                browser, arguments[0], arguments, dict(environment), str(profile), childFDs=descriptors
+            ).pid
+        return browser
+
+    async def page(self) -> "Page":
+        """A new tab."""
+        target = (await self.call("Target.createTarget", {"url": "about:blank"}))["targetId"]
+        session = (await self.call("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"]
+        page = Page(self._reactor, self, session)
+        self._pages[session] = page
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await page.call(f"{domain}.enable")
+        return page
+
+    async def call(self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "") -> Any:
+        """One command of the protocol.
+
+        :raises PageError: the browser refuses it, or does not answer in time.
+        """
+        number = len(self._calls) + 1
+        answer: Deferred[Mapping[str, Any]] = Deferred()
+        self._calls[number] = answer
+        command = {"id": number, "method": method, "params": arguments or {}}
+        text = json.dumps(command | ({"sessionId": session} if session else {}))
+        assert self.transport is not None
+        self.transport.writeToChild(_COMMANDS, text.encode() + b"\0")
+        answer.addTimeout(_CALL_SECONDS, self._reactor)
+        try:
+            return await answer
+        except Exception as error:
+            raise PageError(f"{method}: {error!r}; {self._errors[-500:].decode('utf-8', 'replace')}") from error
+
+    async def stop(self) -> None:
+        """End the browser and everything that it started."""
+        if not self._over and self._pid is not None:
+            os.killpg(self._pid, signal.SIGKILL)
+            assert self.transport is not None
+            self.transport.loseConnection()
+        await until(self._reactor, lambda: self._over, 10, "the end of the browser")
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:
+        """Take answers and events."""
+        if childFD != _EVENTS:
+            self._errors += data
+            return
+        self._received += data
+        *whole, rest = self._received.split(b"\0")
+        self._received = bytearray(rest)
+        for message in whole:
+            self._take(json.loads(message))
+
+    def processEnded(self, reason: Failure) -> None:
+        """Note that it is over; who still waits for an answer gets none."""
+        self._over = True
+        for answer in self._calls.values():
+            if not answer.called:
+                answer.errback(reason)
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        if "id" not in message:
+            page = self._pages.get(message.get("sessionId", ""))
+            if page is not None:
+                page.take(message["method"], message["params"])
+            return
+        answer = self._calls[message["id"]]
+        if answer.called:
+            return
+        if "error" in message:
+            answer.errback(PageError(message["error"]["message"]))
+        else:
+            answer.callback(message["result"])
+
+
+@attrs.define(eq=False)
+class Page:
+    """One tab.
+
+    :ivar problems: exceptions, errors on the console and violations of the content security policy, so far.
+    :ivar requests: method and URL of every request so far.
+    """
+
+    _reactor: IKitReactor
+    _browser: Chromium
+    _session: str
+    problems: list[str] = attrs.Factory(list)
+    requests: list[tuple[str, str]] = attrs.Factory(list)
+
+    async def call(self, method: str, **arguments: Any) -> Any:
+        """One command of the protocol to this tab."""
+        return await self._browser.call(method, arguments, self._session)
+
+    async def open(self, url: str) -> None:
+        """Go there."""
+        await self.call("Page.navigate", url=url)
+
+    async def reload(self) -> None:
+        """Load it anew."""
+        await self.call("Page.reload")
+
+    async def evaluate(self, expression: str) -> Any:
+        """What an expression of JavaScript, or its promise, comes to.
+
+        :raises PageError: it throws.
+        """
+        answer = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise PageError(f"{expression}: {answer['exceptionDetails'].get('exception', {}).get('description')}")
+        return answer["result"].get("value")
+
+    async def until(self, expression: str, seconds: float = 15) -> Any:
+        """The value of ``expression`` as soon as it is true; meanwhile the page may come and go.
+
+        :raises DeadlinePassedError: it does not come true in time.
+        """
+        deadline, found = self._reactor.seconds() + seconds, None
+        while self._reactor.seconds() < deadline:
+            try:
+                if found := await self.evaluate(expression):
+                    return found
+            except PageError as error:
+                found = error
+            await deferLater(self._reactor, 0.05)
+        text = await self.evaluate("location.href + '\\n' + document.body.innerText")
+        raise DeadlinePassedError(f"not within {seconds:g} s: {expression} ({found!r}) in {text}")
+
+    async def shows(self, words: str, seconds: float = 15) -> None:
+        """Wait until the page shows these words."""
+        await self.until(f"document.body.innerText.includes({json.dumps(words)})", seconds)
+
+    async def text(self, selector: str) -> str:
+        """The text of the first such element, once it is there."""
+        found = await self.until(f"document.querySelector({json.dumps(selector)}) !== null")
+        assert found
+        return str(await self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent"))
+
+    async def click(self, selector: str) -> None:
+        """Click the middle of the first such element with the mouse, once it is there and enabled."""
+        wanted = f"document.querySelector({json.dumps(selector + ':not(:disabled)')})"
+        await self.until(f"{wanted} !== null")
+        place = await self.evaluate(
+            f"(() => {{ const e = {wanted}; e.scrollIntoView({{block: 'center'}});"
+            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys: ``Tab``, ``Enter``, ``Space``."""
+        for key in keys:
+            name, code, text = _KEYS[key]
+            both = {"key": name, "code": key, "windowsVirtualKeyCode": code}
+            await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **both)
+            await self.call("Input.dispatchKeyEvent", type="keyUp", **both)
+
+    async def write(self, text: str) -> None:
+        """Put text where the focus is."""
+        await self.call("Input.insertText", text=text)
+
+    async def look(self, *, width: int = 1100, height: int = 900, dark: bool = False) -> None:
+        """Be of that size and colour scheme."""
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        await self.call("Emulation.setEmulatedMedia", features=scheme)
+        await self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
+        )
+
+    async def picture(self, path: Path) -> None:
+        """Keep a picture of the whole page."""
+        answer = await self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def take(self, event: str, given: Mapping[str, Any]) -> None:
+        """Note what happens in the tab."""
+        noted = _NOTED.get(event)
+        if noted is not None:
+            noted(self, given)
+
+    def _log(self, given: Mapping[str, Any]) -> None:
+        entry = given["entry"]
+        if entry["level"] in ("error", "warning"):
+            self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
+
+    def _console(self, given: Mapping[str, Any]) -> None:
+        if given["type"] in ("error", "warning", "assert"):
+            self.problems.append(f"console: {_words(given['args'])}")
+
+    def _exception(self, given: Mapping[str, Any]) -> None:
+        self.problems.append(f"exception: {given['exceptionDetails']}")
+
+    def _request(self, given: Mapping[str, Any]) -> None:
+        self.requests.append((given["request"]["method"], given["request"]["url"]))
+
+
+_NOTED: Mapping[str, Callable[[Page, Mapping[str, Any]], None]] = {
+    "Log.entryAdded": Page._log,
+    "Runtime.consoleAPICalled": Page._console,
+    "Runtime.exceptionThrown": Page._exception,
+    "Network.requestWillBeSent": Page._request,
+}
+
+
+def _words(values: Sequence[Mapping[str, Any]]) -> str:
+    return " ".join(str(each.get("value", each.get("description"))) for each in values)

@@ -1,0 +1,282 @@
+"""The pages in a real browser: the hand-over, reading, deciding, and who is kept out."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.chromium import Page
+from tests.functional.loopback import LoopbackSite
+from tests.functional.operated import GATED
+
+HOSTILE = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>\n\u202egnp.exe\u200b\x1b[2J"
+)
+STYLES: Mapping[str, Mapping[str, Any]] = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 800}}
+
+
+class DecidingTests(BrowsedTestCase):
+    """The main way: see it, read it, decide it."""
+
+    async def test_approve(self) -> None:
+        """An approval comes up by itself, shows all that matters, and what it approves is done exactly once."""
+        await self.begin()
+        page = await self.browser.page()
+        file = await self.log_in(page)
+        self.assertFalse(file.exists())
+        await page.shows("Nothing. Agents may ask")
+        run_id = await self.ask(summary="Dark mode\nand search")
+        await page.shows("ship-update", 5)
+        self.assertEqual(await page.evaluate("document.title"), "(1) Aileron")
+        await self.open_approval(page, run_id)
+        shown = await page.text("main")
+        for words in ("waits for you", "#general", "summary", "Dark mode\nand search", "Authorization: ("):
+            self.assertIn(words.lower(), shown.lower())
+        self.assertIn(f"POST {self.service.url}/api/chat.postMessage", shown)
+        self.assertIn('"client_msg_id"', shown)
+        self.assertNotIn(self.workspace.token, await page.evaluate("document.documentElement.outerHTML"))
+        self.assertEqual(self.workspace.messages, [])
+        await page.click("#approve")
+        await self.stands(page, "completed")
+        self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode\nand search"])
+        self.assertIn("On record as", await page.text("#outcome"))
+        self.assertEqual((await self.outcome(run_id, 10))[0], "completed")
+        self.assertEqual(page.problems, [])
+
+    async def test_deny_by_keyboard(self) -> None:
+        """With nothing but the keyboard one can reach a request, give a reason, and deny; the agent learns why."""
+        await self.begin()
+        run_id = await self.ask()
+        page = await self.browser.page()
+        await self.log_in(page, "approval", run_id)
+        await self.ready(page)
+        for _ in range(20):
+            await page.press("Tab")
+            if await page.evaluate("document.activeElement.id") == "reason":
+                break
+        await page.write("not on a Friday")
+        await self.pause(2.5)
+        self.assertEqual(await page.evaluate("document.activeElement.value"), "not on a Friday")
+        await page.press("Tab", "Tab")
+        self.assertEqual(await page.evaluate("document.activeElement.id"), "deny")
+        await page.press("Enter")
+        await self.stands(page, "denied")
+        self.assertEqual(await page.evaluate("document.activeElement.tagName"), "H1")
+        self.assertEqual(await self.outcome(run_id), ("denied", "not on a Friday"))
+        self.assertEqual(self.workspace.requests, [])
+        self.assertEqual(page.problems, [])
+
+    async def test_changed_while_looked_at(self) -> None:
+        """What changes under the reader's eyes cannot be decided before the reader asked to see it; words stay."""
+        await self.begin()
+        run_id = await self.ask()
+        page = await self.browser.page()
+        await self.log_in(page, "approval", run_id)
+        await self.ready(page)
+        old = await page.evaluate("document.querySelector('article').dataset.digest")
+        await page.evaluate("document.querySelector('#reason').focus()")
+        await page.write("looks good")
+        self.edit_action()
+        await page.shows("This changed while you looked at it", 10)
+        self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
+        self.assertEqual(await page.evaluate("document.querySelector('article').dataset.digest"), old)
+        await page.click("#look")
+        await page.shows("The action ship-update was changed since.")
+        self.assertNotEqual(await page.evaluate("document.querySelector('article').dataset.digest"), old)
+        self.assertEqual(await page.evaluate("document.querySelector('#reason').value"), "looks good")
+        await page.click("#approve")
+        await self.stands(page, "completed")
+        self.assertEqual(len(self.workspace.messages), 1)
+        self.assertEqual(page.problems, [])
+
+    async def test_hostile_words(self) -> None:
+        """What an agent writes is shown as text: no tag of it acts, and nothing of it hides or turns round."""
+        await self.begin()
+        run_id = await self.ask(summary=HOSTILE)
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("<img src=x")
+        await self.open_approval(page, run_id)
+        shown = await page.text("#arguments")
+        for words in ("<script>", "\\u202e", "\\u200b", "\u241b"):
+            self.assertIn(words, shown)
+        everything = await page.evaluate("document.documentElement.outerHTML")
+        self.assertIsNone(re.search("[\u202e\u200b\x1b]", everything))
+        self.assertEqual(await page.evaluate("document.querySelectorAll('main img, main script, main b').length"), 0)
+        self.assertNotIn("owned", await page.evaluate("document.title"))
+        self.assertEqual(page.problems, [])
+
+
+class LoggedInTests(BrowsedTestCase):
+    """The browser session: what it survives, and where the page key is."""
+
+    async def test_page_key(self) -> None:
+        """The page key is in no URL and no document; reload, a second tab and going back keep it."""
+        await self.begin()
+        run_id = await self.ask()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("ship-update")
+        key = str(await page.evaluate("sessionStorage.getItem('aileron-page-key')"))
+        code = cast("re.Match[str]", re.search('name="code" value="([^"]+)"', self.login_page))[1]
+        self.assertGreater(len(key), 40)
+        self.assertNotIn(key, await page.evaluate("document.documentElement.outerHTML"))
+        self.assertEqual(await page.evaluate("location.pathname"), "/")
+        await page.reload()
+        await page.shows("ship-update")
+        other = await self.browser.page()
+        await other.open(f"{self.url}/approvals/{run_id}")
+        await other.shows("Dark mode")
+        self.assertEqual(await other.evaluate("sessionStorage.getItem('aileron-page-key')"), key)
+        await page.evaluate("void setTimeout(() => history.back())")
+        await self.pause(1)
+        await page.open(f"{self.url}/approvals")
+        await page.shows("ship-update")
+        for _, url in page.requests + other.requests:
+            self.assertNotIn(key, url)
+            self.assertNotIn(code, url)
+        self.assertEqual([each for each in page.problems + other.problems if "file:" not in each], [])
+        again = await self.fetch(page, "/handover", method="POST", body=f"code={code}", headers=FORM)
+        self.assertEqual(again[0], 401)
+        self.assertIn("data-told", again[1])
+        self.assertNotIn("page-key&quot;", again[1])
+
+    async def test_daemon_restarted(self) -> None:
+        """A page says that the daemon is gone, then that nobody is logged in, and goes on after a login elsewhere."""
+        await self.begin()
+        await self.ask()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("ship-update")
+        await self.command("daemon", "stop")
+        await page.shows("The daemon does not answer")
+        await page.shows("ship-update")
+        await self.operator("daemon", "start")
+        self.assertEqual(self.home.discovery()["operator_url"], self.url)
+        await page.shows("Nobody is logged in here")
+        self.assertNotIn("ship-update", await page.text("main"))
+        other = await self.browser.page()
+        await self.log_in(other)
+        await other.shows("ship-update")
+        await page.shows("ship-update")
+
+    async def test_other_port(self) -> None:
+        """A page of another local port has the cookie, and with it gets nothing and decides nothing."""
+        await self.begin()
+        run_id = await self.ask()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("ship-update")
+        neighbour = Neighbour()
+        site = LoopbackSite.listen(self.reactor, neighbour)
+        self.finally_(site.stop)
+        foreign = await self.browser.page()
+        await foreign.open(site.url.replace("127.0.0.1", "localhost"))
+        await foreign.shows("neighbour")
+        cookie = neighbour.cookies[-1]
+        self.assertIn("aileron=", cookie, "the browser gave no cookie to another port: this test proves nothing")
+        digest = (await self.pending(page))["digest"]
+        decide = f"{self.url}/v1/action-approvals/{run_id}/decide"
+        body = json.dumps({"approved": True, "digest": digest})
+        for path, options in (
+            (f"{self.url}/fragments/approvals", {}),
+            (f"{self.url}/approvals", {}),
+            (f"{self.url}/v1/action-approvals", {}),
+            (decide, {"method": "POST", "body": body}),
+            (decide, {"method": "POST", "body": body, "headers": {"Content-Type": "application/json"}}),
+        ):
+            self.assertEqual((await self.fetch(foreign, path, credentials="include", **options))[0], 0, path)
+        await self.fetch(foreign, decide, method="POST", body=body, mode="no-cors", credentials="include")
+        await foreign.evaluate(FRAME % json.dumps(f"{self.url}/approvals/{run_id}"))
+        await self.pause(1)
+        frames = (await foreign.call("Page.getFrameTree"))["frameTree"]["childFrames"]
+        self.assertEqual([each["frame"]["url"] for each in frames], ["chrome-error://chromewebdata/"])
+        # Nor does a program that has read the cookie and is no browser at all.
+        for path in ("/fragments/approvals", f"/fragments/approvals/{run_id}", "/v1/action-approvals"):
+            reply = await self.web.ask("GET", self.url + path, Cookie=cookie)
+            self.assertEqual(reply.status, 401)
+            self.assertNotIn(GATED, reply.text)
+        self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
+
+    async def pending(self, page: Page) -> Any:
+        """What waits, asked for by the page itself."""
+        return await page.evaluate(
+            "fetch('/v1/action-approvals', {headers: {'X-Aileron-Proof': sessionStorage.getItem('aileron-page-key')}})"
+            ".then(r => r.json()).then(r => r.items[0])"
+        )
+
+
+class LooksTests(BrowsedTestCase):
+    """How it looks; with AILERON_TEST_PICTURES set to a directory, pictures are kept there."""
+
+    async def test_fits(self) -> None:
+        """Light, dark and on a phone nothing is wider than the window, and every text has enough contrast."""
+        await self.begin()
+        run_id = await self.ask(channel="#general", summary="x" * 90 + "\n" * 25 + "A long story. " * 6)
+        await self.ask(summary="Short")
+        page = await self.browser.page()
+        await self.log_in(page)
+        for name, style in STYLES.items():
+            await page.look(**style)
+            await page.open(f"{self.url}/approvals")
+            await page.shows("Short")
+            await self.check(page, f"list-{name}")
+            await page.open(f"{self.url}/approvals/{run_id}")
+            await self.ready(page)
+            await self.check(page, f"approval-{name}")
+        self.assertEqual(page.problems, [])
+
+    async def check(self, page: Page, name: str) -> None:
+        """Keep a picture, then measure."""
+        if "AILERON_TEST_PICTURES" in os.environ:
+            await page.picture(Path(os.environ["AILERON_TEST_PICTURES"]) / f"{name}.png")
+        self.assertTrue(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name)
+        self.assertEqual(await page.evaluate(LOW_CONTRAST), [], name)
+
+
+class Neighbour(Resource):
+    """A page of another port on this machine.
+
+    :ivar cookies: what browsers told it.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.cookies: list[str] = []
+
+    def render_GET(self, request: Request) -> bytes:
+        """Note the cookies."""
+        self.cookies.append(request.getHeader("Cookie") or "")
+        return b"<!doctype html><p>neighbour</p>"
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+FRAME = "(() => { const f = document.createElement('iframe'); f.src = %s; document.body.append(f); })()"
+# WCAG 2.2, 1.4.3: the contrast of each text with what is behind it, 4.5 at least; what is disabled is exempt.
+LOW_CONTRAST = r"""(() => {
+  const parts = (c) => c.match(/[\d.]+/g).map(Number);
+  const light = (c) => parts(c).slice(0, 3).map((v) => v / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor;
+      if ((parts(colour)[3] ?? 1) === 1) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const says = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+  return [...document.querySelectorAll("body *")]
+    .filter((e) => says(e) && e.checkVisibility() && !e.disabled)
+    .map((e) => [e.textContent.trim().slice(0, 30), ratio(light(getComputedStyle(e).color), light(behind(e)))])
+    .filter(([, value]) => value < 4.5);
+})()"""
