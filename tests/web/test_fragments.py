@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aileron.values import JSON, Fault, RunState, utc, visible
+from aileron.values import JSON, Fault, RunQuery, RunState, utc, visible
 
 from .case import NOW, WebCase, planned, read, sent
 
@@ -89,6 +89,8 @@ class ListTests(WebCase):
         self.assertEqual(re.findall(r"/approvals/([\w-]+)", text), [run.id for run in runs[:200]])
         self.assertIn("And 5 more", read(text).text)
         self.assertEqual(self.sessions.asked, [session.id])
+        query = self.runner.watched[-1]
+        self.assertTrue(isinstance(query, RunQuery) and query.oldest_first)
         self.assertIn('data-title="(205) Aileron"', text)
 
 
