@@ -28,7 +28,7 @@ from zope.interface import implementer
 from aileron.api import AGENT_TOKEN, GuardedSite, Parts, SiteRules, agent_site, mint, token_digest
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
-from aileron.daemon import fresh_ids
+from aileron.daemon import fresh_ids, settle_heap
 from aileron.interfaces import IConnector, ICredential
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, build
@@ -191,7 +191,7 @@ class _UntilEnd(ProcessProtocol):
 
 
 async def main(reactor: Any, kind: str) -> None:
-    with tempfile.TemporaryDirectory(dir=".") as directory:
+    with tempfile.TemporaryDirectory() as directory:
         if kind == "bare":
             site: Any = Site(bare().resource())
             site.log = lambda request: None
@@ -202,6 +202,7 @@ async def main(reactor: Any, kind: str) -> None:
         if kind != "bare":
             site.rules = evolve(site.rules, hosts=(f"127.0.0.1:{port}",))
         print(json.dumps({"port": port, "token": token}), flush=True)
+        settle_heap()
         until = _UntilEnd()
         StandardIO(until)
         began = time.process_time()

@@ -3,8 +3,9 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
+from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._run import makeService, serve
 from ._settings import Options, Settings
 
-__all__ = ["Options", "Settings", "fresh_ids", "makeService", "serve"]
+__all__ = ["Options", "Settings", "fresh_ids", "makeService", "serve", "settle_heap"]

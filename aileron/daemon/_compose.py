@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import secrets
 from typing import Any
@@ -21,6 +20,7 @@ from aileron.store import Seals, Store, make_store
 from aileron.values import DAEMON, AuditQuery, Event, utc
 from aileron.vault import VaultFile
 
+from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._life import Life
 from ._settings import Settings
@@ -51,8 +51,7 @@ async def start(reactor: Any, settings: Settings, life: Life) -> None:
     own_ports.update((agent.port, operator.port))
     await _record_vault(reactor, store, vault)
     sites.announce(life)
-    gc.collect()
-    gc.freeze()
+    settle_heap()
     _log.info(
         "aileron {version} serves {agent} and {operator}", version=__version__, agent=agent.url, operator=operator.url
     )
