@@ -21,7 +21,6 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
         (_R.APPROVED, _R.PENDING),  # stale or too old: asked anew
         (_R.APPROVED, _R.AWAITING_VAULT),
         (_R.APPROVED, _R.CANCELLED),
-        (_R.APPROVED, _R.FAILED),  # what it needs is gone; nothing was sent
         (_R.APPROVED, _R.EXECUTING),
         (_R.AWAITING_VAULT, _R.APPROVED),
         (_R.AWAITING_VAULT, _R.CANCELLED),

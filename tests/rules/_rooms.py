@@ -24,8 +24,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "runner": _GROUND | {"manifests"},
     "api": _GROUND | {"runner"},
     "web": _GROUND | {"runner"},
-    "gateway": _GROUND,
-    "inband": _GROUND | {"gateway"},
     "client": _GROUND,
     "mcp": _GROUND | _AGENT_SIDE,
     "launch": _GROUND | _AGENT_SIDE,
@@ -34,13 +32,11 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND | _AGENT_SIDE | {"launch", "demo", "daemon"},
     "__main__": frozenset({"cli"}),
     "testing": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "client"},
-    "daemon": _GROUND
-    | {"home", "manifests", "connectors", "vault", "audit", "store", "runner"}
-    | {"api", "web", "gateway", "inband"},
+    "daemon": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner"} | {"api", "web"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
-_OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
+OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
     "cli": frozenset(
         {"aileron.vault.keys", "aileron.manifests.check", "aileron.connectors.check", "aileron.audit.verify"}
     ),
@@ -49,7 +45,7 @@ _OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
 
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
-    "daemon": frozenset({"api", "web", "gateway", "inband"}),
+    "daemon": frozenset({"api", "web"}),
     # "aileron version" need not load an agent, and only one command loads the daemon.
     "cli": frozenset({"daemon", "demo", "launch"}),
 }
@@ -77,7 +73,7 @@ def _target(imported: Imported) -> str | None:
 
 
 def _fault(room: str, target: str, imported: Imported) -> str | None:
-    if imported.path in _OFFLINE_DOORS.get(room, ()) or imported.module in _OFFLINE_DOORS.get(room, ()):
+    if imported.path in OFFLINE_DOORS.get(room, ()) or imported.module in OFFLINE_DOORS.get(room, ()):
         return None
     if target not in ALLOWED.get(room, frozenset()):
         return f"{room or 'aileron'} may not import {target}"
