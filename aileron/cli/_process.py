@@ -38,8 +38,6 @@ _PASSED_ON = frozenset(
         "TMPDIR",
         "AILERON_HOME",
         "XDG_RUNTIME_DIR",
-        "AILERON_OPENAI_BASE_URL",
-        "AILERON_ANTHROPIC_BASE_URL",
     )
 )
 

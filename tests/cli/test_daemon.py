@@ -22,7 +22,7 @@ from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, URL, CommandCase
 class ProcessTests(SynchronousTestCase):
     def test_environment(self) -> None:
         """The daemon gets what is allowed by name, and nothing that could steer it or hold a secret."""
-        given = {"PATH": "p", "LC_ALL": "C", "AILERON_HOME": "h", "AILERON_OPENAI_BASE_URL": "u"}
+        given = {"PATH": "p", "LC_ALL": "C", "AILERON_HOME": "h"}
         others = {
             "AILERON_VAULT_PASSPHRASE": "s",
             "PYTHONPATH": "x",
