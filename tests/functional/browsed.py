@@ -1,6 +1,7 @@
 """A user who looks at the pages: the daemon, an agent that asks, and a browser that ``aileron open`` logs in."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ from tests.functional.reactor import until
 
 
 class BrowsedTestCase(OperatedTestCase):
-    """A user with a daemon, an agent that asks for a gated action, and a browser."""
+    """A user with a daemon, an agent that asks for a gated action, and a browser.
+
+    With AILERON_TEST_PICTURES set to a directory, pictures of the pages are kept there.
+    """
 
     agent: AgentSession
     browser: Chromium
@@ -70,6 +74,12 @@ class BrowsedTestCase(OperatedTestCase):
     async def stands(self, page: Page, state: str) -> None:
         """Wait until the page shows an approval in that state."""
         await page.until(f"document.querySelector('article').dataset.state === '{state}'")
+
+    async def keep(self, page: Page, name: str) -> None:
+        """Keep a picture, if pictures are wanted."""
+        directory = os.environ.get("AILERON_TEST_PICTURES")
+        if directory:
+            await page.picture(Path(directory) / f"{name}.png")
 
     async def fetch(self, page: Page, path: str, **options: Any) -> Any:
         """Status and text of a request from within a page; status 0 if the browser lets it know nothing."""

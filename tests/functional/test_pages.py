@@ -1,10 +1,8 @@
 """The pages in a real browser: the hand-over, reading, deciding, and who is kept out."""
 
 import json
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
 from twisted.web.resource import Resource
@@ -46,6 +44,7 @@ class DecidingTests(BrowsedTestCase):
         await self.stands(page, "completed")
         self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode\nand search"])
         self.assertIn("On record as", await page.text("#outcome"))
+        await self.keep(page, "done")
         self.assertEqual((await self.outcome(run_id, 10))[0], "completed")
         self.assertEqual(page.problems, [])
 
@@ -85,11 +84,13 @@ class DecidingTests(BrowsedTestCase):
         self.edit_action()
         await page.shows("This changed while you looked at it", 10)
         self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
+        await self.keep(page, "changed")
         self.assertEqual(await page.evaluate("document.querySelector('article').dataset.digest"), old)
         await page.click("#look")
         await page.shows("The action ship-update was changed since.")
         self.assertNotEqual(await page.evaluate("document.querySelector('article').dataset.digest"), old)
         self.assertEqual(await page.evaluate("document.querySelector('#reason').value"), "looks good")
+        await self.keep(page, "stale")
         await page.click("#approve")
         await self.stands(page, "completed")
         self.assertEqual(len(self.workspace.messages), 1)
@@ -160,6 +161,7 @@ class LoggedInTests(BrowsedTestCase):
         await self.operator("daemon", "start")
         self.assertEqual(self.home.discovery()["operator_url"], self.url)
         await page.shows("Nobody is logged in here")
+        await self.keep(page, "nobody")
         self.assertNotIn("ship-update", await page.text("main"))
         other = await self.browser.page()
         await self.log_in(other)
@@ -213,7 +215,7 @@ class LoggedInTests(BrowsedTestCase):
 
 
 class LooksTests(BrowsedTestCase):
-    """How it looks; with AILERON_TEST_PICTURES set to a directory, pictures are kept there."""
+    """How it looks."""
 
     async def test_fits(self) -> None:
         """Light, dark and on a phone nothing is wider than the window, and every text has enough contrast."""
@@ -234,8 +236,7 @@ class LooksTests(BrowsedTestCase):
 
     async def check(self, page: Page, name: str) -> None:
         """Keep a picture, then measure."""
-        if "AILERON_TEST_PICTURES" in os.environ:
-            await page.picture(Path(os.environ["AILERON_TEST_PICTURES"]) / f"{name}.png")
+        await self.keep(page, name)
         self.assertTrue(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name)
         self.assertEqual(await page.evaluate(LOW_CONTRAST), [], name)
 

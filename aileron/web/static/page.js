@@ -6,6 +6,7 @@ import { parse, say, showFragment, showTemplate } from "./view.js";
 
 const SEEN_MS = 2000;
 const HIDDEN_MS = 10000;
+const REST = 8;
 let shown = "";
 let turn = 0;
 let wake = () => {};
@@ -61,12 +62,15 @@ async function decided(trouble) {
   await look();
 }
 
+// What takes the daemon long is asked for less often: looking must never be most of its work.
 async function follow() {
   for (;;) {
+    const began = performance.now();
     await look();
+    const rest = Math.min(HIDDEN_MS, Math.max(SEEN_MS, (performance.now() - began) * REST));
     await new Promise((resolve) => {
       wake = resolve;
-      setTimeout(resolve, document.hidden ? HIDDEN_MS : SEEN_MS);
+      setTimeout(resolve, document.hidden ? HIDDEN_MS : rest);
     });
   }
 }
