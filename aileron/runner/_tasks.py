@@ -11,6 +11,8 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.errors import AileronError
+
 T = TypeVar("T")
 
 _log = Logger()
@@ -82,7 +84,7 @@ class Tasks:
     def _tell(self, result: T | Failure, told: Deferred[T]) -> None:
         if not told.called:
             told.callback(result)
-        elif isinstance(result, Failure):
+        elif isinstance(result, Failure) and not result.check(AileronError):  # a refusal is the caller's alone
             self._log_failure(result, "whose caller has gone")
 
     def _ended(self, _: object, name: object) -> None:

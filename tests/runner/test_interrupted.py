@@ -105,15 +105,6 @@ class CallersLeaveTests(TroubledCase):
         self.leave(withdrawing)
         self.assertIs(self.successResultOf(waiting).state, RunState.CANCELLED)
 
-    def test_failure_without_a_caller(self) -> None:
-        """What fails after its caller has gone is logged."""
-        call = self.call()
-        self.refuse()
-        self.addCleanup(self.relent)
-        self.pool.hold()
-        self.leave(self.later(self.runner.submit(call)))
-        self.assertEqual(len(self.flushLoggedErrors(StoreUnavailable)), 1)
-
 
 class DatabaseRefusesTests(TroubledCase):
     """Nothing is left where it stood because the disk was full for a moment."""

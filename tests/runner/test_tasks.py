@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.errors import NotFound
 from aileron.runner._tasks import Tasks
 
 
@@ -79,3 +82,47 @@ class TasksTests(SynchronousTestCase):
         self.clock.advance(20.0)
         self.successResultOf(drained)
         self.assertEqual(self.seen, ["a cancelled"])
+
+    def test_shielded(self) -> None:
+        """Shielded work goes on when its caller leaves, and is waited for as any other."""
+        told = self.tasks.shielded(self.task("a"))
+        told.cancel()
+        self.failureResultOf(told, CancelledError)
+        rest = self.tasks.at_rest()
+        self.assertNoResult(rest)
+        self.work.callback(None)
+        self.successResultOf(rest)
+        self.assertEqual(self.seen, ["a"])
+
+    def test_shielded_is_answered(self) -> None:
+        """Whoever stays gets the result, or the failure, which is then not logged."""
+        told = self.tasks.shielded(self.task("a"))
+        self.work.errback(ValueError("broken"))
+        self.failureResultOf(told, ValueError)
+
+    def test_shielded_fails_unheard(self) -> None:
+        """A fault that no caller hears of is logged; a refusal is not."""
+        for error in (ValueError("broken"), NotFound("There is none.")):
+            self.work = Deferred()
+            told = self.tasks.shielded(self.task("a"))
+            told.cancel()
+            self.failureResultOf(told, CancelledError)
+            self.work.errback(error)
+        self.assertEqual([failure.type for failure in self.flushLoggedErrors()], [ValueError])
+
+    def test_drain_what_does_not_end(self) -> None:
+        """What goes on waiting after it was stopped is stopped again."""
+        self.tasks.start("a", self.stubborn())
+        drained = Deferred.fromCoroutine(self.tasks.drain(20.0))
+        self.clock.advance(20.0)
+        self.assertNoResult(drained)
+        self.clock.advance(5.0)
+        self.successResultOf(drained)
+        self.assertEqual((self.seen, self.clock.getDelayedCalls()), (["a cancelled", "again cancelled"], []))
+
+    async def stubborn(self) -> None:
+        """Go on waiting when stopped for the first time."""
+        with suppress(CancelledError):
+            await self.task("a")
+        self.work = Deferred()
+        await self.task("again")
