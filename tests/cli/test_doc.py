@@ -33,12 +33,12 @@ def fault(line: str) -> str | None:
     words = shlex.split(line)[1:]
     context = click.Context(aileron)
     command: click.Command = aileron
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+    while isinstance(command, click.Group) and words and words[0].islower() and words[0][0] != "-":
         found = command.get_command(context, words.pop(0))
         if found is None:
             return f"there is no command: {line}"
         command = found
-    if not command.allow_interspersed_args and not isinstance(command, click.Group):  # the words are the agent's
+    if command.context_settings.get("ignore_unknown_options"):  # the words are the agent's
         return None
     known = {"--help", *(each for parameter in command.params for each in parameter.opts)}
     unknown = [word for word in words if word.startswith("--") and word.split("=")[0] not in known]
