@@ -12,7 +12,7 @@ from aileron.values import JSON, Approval, RunState, Session, StepRow, visible
 
 from ._parts import PageParts, template
 from ._review import SentStep, arguments, steps
-from ._texts import STATES, agent, moment, request_text, shown, size
+from ._texts import STATES, agent, moment, request_text, sending, shown, size
 
 _BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 
@@ -52,6 +52,7 @@ class ApprovalPage(Element):
             action=visible(self._run.action),
             version=visible(self._run.action_version),
             state=state,
+            sending=sending(self._run.state),
             digest=digest,
         )
 

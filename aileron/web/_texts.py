@@ -28,6 +28,16 @@ STATES = {
     RunState.CANCELLED: "taken back",
     RunState.EXPIRED: "expired",
 }
+_SENDING = {
+    **dict.fromkeys((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT), "What will be sent"),
+    RunState.EXECUTING: "What is being sent",
+    RunState.COMPLETED: "What was sent",
+}
+
+
+def sending(state: RunState) -> str:
+    """What stands over the requests; where nobody can promise that they were sent, it does not say so."""
+    return _SENDING.get(state, "What was to be sent")
 
 
 def shown(value: JSON) -> str:

@@ -128,6 +128,7 @@ class ApprovalTests(WebCase):
             shown = self.shown(run.id)
             self.assertEqual([tag for tag, _ in shown.tags if tag in ("button", "form", "textarea")], [], state)
             self.assertEqual(shown.tags[0][1]["data-state"], state.value)
+            self.assertEqual("What was sent" in shown.text, state is RunState.COMPLETED, state)
 
     def test_claims(self) -> None:
         """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
