@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 
@@ -13,8 +14,11 @@ def main() -> None:
     for number in _STOP_SIGNALS:
         # Loading takes half a second; until the reactor runs there is nothing to clean up.
         signal.signal(number, lambda _number, _frame: os._exit(0))
+    gc.disable()  # loading makes no garbage
     from ._process import serve
 
+    gc.freeze()
+    gc.enable()
     serve(os.environ, _STOP_SIGNALS)
     # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
     os._exit(0)
