@@ -1,16 +1,14 @@
-"""Connector files, each opened once and without following a link, so that the bytes that were hashed run."""
+"""Connector files, each opened once, so that the bytes that were hashed run."""
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
 from attrs import frozen
 
+from aileron.files import Unreadable, list_files, printable, read_file
 from aileron.values import LoadError
 
 from ._schema import BOUNDARY
@@ -44,57 +42,24 @@ def shipped() -> Iterator[ConnectorFile]:
 def of_directory(path: Path) -> Iterator[ConnectorFile]:
     """The files of a directory of the user's, by name; none where there is no directory."""
     try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        yield _unreadable(str(path), _reason(error))
-        return
+        paths = list_files(str(path), _SUFFIX)
+    except Unreadable as fault:
+        yield _unreadable(fault)
+    else:
+        yield from map(one_file, paths)
+
+
+def one_file(path: str) -> ConnectorFile:
+    """One file of the user's."""
     try:
-        for name in sorted(os.listdir(directory)):
-            if name.endswith(_SUFFIX) and not name.startswith("."):
-                yield one_file(path / name, directory)
-    finally:
-        os.close(directory)
-
-
-def one_file(path: Path, directory: int | None = None) -> ConnectorFile:
-    """One file: regular, of our own user, no link, of a sensible size.
-
-    :param directory: an open descriptor of the directory that it lies in, if there is one.
-    """
-    target = str(path) if directory is None else path.name
-    try:
-        # Without O_NONBLOCK, opening a FIFO would wait for a writer.
-        opened = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
-    except OSError as error:
-        return _unreadable(str(path), _reason(error))
-    try:
-        return _read(opened, str(path))
-    except OSError as error:
-        return _unreadable(str(path), _reason(error))
-    finally:
-        os.close(opened)
-
-
-def _read(opened: int, name: str) -> ConnectorFile:
-    found = os.fstat(opened)
-    if not stat.S_ISREG(found.st_mode):
-        return _unreadable(name, "is no regular file")
-    if found.st_uid != os.geteuid():
-        return _unreadable(name, "belongs to another user")
-    with os.fdopen(os.dup(opened), "rb") as stream:
-        data = stream.read(MOST_FILE_BYTES + 1)
+        data = read_file(path, MOST_FILE_BYTES).data
+    except Unreadable as fault:
+        return _unreadable(fault)
+    name = printable(path)
     if len(data) > MOST_FILE_BYTES:
-        return _unreadable(name, f"is larger than {MOST_FILE_BYTES} bytes")
+        return _unreadable(Unreadable(name, f"the file is larger than {MOST_FILE_BYTES // 1024} KiB"))
     return ConnectorFile(name, "local", data)
 
 
-def _reason(error: OSError) -> str:
-    if error.errno in {errno.ELOOP, errno.EMLINK}:
-        return "is a symbolic link"
-    return f"cannot be read: {os.strerror(error.errno or 0)}"
-
-
-def _unreadable(name: str, why: str) -> ConnectorFile:
-    return ConnectorFile(name, "local", None, LoadError("unreadable", why, name, None, BOUNDARY))
+def _unreadable(fault: Unreadable) -> ConnectorFile:
+    return ConnectorFile(fault.path, "local", None, LoadError("unreadable", fault.problem, fault.path, None, BOUNDARY))

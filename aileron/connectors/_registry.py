@@ -23,7 +23,7 @@ Make = Callable[[HttpSpec], IConnector]
 
 def check(path: Path) -> list[LoadError]:
     """Every fault of one connector file of the user's; none: it would load."""
-    found = one_file(path)
+    found = one_file(str(path))
     if found.data is None:
         return [found.problem] if found.problem else []
     return list(read_file(found.data, found.name, found.scheme).problems)

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping
 from attrs import define, field, frozen
 from zope.interface import implementer
 
+from aileron.files import Stamp, Unreadable, list_files, printable, read_file
 from aileron.interfaces import ICatalogue
 from aileron.values import Action, Catalogue, LoadError
 
-from ._faults import DUPLICATE, ManifestFault
-from ._files import Stamp, list_files, printable, read_file
+from ._faults import DUPLICATE, ManifestFault, unreadable
 from ._parse import parse
+from ._source import MAX_FILE_BYTES
 
 SUFFIX = ".md"
 
@@ -54,9 +55,9 @@ class DirectoryCatalogue:
         """See L{ICatalogue.refresh}."""
         try:
             stamps = list_files(self.directory, SUFFIX)
-        except ManifestFault as fault:
+        except Unreadable as fault:
             self._entries = {}
-            self._catalogue = self._catalogue.after_a_look({}, fault.errors)
+            self._catalogue = self._catalogue.after_a_look({}, (unreadable(fault),))
         else:
             self._entries = {path: self._entry(path, stamp) for path, stamp in stamps.items()}
             self._catalogue = self._catalogue.after_a_look(*_choose(self._entries.values()))
@@ -71,9 +72,9 @@ class DirectoryCatalogue:
 
 def _load(path: str, stamp: Stamp | None) -> _Entry:
     try:
-        file = read_file(path)
-    except ManifestFault as fault:
-        return _Entry(stamp, None, fault.errors)
+        file = read_file(path, MAX_FILE_BYTES)
+    except Unreadable as fault:
+        return _Entry(stamp, None, (unreadable(fault),))
     try:
         return _Entry(file.stamp, parse(file.data, printable(path)), ())
     except ManifestFault as fault:

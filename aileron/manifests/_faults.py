@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
+from aileron.files import Unreadable
 from aileron.toml import Path, Toml
 from aileron.values import LoadError
 
@@ -52,6 +53,11 @@ class Faults:
         if self.found:
             inorder = sorted(self.found, key=lambda error: error.line or 0)
             raise ManifestFault(tuple(inorder[:MOST_FAULTS]))
+
+
+def unreadable(fault: Unreadable) -> LoadError:
+    """The fault of a file or directory that is not read."""
+    return LoadError(UNREADABLE, fault.problem, fault.path)
 
 
 def shown(text: str) -> str:

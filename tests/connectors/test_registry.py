@@ -139,6 +139,11 @@ class DirectoryTests(RegistryCase):
         self.patch(os, "geteuid", lambda: other)
         self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
 
+    def test_open_to_everybody(self) -> None:
+        """A file that everybody may write to is reported, and not loaded."""
+        self.write("tracker.toml").chmod(0o666)
+        self.assertEqual(["unreadable"], [each.kind for each in self.registry().problems()])
+
     def test_linked_directory(self) -> None:
         """A directory that is a symbolic link is not read."""
         self.write("tracker.toml")

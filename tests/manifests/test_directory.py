@@ -51,6 +51,7 @@ class ReadingTests(DirectoryTests):
         self.write("bad.md", b"+++\nname = 3\n+++\n")
         self.write("notes.txt", b"hello")
         self.write(".b.md.swp", b"hello")
+        self.write(".c.md", b"hello")
         (self.directory / "deeper").mkdir()
         (self.directory / "deeper" / "c.md").write_bytes(named("c"))
         self.assertEqual(self.names(), ["a", "b"])
@@ -76,6 +77,14 @@ class ReadingTests(DirectoryTests):
         self.directory.write_bytes(b"")
         self.assertEqual(self.names(), [])
         self.assertEqual(self.errors(), [("unreadable", self.directory.name)])
+
+    def test_linked_directory(self) -> None:
+        """A directory that is a symbolic link is not read."""
+        self.write("a.md", named("a"))
+        link = self.directory.with_name(self.directory.name + "-link")
+        link.symlink_to(self.directory.absolute())
+        found = DirectoryCatalogue(str(link), 1).refresh()
+        self.assertEqual((found.actions, [error.kind for error in found.load_errors]), ({}, ["unreadable"]))
 
     def test_only_plain_files(self) -> None:
         """Neither links, nor pipes (which would block), nor folders are read."""

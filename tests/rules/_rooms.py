@@ -14,9 +14,10 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset({"values"}),
     "interfaces": frozenset({"values", "errors"}),
     "home": _GROUND,
+    "files": frozenset(),
     "toml": frozenset(),
-    "manifests": _GROUND | {"toml"},
-    "connectors": _GROUND | {"toml"},
+    "manifests": _GROUND | {"files", "toml"},
+    "connectors": _GROUND | {"files", "toml"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"home"},
     "audit": _GROUND,

@@ -1,4 +1,4 @@
-"""Files of a directory that others may write to as well: opened once, and only what is plainly ours."""
+"""Files of directories that others may write to as well: opened once, and only what is plainly ours."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from aileron.values import LoadError
-
-from ._faults import UNREADABLE, ManifestFault
-from ._source import MAX_FILE_BYTES
-
 Stamp: TypeAlias = tuple[int, int, int, int, int]
 """Device, inode, size, and the times of the last write and the last change: another file or content has another."""
 
+# Without O_NONBLOCK, opening a FIFO would wait for a writer.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@frozen
+class Unreadable(Exception):
+    """A file or directory is not read.
+
+    :ivar path: printable.
+    :ivar problem: a sentence without its full stop.
+    """
+
+    path: str
+    problem: str
 
 
 @frozen
@@ -31,10 +39,11 @@ class FileBytes:
     stamp: Stamp
 
 
-def read_file(path: str) -> FileBytes:
-    """The bytes of C{path}, at most one more than an action may have.
+def read_file(path: str, most_bytes: int) -> FileBytes:
+    """The bytes of C{path}.
 
-    :raises ManifestFault: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.
+    :param most_bytes: one more is read than this, so that a file that is too large is seen to be.
+    :raises Unreadable: it cannot be opened, is no regular file, belongs to another user or is writable by everybody.
     """
     try:
         descriptor = os.open(path, _FLAGS)
@@ -45,7 +54,7 @@ def read_file(path: str) -> FileBytes:
         if reason := _distrust(status):
             raise _unreadable(path, reason)
         with open(descriptor, "rb", closefd=False) as file:
-            return FileBytes(file.read(MAX_FILE_BYTES + 1), _stamp(status))
+            return FileBytes(file.read(most_bytes + 1), _stamp(status))
     except OSError as error:
         raise _unreadable(path, "the file cannot be read", error) from None
     finally:
@@ -55,15 +64,21 @@ def read_file(path: str) -> FileBytes:
 def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:
     """Paths of the directory's entries that end in C{suffix}, sorted by name, with the stamp of each.
 
+    Names that begin with a dot are passed over: editors keep theirs so.
+
     :return: L{None} in place of a stamp that cannot be had; empty where there is no such directory.
-    :raises ManifestFault: the directory cannot be read.
+    :raises Unreadable: the directory cannot be read, or is a symbolic link.
     """
     try:
-        names = sorted(name for name in os.listdir(directory) if name.endswith(suffix))
+        descriptor = os.open(directory, _FLAGS | os.O_DIRECTORY)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise _unreadable(directory, "the directory cannot be read", error) from None
+    try:
+        names = sorted(name for name in os.listdir(descriptor) if name.endswith(suffix) and not name.startswith("."))
+    finally:
+        os.close(descriptor)
     return dict(_stamped(os.path.join(directory, name) for name in names))
 
 
@@ -72,9 +87,9 @@ def printable(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _unreadable(path: str, message: str, cause: OSError | None = None) -> ManifestFault:
+def _unreadable(path: str, problem: str, cause: OSError | None = None) -> Unreadable:
     reason = f": {os.strerror(cause.errno or 0)}" if cause else ""
-    return ManifestFault((LoadError(UNREADABLE, message + reason, printable(path)),))
+    return Unreadable(printable(path), problem + reason)
 
 
 def _stamped(paths: Iterable[str]) -> Iterator[tuple[str, Stamp | None]]:
