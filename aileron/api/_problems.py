@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
 from aileron.errors import InvalidRequest
@@ -26,12 +27,21 @@ _SAYS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
+def _pattern(_validator: object, wanted: str, value: object, _schema: object) -> Iterator[ValidationError]:
+    """As ECMA 262 reads it: C{$} is the end of the text, and not before a last line feed as well."""
+    if isinstance(value, str) and not re.search(re.sub(r"\$\Z", r"\\Z", wanted), value):
+        yield ValidationError("does not match")
+
+
+_Validator = validators.extend(Draft202012Validator, {"pattern": _pattern})
+
+
 class Shape:
     """A compiled schema; it must be one, which the tests check and a start need not."""
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         self.schema = schema
-        self._errors = Draft202012Validator(schema).iter_errors
+        self._errors = _Validator(schema).iter_errors
 
     def problems(self, value: JSON, base: str = "") -> list[tuple[str, str]]:
         """Pairs of pointer and message; empty where C{value} has this shape."""

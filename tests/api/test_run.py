@@ -273,6 +273,13 @@ class OrderTests(ApiCase):
         self.assertNotIn("canary-1", heard.text)
         self.assertNotIn("canary two", heard.text)
 
+    def test_whole_text(self) -> None:
+        """A pattern is for the whole text: a line feed at its end is not overlooked."""
+        for key in ("k\n", "\nk", "k\n\n"):
+            heard = self.agents.ask("POST", RUN, self.agent_token(), {**ARGS, "idempotency_key": key})
+            self.assertEqual(heard.status, 400)
+        self.assertEqual(self.runner.calls, [])
+
     def test_ambiguous_json(self) -> None:
         """A body that two readers could read differently is refused at the door."""
         token = self.agent_token()
