@@ -97,7 +97,7 @@ class _Home(RunnerCase):
 
     def kill(self, state: VaultState) -> None:
         """End this life with nothing of it going on, and begin another, whose vault is in C{state}."""
-        for call in self.clock.getDelayedCalls():
+        for call in list(self.clock.getDelayedCalls()):  # it is the clock's own list
             call.cancel()
         self.pool.todo.clear()
         self.pool.release()
