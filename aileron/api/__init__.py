@@ -6,28 +6,25 @@ L{Channel}s that keep L{SiteRules}.
 
 from ._channel import Channel
 from ._checks import MAX_BODY_BYTES, Refused, SiteRules
-from ._faults import HEADERS, Answer, answer, encode, failed, failure, http_failure
+from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._framing import Malformed, RequestHead, parse_request
-from ._guard import COOKIE, PAGE_KEY, Caller, Who, on_operator_site
+from ._guard import COOKIE, PAGE_KEY, Who
 from ._parts import Parts
 from ._peer import peer_uid, peer_uid_lookup
 from ._serving import write
 from ._site import GuardedSite
 from ._sites import HANDOVER, agent_site, operator_site
-from ._tokens import AGENT_TOKEN, GATEWAY_KEY, LAUNCH_KEY, OPERATOR_TOKEN, mint, token_digest
+from ._tokens import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
 
 __all__ = [
     "AGENT_TOKEN",
     "COOKIE",
-    "GATEWAY_KEY",
     "HANDOVER",
     "HEADERS",
     "LAUNCH_KEY",
     "MAX_BODY_BYTES",
-    "OPERATOR_TOKEN",
     "PAGE_KEY",
     "Answer",
-    "Caller",
     "Channel",
     "GuardedSite",
     "Malformed",
@@ -41,9 +38,7 @@ __all__ = [
     "encode",
     "failed",
     "failure",
-    "http_failure",
     "mint",
-    "on_operator_site",
     "operator_site",
     "parse_request",
     "peer_uid",

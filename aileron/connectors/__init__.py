@@ -1,6 +1,6 @@
 """Talks to one service each; found by registry, declared by interface or by file."""
 
-from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
+from ._answer import Answer, Message, Refused, Unreachable
 from ._http import HttpConnector
 from ._line import IConnectingReactor, Lines
 from ._registry import Make, Registry, check
@@ -9,7 +9,6 @@ from ._transport import HttpTransport, system_resolver, system_transport
 
 __all__ = [
     "Answer",
-    "Flight",
     "HttpConnector",
     "HttpSpec",
     "HttpTransport",
@@ -19,9 +18,6 @@ __all__ = [
     "Message",
     "Refused",
     "Registry",
-    "Terms",
-    "TooLarge",
-    "Transport",
     "Unreachable",
     "check",
     "system_resolver",

@@ -6,6 +6,6 @@ Run by C{twistd aileron}, or in the foreground by L{serve}.
 from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._run import makeService, serve
-from ._settings import Options, Settings
+from ._settings import Options
 
-__all__ = ["Options", "Settings", "fresh_ids", "makeService", "serve", "settle_heap"]
+__all__ = ["Options", "fresh_ids", "makeService", "serve", "settle_heap"]

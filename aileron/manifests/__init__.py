@@ -5,11 +5,10 @@ from ._check import check
 from ._directory import DirectoryCatalogue
 from ._faults import ManifestFault
 from ._json_schema import input_schema
-from ._parse import RESERVED_TOOL_NAMES, parse, tool_name
+from ._parse import parse, tool_name
 from ._resolve import resolve, uses_outputs
 
 __all__ = [
-    "RESERVED_TOOL_NAMES",
     "DirectoryCatalogue",
     "ManifestFault",
     "check",

@@ -7,11 +7,10 @@ numbered files; a newer one is refused.
 from ._chain import Seals
 from ._connections import Threads, Tuning
 from ._migration import Schema
-from ._refusals import DatabaseRefused, ForeignDatabase, NewerDatabase
+from ._refusals import ForeignDatabase, NewerDatabase
 from ._store import Store, make_store
 
 __all__ = [
-    "DatabaseRefused",
     "ForeignDatabase",
     "NewerDatabase",
     "Schema",

@@ -4,11 +4,10 @@ from ._cipher import DataKey, read_key
 from ._errors import NoVault, VaultDamaged
 from ._names import binding_of
 from ._operators import Operators
-from ._proofs import NONCE_BYTES, Exchange, client_proof, daemon_proof
+from ._proofs import Exchange, client_proof, daemon_proof
 from ._vault import VaultFile
 
 __all__ = [
-    "NONCE_BYTES",
     "DataKey",
     "Exchange",
     "NoVault",
