@@ -1,21 +1,24 @@
-"""How fast the store is, on disk and durable: C{python bench/store.py [seconds]} prints a table.
+"""The store alone, on disk and durable, in a process of its own: C{python -m bench.store SECONDS}.
 
 A "run" is what an ungated call costs: one commit when it is received and started, one when it has ended,
-three events and an attempt in them.
+three events and an attempt in them.  Prints one JSON line for each figure.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from itertools import count
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count, product
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from attrs import frozen
+from attrs import asdict, astuple, frozen
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 
@@ -33,8 +36,9 @@ from aileron.values import (
     Transition,
     utc,
 )
+from bench.table import ROUNDS, row
 
-TASKS = (1, 32, 256)
+TASKS = (1, 32)
 ARGUMENTS = {"channel": "#engineering", "summary": "What was shipped, in one or two sentences. " * 4}
 
 
@@ -43,7 +47,21 @@ class Figures:
     per_second: float
     p50_ms: float
     p99_ms: float
-    cpu: float
+    cpu_ms: float
+
+
+def report(seconds: float) -> None:
+    """One row for each kind of work and number of callers."""
+    for what, tasks in product(WORK, TASKS):
+        command = [sys.executable, "-m", "bench.store", what, str(tasks), str(seconds)]
+        done = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(ROUNDS)]
+        rounds = [Figures(**json.loads(each.stdout)) for each in done]
+        rate, p50, p99, cpu = (median(figures) for figures in zip(*map(astuple, rounds), strict=True))
+        row(
+            f"the store alone: {what}, {tasks} in flight",
+            f"{rate:.0f} /s",
+            f"{cpu:.2f} ms of cpu; p50 {p50:.1f} p99 {p99:.1f} ms",
+        )
 
 
 def event(name: str, type_: str) -> Event:
@@ -92,6 +110,9 @@ async def get(store: Store, name: str) -> None:
     await store.runs.get("known")
 
 
+WORK: Mapping[str, Callable[[Store, str], Awaitable[None]]] = {"append": append, "run": run, "get": get}
+
+
 async def drive(seconds: float, tasks: int, one: Callable[[str], Awaitable[None]]) -> Figures:
     """C{tasks} callers, each doing C{one} after the other."""
     took: list[float] = []
@@ -111,27 +132,21 @@ async def drive(seconds: float, tasks: int, one: Callable[[str], Awaitable[None]
         len(took) / elapsed,
         took[len(took) // 2] * 1e3,
         took[int(len(took) * 0.99)] * 1e3,
-        (time.process_time() - cpu) / elapsed,
+        (time.process_time() - cpu) / len(took) * 1e3,
     )
 
 
-async def main(reactor: Any, seconds: float) -> None:
+async def main(reactor: Any, what: str, tasks: int, seconds: float) -> None:
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
-    print(f"{'what':8} {'in flight':>9} {'a second':>9} {'p50 ms':>8} {'p99 ms':>8} {'cpu':>5}")
-    with tempfile.TemporaryDirectory(dir=".") as directory:
-        for what in (append, run, get):
-            for tasks in TASKS:
-                store = make_store(Path(directory, f"{what.__name__}-{tasks}.db"), reactor, reactor, seals)
-                await store.open()
-                await store.runs.receive(received("known"), (), PendingLimits())
-                figures = await drive(seconds, tasks, lambda name, do=what, over=store: do(over, name))  # type: ignore[misc]
-                await store.close()
-                print(
-                    f"{what.__name__:8} {tasks:9} {figures.per_second:9.0f} {figures.p50_ms:8.2f} "
-                    f"{figures.p99_ms:8.2f} {figures.cpu:5.2f}",
-                    flush=True,
-                )
+    with tempfile.TemporaryDirectory() as directory:
+        store = make_store(Path(directory, "bench.db"), reactor, reactor, seals)
+        await store.open()
+        await store.runs.receive(received("known"), (), PendingLimits())
+        figures = await drive(seconds, tasks, lambda name: WORK[what](store, name))
+        await store.close()
+    print(json.dumps(asdict(figures)))
 
 
 if __name__ == "__main__":
-    react(lambda reactor: Deferred.fromCoroutine(main(reactor, float(sys.argv[1] if sys.argv[1:] else 2))))
+    _what, _tasks, _seconds = sys.argv[1:]
+    react(lambda reactor: Deferred.fromCoroutine(main(reactor, _what, int(_tasks), float(_seconds))))
