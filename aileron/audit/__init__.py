@@ -1,4 +1,4 @@
-"""What is recorded when: sealed into a chain, verified, exported."""
+"""What is recorded when: sealed into a chain that can be checked."""
 
 from ._check import check_chain
 from ._seal import GENESIS, payload_digest, seal

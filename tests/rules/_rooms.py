@@ -38,9 +38,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
 OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
-    "cli": frozenset(
-        {"aileron.vault.keys", "aileron.manifests.check", "aileron.connectors.check", "aileron.audit.verify"}
-    ),
+    "cli": frozenset({"aileron.vault.keys", "aileron.manifests.check", "aileron.connectors.check"}),
 }
 """Single modules that a room may import although their room is closed to it: they work without a daemon."""
 
