@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from attrs import define, evolve
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict
+from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
 from aileron.values import (
     Actor,
@@ -67,6 +67,13 @@ class Gate:
         with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
             await self._ask_again(approval, ask)
         return await self._ledger.approval(approval.run.id)
+
+    async def shown(self, approval: Approval) -> Approval:
+        """As L{fresh}; where that cannot be written, what stands there, marked as such: looking needs no disk."""
+        try:
+            return await self.fresh(approval)
+        except StoreUnavailable:
+            return evolve(approval, stale="It has changed, and cannot be asked anew while the database refuses.")
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""

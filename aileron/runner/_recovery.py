@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import define
 from twisted.logger import Logger
 
-from aileron.errors import StateConflict
+from aileron.errors import NotFound, StateConflict
 from aileron.interfaces import IRuns
 from aileron.values import Approval, Fault, Run, RunState
 
@@ -42,6 +42,8 @@ class Recovery:
                 await self._take_up(run)
             except StateConflict:
                 _log.warn("run {run} moved while it was being recovered", run=run.id)
+            except NotFound:  # one damaged row must not keep the daemon from the others
+                _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
 
     async def _take_up(self, run: Run) -> None:
         if run.state is RunState.EXECUTING:

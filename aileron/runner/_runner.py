@@ -178,13 +178,13 @@ class Runner:
     async def approval(self, run_id: str) -> Approval:
         """See L{IRunner.approval}."""
         self._offerings.refresh()
-        return await self._gate.fresh(await self._ledger.approval(run_id))
+        return await self._gate.shown(await self._ledger.approval(run_id))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRunner.approvals}."""
         self._offerings.refresh()
         page = await self._runs.approvals(query)
-        return Page(tuple([await self._gate.fresh(approval) for approval in page.items]), page.cursor)
+        return Page(tuple([await self._gate.shown(approval) for approval in page.items]), page.cursor)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.errors import StoreUnavailable
-from aileron.values import Decision, Outcome, Run, RunState, VaultState
+from aileron.values import Decision, Outcome, Run, RunQuery, RunState, VaultState
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
@@ -158,6 +158,22 @@ class DatabaseRefusesTests(TroubledCase):
         self.relent()
         self.clock.advance(5.0)
         self.assertIs(self.now(run).state, RunState.EXPIRED)
+
+    def test_looking(self) -> None:
+        """What waits can be looked at while nothing can be written; what has changed is marked."""
+        changed, same = self.submit(), self.submit("gated", {"text": "other"}, session="session-2")
+        self.write("other", manifest("other", step("post")))
+        self.runner.look()
+        untouched = self.submit("other")
+        self.write("gated", manifest("gated", step("put")))
+        self.refuse()
+        self.addCleanup(self.relent)
+        page = self.sync(self.runner.approvals(RunQuery())).items
+        self.assertEqual([each.run.id for each in page], [changed.id, same.id, untouched.id])
+        self.assertEqual([bool(each.stale) for each in page], [True, True, False])
+        one = self.sync(self.runner.approval(changed.id))
+        self.assertIn("cannot be asked anew", one.stale or "")
+        self.fails(self.runner.decide(changed.id, Decision(True, one.digest, OPERATOR.id)), StoreUnavailable)
 
     def test_stop(self) -> None:
         """A daemon whose database refuses for good stops all the same."""

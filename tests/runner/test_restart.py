@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from aileron.audit import check_chain
 from aileron.values import AuditQuery, Decision, Outcome, Run, RunState, Transition, utc
 
-from .kit import RunnerCase, manifest, step
+from .kit import OPERATOR, RunnerCase, manifest, step
 
 
 class _Killed(BaseException):
@@ -87,6 +87,17 @@ class RestartTests(RunnerCase):
         self.vault = type(self.vault)()
         self.restart()
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+
+    def test_damaged_row(self) -> None:
+        """A pending run whose question is gone keeps nobody from the others, and can be withdrawn."""
+        damaged, whole = self.submit(), self.submit("gated", {"text": "other"})
+        with sqlite3.connect(self.database) as database:
+            database.execute("DELETE FROM approvals WHERE run_id = ?", (damaged.id,))
+        database.close()
+        self.restart()
+        self.approve(whole)
+        self.assertIs(self.now(whole).state, RunState.COMPLETED)
+        self.assertIs(self.sync(self.runner.withdraw(damaged.id, OPERATOR, None)).state, RunState.CANCELLED)
 
     def test_settled_stay(self) -> None:
         """What was settled stays as it is."""
