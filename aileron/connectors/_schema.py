@@ -76,10 +76,10 @@ def _connector(document: Table, content_hash: str, scheme: str | None) -> HttpSp
         operations={name: each.operation for name, each in operations.items()},
         credential=need,
     )
-    spec = HttpSpec(description, operations, private_network, head.text("description"))
+    head.text("description")  # for whoever reads the file
     head.close()
     document.close()
-    return spec
+    return HttpSpec(description, operations, private_network)
 
 
 def _name(head: Table, scheme: str | None) -> str:

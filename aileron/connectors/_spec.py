@@ -73,13 +73,11 @@ class HttpSpec:
     """One connector file, read.
 
     :ivar private_network: whether it may be connected to loopback and private addresses.
-    :ivar about: the file's own words, for people.
     """
 
     description: ConnectorDescription
     operations: Mapping[str, HttpOperation]
     private_network: bool = False
-    about: str = ""
 
     def allows(self, host_and_port: str) -> bool:
         """Whether a request may go to that host and port: a declared one, or any that a binding chose where it may."""
