@@ -24,6 +24,7 @@ class _Absent(Enum):
 
 
 _Found: TypeAlias = JSON | _Absent
+_Path: TypeAlias = tuple[str | int, ...]  # made a pointer only where something is wrong
 
 
 def resolve(step: Step, arguments: Mapping[str, JSON], outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -37,7 +38,7 @@ def resolve(step: Step, arguments: Mapping[str, JSON], outputs: Mapping[str, JSO
     :param outputs: of the steps before, by id.
     :raises InvalidRequest: something cannot be filled in.
     """
-    return _Values(arguments, outputs).fill_table(step.inputs, json_pointer("/steps", step.id, "inputs"))
+    return _Values(arguments, outputs).fill_table(step.inputs, ("steps", step.id, "inputs"))
 
 
 def uses_outputs(step: Step) -> bool:
@@ -63,29 +64,29 @@ class _Values:
     arguments: Mapping[str, JSON]
     outputs: Mapping[str, JSON]
 
-    def fill_table(self, table: Mapping[str, JSON], pointer: str) -> Mapping[str, JSON]:
-        """C{table} filled in; C{pointer} says where it stands."""
-        filled = ((key, self._fill(value, json_pointer(pointer, key))) for key, value in table.items())
+    def fill_table(self, table: Mapping[str, JSON], path: _Path) -> Mapping[str, JSON]:
+        """C{table} filled in; C{path} says where it stands."""
+        filled = ((key, self._fill(value, (*path, key))) for key, value in table.items())
         return {key: value for key, value in filled if not isinstance(value, _Absent)}
 
-    def _fill(self, value: JSON, pointer: str) -> _Found:
+    def _fill(self, value: JSON, path: _Path) -> _Found:
         if isinstance(value, str):
-            return self._fill_text(value, pointer)
+            return self._fill_text(value, path)
         if isinstance(value, Mapping):
-            return self.fill_table(value, pointer)
+            return self.fill_table(value, path)
         if isinstance(value, Sequence):
-            filled = (self._fill(item, json_pointer(pointer, index)) for index, item in enumerate(value))
+            filled = (self._fill(item, (*path, index)) for index, item in enumerate(value))
             return [item for item in filled if not isinstance(item, _Absent)]
         return value
 
-    def _fill_text(self, text: str, pointer: str) -> _Found:
+    def _fill_text(self, text: str, path: _Path) -> _Found:
         try:
             parts = template_parts(text)
             if len(parts) == 1 and not isinstance(parts[0], str):
                 return self._look_up(parts[0])
             return "".join(part if isinstance(part, str) else _as_text(self._look_up(part)) for part in parts)
         except ValueError as error:
-            message = str(error)
+            pointer, message = json_pointer("", *path), str(error)
             raise InvalidRequest(
                 f"a step's input cannot be built: {pointer} {message}",
                 {"problems": [{"pointer": pointer, "message": message}]},

@@ -94,9 +94,7 @@ def _encodable(text: str) -> bool:
 
 def _read(data: bytes) -> JSON:
     try:
-        value: JSON = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer
-        )
+        value: JSON = _decode(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise ValueError("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -120,3 +118,6 @@ def _not_finite(_name: str) -> NoReturn:
 def _integer(digits: str) -> int:
     """The integer; what is far too long is not even computed."""
     return int(digits) if len(digits) <= 20 else MAX_NUMBER + 1
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_not_finite, parse_int=_integer).decode
