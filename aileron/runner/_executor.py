@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError
@@ -18,7 +18,6 @@ from aileron.values import (
     READ,
     Approval,
     AttemptRow,
-    Event,
     Fault,
     Outcome,
     Progress,
@@ -85,8 +84,8 @@ class Executor:
         :param run: as it will be approved.
         :param verify: checked inside the transaction.
         """
-        event = self._pen.of_run("execution.started", run, steps=[planned.pinned() for planned in plan.steps])
-        event = evolve(event, connector=plan.steps[0].description.fqn)
+        pinned: JSON = [planned.pinned() for planned in plan.steps]
+        event = self._pen.of_run("execution.started", run, connector=plan.steps[0].description.fqn, steps=pinned)
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify)
 
@@ -182,27 +181,28 @@ class Executor:
     async def _complete(self, execution: _Execution) -> Run:
         last = execution.plan.steps[-1].step.id
         result: JSON = {"output": execution.outputs[last], "steps": dict(execution.outputs)}
-        event = self._pen.of_run("execution.succeeded", execution.run)
-        return await self._end(execution, RunState.COMPLETED, event, result=result)
+        return await self._end(execution, RunState.COMPLETED, "execution.succeeded", result=result)
 
     async def _stop(self, execution: _Execution, planned: PlannedStep, fault: Fault) -> Run:
         fault = fault.with_details(step=planned.step.id, steps_done=list(execution.outputs))
         if execution.in_doubt:
-            event = self._pen.of_run("execution.unknown", execution.run, fault=fault)
-            return await self._end(execution, RunState.UNKNOWN, event, fault=fault)
-        event = self._pen.of_run("execution.failed", execution.run, fault=fault)
-        return await self._end(execution, RunState.FAILED, event, fault=fault)
+            return await self._end(execution, RunState.UNKNOWN, "execution.unknown", fault)
+        return await self._end(execution, RunState.FAILED, "execution.failed", fault)
 
-    async def _end(self, execution: _Execution, state: RunState, event: Event, **changes: Any) -> Run:
-        event = evolve(event, connector=execution.plan.steps[-1].description.fqn)
+    async def _end(
+        self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
+    ) -> Run:
+        connector = execution.plan.steps[-1].description.fqn
+        event = self._pen.of_run(type_, execution.run, fault=fault, connector=connector)
         ending = transition(
             execution.run,
             state,
-            self._pen.now(),
+            event.at,
             event,
             steps=execution.steps,
             attempts=execution.attempts,
-            **changes,
+            result=result,
+            fault=fault,
         )
         return await self._insist(execution.run.id, lambda: self._ledger.apply(ending))
 

@@ -29,7 +29,15 @@ class Pen:
         """A ULID."""
         return self._ids()
 
-    def of_run(self, type_: str, run: Run, actor: Actor = DAEMON, fault: Fault | None = None, **payload: JSON) -> Event:
+    def of_run(
+        self,
+        type_: str,
+        run: Run,
+        actor: Actor = DAEMON,
+        fault: Fault | None = None,
+        connector: str | None = None,
+        **payload: JSON,
+    ) -> Event:
         """An event of C{run}.  C{payload} holds no secret; a C{fault} is recorded whole."""
         if fault is not None:
             payload["failure"] = fault.as_json()
@@ -42,6 +50,7 @@ class Pen:
             run_id=run.id,
             session_id=run.session_id,
             action=run.action,
+            connector=connector,
             failure_class=None if fault is None else fault.kind,
         )
 
