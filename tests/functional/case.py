@@ -42,9 +42,9 @@ class FunctionalTestCase(TestCase):
         self.finally_(service.stop)
         return service
 
-    def slack(self, token: str | None = None) -> FakeSlack:
-        """A service that stands for Slack."""
-        service = FakeSlack.listen(self.reactor, token)
+    def slack(self, token: str | None = None, port: int = 0) -> FakeSlack:
+        """A service that stands for Slack; see `FakeSlack.listen`."""
+        service = FakeSlack.listen(self.reactor, token, port)
         self.finally_(service.stop)
         return service
 

@@ -25,10 +25,14 @@ class LoopbackSite:
     _port: IListeningPort
 
     @classmethod
-    def listen(cls, reactor: IKitReactor, root: IResource) -> "LoopbackSite":
-        """Serve ``root`` on a port that the system chooses."""
+    def listen(cls, reactor: IKitReactor, root: IResource, port: int = 0) -> "LoopbackSite":
+        """Serve ``root``.
+
+        :param port: 0: one that the system chooses.
+        :raises CannotListenError: it is taken.
+        """
         factory = WrappingFactory(Site(root))
-        return cls(reactor, factory, reactor.listenTCP(0, cast(ServerFactory, factory), interface="127.0.0.1"))
+        return cls(reactor, factory, reactor.listenTCP(port, cast(ServerFactory, factory), interface="127.0.0.1"))
 
     @property
     def url(self) -> str:

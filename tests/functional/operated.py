@@ -1,15 +1,20 @@
 """A user with a running daemon: a vault, a connector to the kit's service, two actions, and the operator's commands."""
 
+import atexit
 import json
 import os
 import re
+import shutil
 import signal
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
+from twisted.internet.error import CannotListenError
 
 from aileron.home import Home as State
 from aileron.home import running_pid
@@ -19,7 +24,7 @@ from tests.functional.home import Home, installed
 from tests.functional.mcp_client import McpClient, Server
 from tests.functional.process import Command, Finished, Running
 from tests.functional.reactor import until
-from tests.functional.slack import Workspace
+from tests.functional.slack import FakeSlack, Workspace
 from tests.functional.web import Reply, Web
 
 PASSPHRASE = "Blaue Wiese 47 Kuchen Turm"
@@ -73,18 +78,30 @@ class AgentSession:
     token: str = attrs.field(repr=False)
 
 
+@attrs.frozen
+class Furnished:
+    """A home that is ready, and the service that its connector names."""
+
+    home: Path
+    token: str = attrs.field(repr=False)
+    port: int
+
+
 class OperatedTestCase(FunctionalTestCase):
     """The user's commands, and what is true before and after them.
 
     A test begins with `furnish`, or with those steps of it that it is about.
     """
 
+    _furnished: ClassVar[dict[str, Furnished]] = {}
+
     def setUp(self) -> None:
         """Start the service; whatever daemon there is at the end is killed."""
         super().setUp()
-        self.service = self.slack()
+        self.service = self._listening()
         self.web = Web(self.reactor)
         self.state = State(self.home.aileron)
+        self._tokens: dict[str, str] = {}
         self.finally_(self.kill_daemon)
 
     @property
@@ -95,11 +112,36 @@ class OperatedTestCase(FunctionalTestCase):
     # the user's home --------------------------------------------------------------------------
 
     async def furnish(self) -> None:
-        """A daemon with an open vault, the connector with its key bound, and both actions."""
+        """A daemon with an open vault, the connector with its key bound, and both actions.
+
+        The first time by the user's own steps; afterwards a copy of that home is unlocked.
+        """
+        if self._furnished.get(self.service.url) is None:
+            await self._furnish_slowly()
+            await self.command("daemon", "stop")
+            self._furnished[self.service.url] = Furnished(self._kept(), self.workspace.token, self.service.port)
+        else:
+            shutil.copytree(self._furnished[self.service.url].home, self.home.aileron)
+        await self.unlock()
+
+    async def _furnish_slowly(self) -> None:
         await self.operator("vault", "init")
         self.write_connector()
         await self.add_actions()
         await self.bind()
+
+    def _kept(self) -> Path:
+        """A copy of the home for later tests, which the interpreter deletes at its end."""
+        directory = tempfile.mkdtemp(prefix="aileron-furnished-")
+        atexit.register(shutil.rmtree, directory)
+        return Path(shutil.copytree(self.home.aileron, Path(directory) / "home"))
+
+    def _listening(self) -> FakeSlack:
+        """The service at the address that a furnished home names, if there is one and it is still free."""
+        for furnished in self._furnished.values():
+            with suppress(CannotListenError):
+                return self.slack(furnished.token, furnished.port)
+        return self.slack()
 
     def write_connector(self) -> None:
         """Put the built-in Slack's copy, which names the test's own service, into the home."""
@@ -180,9 +222,17 @@ class OperatedTestCase(FunctionalTestCase):
         while (await self.status())["counts"]["pending_approvals"] < count:
             self.assertLess(self.reactor.seconds(), deadline, f"there are no {count} approvals")
             await self.pause(0.1)
-        items: list[Mapping[str, Any]] = (await self.told("approval", "list"))["items"]
+        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
+        items: list[Mapping[str, Any]] = (await self.web.ask("GET", url, await self._reading_token())).body["items"]
         self.assertEqual(len(items), count)
         return items
+
+    async def _reading_token(self) -> str:
+        """A token of the operator's for looking, one a life of the daemon."""
+        instance = self.home.discovery()["instance"]
+        if instance not in self._tokens:
+            self._tokens[instance] = await self.operator_token()
+        return self._tokens[instance]
 
     async def posted(self, count: int = 1, seconds: float = 30) -> None:
         """Wait until the service has taken so many messages."""

@@ -186,18 +186,24 @@ class FakeSlack:
     _site: LoopbackSite
 
     @classmethod
-    def listen(cls, reactor: IKitReactor, token: str | None = None) -> "FakeSlack":
+    def listen(cls, reactor: IKitReactor, token: str | None = None, port: int = 0) -> "FakeSlack":
         """Start to listen.
 
         :param token: the only one that is accepted; by default a fresh one.
+        :param port: 0: one that the system chooses.
         """
         workspace = Workspace(token or f"xoxb-{uuid.uuid4().hex}")
-        return cls(workspace, LoopbackSite.listen(reactor, _ApiResource(reactor, workspace)))
+        return cls(workspace, LoopbackSite.listen(reactor, _ApiResource(reactor, workspace), port))
 
     @property
     def url(self) -> str:
         """The address without ``/api``."""
         return self._site.url
+
+    @property
+    def port(self) -> int:
+        """The port of that address."""
+        return int(self.url.rpartition(":")[2])
 
     async def stop(self) -> None:
         """Close the port and every connection, hanging ones too."""
