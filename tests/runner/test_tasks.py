@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import contextlib
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
@@ -122,7 +122,7 @@ class TasksTests(SynchronousTestCase):
 
     async def stubborn(self) -> None:
         """Go on waiting when stopped for the first time."""
-        with suppress(CancelledError):
+        with contextlib.suppress(CancelledError):
             await self.task("a")
         self.work = Deferred()
         await self.task("again")
