@@ -58,12 +58,15 @@ class Gate:
         return self._planner.plan(action, check_arguments(action, run.arguments), run.effect_key)
 
     async def fresh(self, approval: Approval) -> Approval:
-        """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown."""
+        """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown.
+
+        While it waits, what is shown is what would run, worked out now; the row's own text is not believed.
+        """
         if approval.run.state is not RunState.PENDING:
             return approval
-        ask = self._anew(approval)
+        plan, ask = self._look(approval)
         if ask is None:
-            return approval
+            return approval if plan is None else evolve(approval, review=plan.review())
         with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
             await self._ask_again(approval, ask)
         return await self._ledger.approval(approval.run.id)
@@ -104,9 +107,10 @@ class Gate:
         """The plan of an approved run, if its approval still holds; else L{None}, and it is asked anew."""
         self._offerings.refresh()
         approval = await self._ledger.approval(run.id)
-        ask = self._anew(approval) or self._too_old(approval)
+        plan, ask = self._look(approval)
+        ask = ask or self._too_old(approval)
         if ask is None:
-            return self.plan(run)
+            return plan
         await self._ask_again(approval, ask)
         return None
 
@@ -167,18 +171,18 @@ class Gate:
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
 
-    def _anew(self, approval: Approval) -> Ask | None:
-        """What to ask instead, or L{None}: what stands there is what would run."""
+    def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
+        """What would run now, if anything, and what to ask instead of what stands there, if that is something else."""
         run = approval.run
         try:
             plan = self.plan(run)
         except AileronError as error:
-            return self._cannot_run(approval, error)
+            return None, self._cannot_run(approval, error)
         asked = plan.digest(run)
         if asked == approval.digest:
-            return None
+            return plan, None
         expires = approval.expires_at if run.state is RunState.PENDING else self._expires(plan.action.approval)
-        return Ask(asked, plan.review(), self._pen.now(), expires, _difference(approval, plan))
+        return plan, Ask(asked, plan.review(), self._pen.now(), expires, _difference(approval, plan))
 
     def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
         stale = f"It cannot run now: {error.message}"

@@ -37,6 +37,8 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
 def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes: Any) -> Transition:
     """A change of C{run} to C{end}, recorded by C{events}; the last one is the C{audit_id} of an end that is settled.
 
+    The reason that somebody gave stays until another is given or it is asked anew.
+
     :param changes: further fields of L{Transition}.
     :raises ValueError: the table does not know this step.
     """
@@ -44,4 +46,5 @@ def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes:
         raise ValueError(f"a run never goes from {run.state.value} to {end.value}")
     if end.settled:
         changes["audit_id"] = events[-1].id
+    changes.setdefault("reason", None if "ask" in changes else run.reason)
     return Transition(run_id=run.id, start=run.state, end=end, at=at, events=events, **changes)

@@ -72,6 +72,24 @@ class GatedTests(RunnerCase):
             ["approval.requested", "approval.approved", "execution.started", "execution.succeeded"],
         )
 
+    def test_reason_stays(self) -> None:
+        """The reason given with an approval is there when the run has ended."""
+        run = self.submit()
+        self.approve(run, reason="only this once")
+        self.assertEqual(self.now(run).reason, "only this once")
+
+    def test_forged_review(self) -> None:
+        """A row that tells another story than what would run is not believed."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        connection = sqlite3.connect(self.database)
+        connection.execute("UPDATE approvals SET review = replace(review, 'hello', 'harmless')")
+        connection.commit()
+        connection.close()
+        self.assertEqual(self.sync(self.runner.approval(run.id)).review, shown.review)
+        (listed,) = self.sync(self.runner.approvals(RunQuery())).items
+        self.assertEqual(listed.review, shown.review)
+
     def test_decision_is_not_waited_for(self) -> None:
         """A decision is durable when it is confirmed, and the effect is not waited for."""
         answer: Deferred[Outcome] = Deferred()
