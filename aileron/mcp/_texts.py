@@ -89,7 +89,8 @@ def _fault(error: DaemonFault) -> str | None:
 def _problem(problem: Any) -> str:
     if not isinstance(problem, Mapping):
         return f"- {problem}"
-    return f"- {problem.get('pointer') or 'arguments'}: {problem.get('message')}"
+    place = str(problem.get("pointer") or "").removeprefix("/args").removeprefix("/")  # the model wrote no "args"
+    return f"- {place or 'arguments'}: {problem.get('message')}"
 
 
 def _output(result: Any) -> str:

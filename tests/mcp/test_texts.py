@@ -101,7 +101,7 @@ class ErrorTests(SynchronousTestCase):
         """Every offending argument is listed."""
         problems = [{"pointer": "/args/text", "message": "is missing"}, {"pointer": "", "message": "too many"}]
         said = of_error(fault("invalid_request", "The arguments are wrong.", problems=problems))
-        lines = ["The arguments are wrong.", "- /args/text: is missing", "- arguments: too many"]
+        lines = ["The arguments are wrong.", "- text: is missing", "- arguments: too many"]
         self.assertEqual(said, Said("\n".join([*lines, "(class: invalid_request, run_id: R)"]), is_error=True))
 
     def test_odd_problems(self) -> None:
