@@ -31,7 +31,7 @@ class ConversationTests(OperatedTestCase):
         finished = await self.run_command(self.launched())
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, ["well"]))
         wrong, note, mine = llm.script.received[-1].tool_results
-        for named in ("/channel", "/summary", "sumary", "invalid_request"):
+        for named in ("- channel:", "- summary:", "- sumary:", "invalid_request"):
             self.assertIn(named, wrong)
         self.assertEqual(json.loads(note)["channel"], "C0001")
         self.assertIn("mine: pending", mine)
