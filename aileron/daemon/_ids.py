@@ -6,20 +6,14 @@ import random
 from collections.abc import Callable
 
 from twisted.internet.interfaces import IReactorTime
-
-_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_PAIRS = [high + low for high in _LETTERS for low in _LETTERS]
-_SHIFTS = range(120, -1, -10)  # a pair of letters is ten bits
+from ulid import ULID
 
 
 def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
-    """ULIDs: 48 bits of milliseconds and 80 of chance, as 26 letters that sort by time.
-
-    They must differ and need not be secret, so the system is asked for chance once and not at each.
-    """
+    """ULIDs.  They must differ and need not be secret, so the system is asked for chance once and not at each."""
 
     def fresh() -> str:
-        number = int(clock.seconds() * 1000) << 80 | random.getrandbits(80)
-        return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
+        moment = int(clock.seconds() * 1000)
+        return str(ULID.from_bytes(moment.to_bytes(6, "big") + random.randbytes(10)))  # noqa: S311 - no secret
 
     return fresh
