@@ -16,6 +16,8 @@ class IAudit(Interface):
     async def append(*events: Event) -> None:
         """Keep C{events}, in order, in one transaction; durable when it returns.
 
+        What it records has happened: cancelling ends the wait, and never takes them back.
+
         :raises StoreUnavailable: nothing of it was kept.
         """
 

@@ -12,6 +12,7 @@ from . import _audit_events_table as events_table
 from ._chain import Seals, keep
 from ._cursors import after, page
 from ._readers import Readers
+from ._shield import shielded
 from ._writer import Writer
 
 
@@ -26,7 +27,7 @@ class SQLiteAudit:
 
     async def append(self, *events: Event) -> None:
         """See L{IAudit.append}."""
-        await self._writer.write(keep, self._seals, events)
+        await shielded(self._writer.write(keep, self._seals, events))
 
     async def get(self, audit_id: str) -> Record | None:
         """See L{IAudit.get}."""

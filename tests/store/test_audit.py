@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.interfaces import IAudit
-from aileron.testing import AuditContract, memory_store
+from aileron.testing import AuditContract, UnthreadedPool, memory_store
+from aileron.values import DAEMON, AuditQuery, Event
 
 
 class SQLiteAuditTests(AuditContract, SynchronousTestCase):
@@ -14,3 +18,25 @@ class SQLiteAuditTests(AuditContract, SynchronousTestCase):
     def make_audit(self) -> IAudit:
         """Of a store in a temporary file."""
         return memory_store(self).audit
+
+
+class CallersLeaveTests(SynchronousTestCase):
+    """A client that hangs up."""
+
+    def test_kept(self) -> None:
+        """What has happened stays on record, also where its caller left while it waited behind another write."""
+        pool = UnthreadedPool()
+        audit = memory_store(self, threads=lambda *_: pool).audit
+        pool.hold()
+        first, second = (
+            Deferred.fromCoroutine(
+                audit.append(Event(id_, "binding.revoked", datetime(2026, 1, 1, tzinfo=UTC), DAEMON))
+            )
+            for id_ in ("one", "two")
+        )
+        second.cancel()
+        self.failureResultOf(second, CancelledError)
+        pool.release()
+        self.successResultOf(first)
+        records = self.successResultOf(Deferred.fromCoroutine(audit.list(AuditQuery()))).items
+        self.assertEqual([record.event.id for record in records], ["two", "one"])
