@@ -72,6 +72,7 @@ class Runner:
     _limits: PendingLimits
     _expiry: Expiry = field(init=False)
     _held: bool = field(default=False, init=False)
+    _could_act: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._expiry = Expiry(self._tasks.clock, self._expire)
@@ -86,6 +87,15 @@ class Runner:
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
         self._offerings.refresh()
+        could, self._could_act = self._could_act, self._may_act()
+        if self._could_act and not could:
+            self._tasks.start("what waits for the vault", self._resume())
+
+    async def _resume(self) -> None:
+        """The vault's file was gone, and is there again: a run that met its absence goes on."""
+        waiting = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
+        for run in (await self._runs.list(waiting)).items:
+            self._start(run)
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""

@@ -188,6 +188,24 @@ class DatabaseRefusesTests(TroubledCase):
         self.assertIs(self.now(run).state, RunState.EXECUTING)
 
 
+class LostVaultTests(TroubledCase):
+    """Somebody moves the vault's file away, and back."""
+
+    def test_goes_on(self) -> None:
+        """What was approved meanwhile waits, and goes on in the same life as soon as the file is there again."""
+        self.runner.look()
+        run = self.submit()
+        self.vault._state = VaultState.LOST
+        self.approve(run)
+        self.runner.look()
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.AWAITING_VAULT, []))
+        self.vault._state = VaultState.UNLOCKED
+        self.runner.look()
+        self.runner.look()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+
 class AskedAnewTests(TroubledCase):
     """An approved run that goes back to be asked about."""
 
