@@ -19,7 +19,7 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "approval.expired": "Nobody decided in the time that the action allows.",
         "approval.stale": "What was shown is no longer what would run: it is shown anew and needs a new decision.",
         "execution.started": "A run may now have an effect; kept before the first byte leaves.",
-        "execution.attempt": "An attempt of a step failed and another is made; kept before the first byte of that leaves.",
+        "execution.attempt": "An attempt of a step failed and another is made; kept before the first byte leaves.",
         "execution.succeeded": "Every step was answered as its connector declares success.",
         "execution.failed": "A step failed, and its effect did not happen.",
         "execution.unknown": "A request left, and no answer says whether its effect happened.",
