@@ -44,6 +44,14 @@ class InvalidRequest(AileronError):
 
     kind, status, boundary = "invalid_request", 400, "user"
 
+    @classmethod
+    def listing(cls, message: str, *problems: tuple[str, str]) -> InvalidRequest:
+        """The refusal of an input, with its problems.
+
+        :param problems: pairs of JSON pointer and message; no message repeats a value.
+        """
+        return cls(message, {"problems": [{"pointer": pointer, "message": text} for pointer, text in problems]})
+
 
 class Unauthorized(AileronError):
     """No credential, or one that nobody knows."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aileron.errors import NotFound
+from aileron.errors import InvalidRequest, NotFound
 from aileron.values import AuditQuery, from_timestamp
 
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
-from ._problems import invalid
 from ._schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
 from ._shapes import page, record_json
 
@@ -65,4 +64,5 @@ def _moment(visit: Visit, name: str) -> datetime | None:
     try:
         return None if text is None else from_timestamp(text.upper())
     except (ValueError, OverflowError):
-        raise invalid("The query is not what this route takes.", (f"/{name}", "is no moment in time")) from None
+        problem = (f"/{name}", "is no moment in time")
+        raise InvalidRequest.listing("The query is not what this route takes.", problem) from None

@@ -56,13 +56,7 @@ class Shape:
         """
         problems = self.problems(value)
         if problems:
-            raise invalid(f"The {what} is not what this route takes.", *problems)
-
-
-def invalid(message: str, *problems: tuple[str, str]) -> InvalidRequest:
-    """The refusal of an input, with its problems."""
-    details: list[JSON] = [{"pointer": pointer, "message": text} for pointer, text in problems]
-    return InvalidRequest(message, {"problems": details})
+            raise InvalidRequest.listing(f"The {what} is not what this route takes.", *problems)
 
 
 def _pairs(error: ValidationError, base: str) -> Iterator[tuple[str, str]]:

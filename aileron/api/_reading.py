@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from twisted.web.iweb import IRequest
 
+from aileron.errors import InvalidRequest
 from aileron.values import JSON, loads_strict
-
-from ._problems import invalid
 
 MAX_WAIT_SECONDS = 3600
 
@@ -36,7 +35,7 @@ def read_body(request: IRequest) -> JSON:
     try:
         return loads_strict(data)
     except ValueError as error:
-        raise invalid("The body cannot be read as JSON.", ("", str(error))) from None
+        raise InvalidRequest.listing("The body cannot be read as JSON.", ("", str(error))) from None
 
 
 def read_query(request: IRequest, schema: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -53,7 +52,7 @@ def read_query(request: IRequest, schema: Mapping[str, JSON]) -> dict[str, JSON]
         try:
             name, values = raw_name.decode("utf-8"), [value.decode("utf-8") for value in raw_values]
         except UnicodeDecodeError:
-            raise invalid("The query is not UTF-8.") from None
+            raise InvalidRequest.listing("The query is not UTF-8.") from None
         wanted = properties.get(name, {}) if isinstance(properties, Mapping) else {}
         query[name] = _typed(values, wanted.get("type") if isinstance(wanted, Mapping) else None)
     return query
@@ -87,5 +86,5 @@ def preferred_wait(request: IRequest) -> float | None:
 def _seconds(wish: str) -> float:
     match = _WAIT(wish)
     if match is None:
-        raise invalid("The preference wait must be a number of whole seconds, such as Prefer: wait=45.")
+        raise InvalidRequest.listing("The preference wait must be a number of whole seconds, such as Prefer: wait=45.")
     return float(min(int(match[1]), MAX_WAIT_SECONDS))

@@ -19,7 +19,6 @@ from ._endpoint import Endpoint, Visit
 from ._faults import HEADERS, Answer, failed, http_failure
 from ._guard import Caller, Identify, Who, admit
 from ._parts import Parts
-from ._problems import invalid
 from ._reading import header, preferred_wait, read_body, read_query
 
 _log = Logger()
@@ -70,7 +69,7 @@ def _body(endpoint: Endpoint, request: IRequest) -> Mapping[str, JSON]:
     body = read_body(request)
     endpoint.body.check(body, "body")
     if not isinstance(body, Mapping):
-        raise invalid("The body is not what this route takes.", ("", "must be of type object"))
+        raise InvalidRequest.listing("The body is not what this route takes.", ("", "must be of type object"))
     return body
 
 

@@ -122,4 +122,4 @@ def _number(value: float, name: str) -> str:
 def problem(name: str, what: str) -> InvalidRequest:
     """The error for the input C{name}."""
     message = f"The input {name!r} {what}."
-    return InvalidRequest(message, {"problems": [{"pointer": f"/inputs/{name}", "message": message}]})
+    return InvalidRequest.listing(message, (f"/inputs/{name}", message))

@@ -82,5 +82,4 @@ _MESSAGES: Mapping[str, Callable[[JSON], str]] = {
 def _refusal(problems: list[tuple[str, str]]) -> InvalidRequest:
     pointer, message = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    details: list[JSON] = [{"pointer": pointer, "message": message} for pointer, message in problems]
-    return InvalidRequest(f"the argument {pointer} {message}{more}", {"problems": details})
+    return InvalidRequest.listing(f"the argument {pointer} {message}{more}", *problems)

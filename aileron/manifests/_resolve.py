@@ -87,10 +87,8 @@ class _Values:
             return "".join(part if isinstance(part, str) else _as_text(self._look_up(part)) for part in parts)
         except ValueError as error:
             pointer, message = json_pointer("", *path), str(error)
-            raise InvalidRequest(
-                f"a step's input cannot be built: {pointer} {message}",
-                {"problems": [{"pointer": pointer, "message": message}]},
-            ) from None
+            what = f"a step's input cannot be built: {pointer} {message}"
+            raise InvalidRequest.listing(what, (pointer, message)) from None
 
     def _look_up(self, reference: Reference) -> _Found:
         match reference:

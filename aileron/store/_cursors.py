@@ -22,8 +22,7 @@ def after(kind: str, cursor: str | None) -> int | None:
         return None
     given, _, key = _read(cursor).partition(":")
     if given != kind or not key.isascii() or not key.isdigit() or len(key) > 18:
-        problem = {"pointer": "/cursor", "message": "this list did not give it"}
-        raise InvalidRequest("That is no cursor of this list.", {"problems": [problem]})
+        raise InvalidRequest.listing("That is no cursor of this list.", ("/cursor", "this list did not give it"))
     return int(key)
 
 

@@ -141,9 +141,9 @@ class ScriptedRunner:
         known = self._known(call)
         if known is not None:
             return known
-        problems = [{"pointer": f"/args/{name}", "message": "is unknown"} for name in call.arguments if name != "text"]
+        problems = [(f"/args/{name}", "is unknown") for name in call.arguments if name != "text"]
         if problems:
-            raise InvalidRequest("These arguments do not fit.", {"problems": problems})
+            raise InvalidRequest.listing("These arguments do not fit.", *problems)
         self.calls.append(call)
         return self._start(call, offer)
 

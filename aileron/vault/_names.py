@@ -119,5 +119,4 @@ def _is_loopback(host: str) -> bool:
 
 
 def _problem(part: str, message: str) -> InvalidRequest:
-    problems = [{"pointer": f"/{part}", "message": message}]
-    return InvalidRequest(f"The binding's {part} {message}.", {"problems": problems})
+    return InvalidRequest.listing(f"The binding's {part} {message}.", (f"/{part}", message))
