@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, json_pointer
-
-_SAYS: Mapping[str, Callable[[Any], str]] = {
-    "type": lambda wanted: f"must be of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}",
-    "enum": lambda wanted: "must be one of " + ", ".join(str(item) for item in wanted),
-    "const": lambda wanted: f"must be {wanted}",
-    "minimum": lambda least: f"must be at least {least}",
-    "maximum": lambda most: f"must be at most {most}",
-    "exclusiveMinimum": lambda bound: f"must be more than {bound}",
-    "minLength": lambda least: f"must have at least {least} characters",
-    "maxLength": lambda most: f"must have at most {most} characters",
-    "minItems": lambda least: f"must have at least {least} elements",
-    "maxItems": lambda most: f"must have at most {most} elements",
-    "pattern": lambda pattern: f"must match {pattern}",
-}
+from aileron.values import JSON, json_pointer, violation
 
 
 def _pattern(_validator: object, wanted: str, value: object, _schema: object) -> Iterator[ValidationError]:
@@ -71,4 +57,4 @@ def _pairs(error: ValidationError, base: str) -> Iterator[tuple[str, str]]:
         known = schema.get("properties", {})
         yield from ((json_pointer(where, name), "is unknown") for name in instance if name not in known)
     else:
-        yield where, _SAYS.get(str(error.validator), lambda _wanted: "is not allowed here")(wanted)
+        yield where, violation(str(error.validator), wanted)

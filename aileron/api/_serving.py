@@ -13,7 +13,7 @@ from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from aileron.errors import AileronError, InternalError, InvalidRequest
-from aileron.values import JSON
+from aileron.values import JSON, violation
 
 from ._endpoint import Endpoint, Visit
 from ._faults import HEADERS, Answer, failed, http_failure
@@ -69,7 +69,7 @@ def _body(endpoint: Endpoint, request: IRequest) -> Mapping[str, JSON]:
     body = read_body(request)
     endpoint.body.check(body, "body")
     if not isinstance(body, Mapping):
-        raise InvalidRequest.listing("The body is not what this route takes.", ("", "must be of type object"))
+        raise InvalidRequest.listing("The body is not what this route takes.", ("", violation("type", "object")))
     return body
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from collections.abc import Iterator, Mapping
 
-from jsonschema import ValidationError
 from jsonschema.protocols import Validator
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Action, Input, json_pointer, json_problems
+from aileron.values import JSON, Action, Input, json_pointer, json_problems, violation
 
 from ._json_schema import arguments_validator, property_schema, validator
 
 MOST_PROBLEMS = 100
 """No answer lists more: a caller can send a megabyte of them."""
-
-_ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"}
 
 
 def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
@@ -59,24 +54,10 @@ def _violations(checks: Validator, value: JSON, pointer: str) -> Iterator[tuple[
     """What the schema says of values; of names L{_misnamed} tells more clearly."""
     for error in checks.iter_errors(value):
         if error.validator not in _ABOUT_NAMES:
-            yield json_pointer(pointer, *error.absolute_path), _message(error)
-
-
-def _message(error: ValidationError) -> str:
-    return _MESSAGES[str(error.validator)](cast(JSON, error.validator_value))
+            yield json_pointer(pointer, *error.absolute_path), violation(str(error.validator), error.validator_value)
 
 
 _ABOUT_NAMES = ("required", "additionalProperties")
-
-_MESSAGES: Mapping[str, Callable[[JSON], str]] = {
-    "type": lambda name: f"must be {_ARTICLES.get(str(name), f'a {name}')}",
-    "enum": lambda options: f"must be one of {json.dumps(options, ensure_ascii=False)[1:-1]}",
-    "minimum": lambda bound: f"must be {bound} or more",
-    "maximum": lambda bound: f"must be {bound} or less",
-    "maxLength": lambda bound: f"must have at most {bound} characters",
-    "maxItems": lambda bound: f"must have at most {bound} elements",
-    "format": lambda name: f"must be a valid {name}",
-}
 
 
 def _refusal(problems: list[tuple[str, str]]) -> InvalidRequest:

@@ -42,6 +42,7 @@ from ._sessions import OperatorSession, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._vault import Binding, NewBinding, VaultState
+from ._violations import violation
 from ._visible import visible
 
 __all__ = [
@@ -98,5 +99,6 @@ __all__ = [
     "plain",
     "timestamp",
     "utc",
+    "violation",
     "visible",
 ]
