@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
 from aileron.errors import STATUS, AileronError, InvalidRequest, NotFound
-from aileron.values import JSON, Fault
+from aileron.values import JSON, Fault, bare
 
 HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
@@ -39,15 +39,7 @@ def encode(value: JSON) -> bytes:
 
     :raises ValueError: a number that JSON cannot say.
     """
-    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
-
-
-def _plain(value: object) -> JSON:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence):
-        return list(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=bare).encode("ascii")
 
 
 def answer(value: JSON, status: int = 200) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import field, frozen
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, canonical
+from aileron.values import JSON, canonical, strings_in
 
 Template = JSON
 """A value of a connector file whose strings may hold references."""
@@ -45,26 +45,14 @@ class Scope:
         return self.inputs.get(reference.removeprefix("in."), OMITTED)
 
 
-def strings(template: Template) -> Iterator[str]:
-    """Every string in C{template}, however deep; keys are no templates."""
-    if isinstance(template, str):
-        yield template
-    elif isinstance(template, Mapping):
-        for value in template.values():
-            yield from strings(value)
-    elif isinstance(template, Sequence):
-        for value in template:
-            yield from strings(value)
-
-
 def references(template: Template) -> frozenset[str]:
     """Every reference in C{template}."""
-    return frozenset(name for text in strings(template) for name in _REFERENCE.findall(text))
+    return frozenset(name for text in strings_in(template) for name in _REFERENCE.findall(text))
 
 
 def faults(template: Template) -> Iterator[str]:
     """What is wrong with the references in C{template}."""
-    for text in strings(template):
+    for text in strings_in(template):
         for name in _REFERENCE.findall(text):
             if not _KNOWN.fullmatch(name):
                 yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"

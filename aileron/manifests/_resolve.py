@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import TypeAlias
 
 from attrs import frozen
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Step, canonical, json_pointer
+from aileron.values import JSON, Step, canonical, json_pointer, strings_in
 
 from ._references import ArgumentReference, OutputReference, Reference, template_parts
 
@@ -43,18 +43,7 @@ def resolve(step: Step, arguments: Mapping[str, JSON], outputs: Mapping[str, JSO
 
 def uses_outputs(step: Step) -> bool:
     """Whether C{step} can only be built once an earlier step has answered."""
-    return any(isinstance(part, OutputReference) for text in _texts(step.inputs) for part in template_parts(text))
-
-
-def _texts(value: JSON) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from _texts(item)
+    return any(isinstance(part, OutputReference) for text in strings_in(step.inputs) for part in template_parts(text))
 
 
 @frozen

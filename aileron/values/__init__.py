@@ -22,7 +22,7 @@ from ._connectors import (
     Request,
 )
 from ._faults import Fault
-from ._json import JSON, canonical, compact, digest, digest_of_bytes, plain
+from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in
 from ._pages import Page
 from ._runs import (
     Approval,
@@ -88,6 +88,7 @@ __all__ = [
     "StepRow",
     "Transition",
     "VaultState",
+    "bare",
     "canonical",
     "compact",
     "digest",
@@ -97,6 +98,7 @@ __all__ = [
     "json_problems",
     "loads_strict",
     "plain",
+    "strings_in",
     "timestamp",
     "utc",
     "violation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, cast
 
 import rfc8785
@@ -40,15 +40,31 @@ def plain(value: JSON) -> JSON:
     return value
 
 
-def _bare(value: object) -> object:
+def strings_in(value: JSON) -> Iterator[str]:
+    """Every string in C{value}, however deep; keys are left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from strings_in(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from strings_in(item)
+
+
+def bare(value: object) -> object:
+    """The same value in a C{dict} or C{list}, not looked into: a C{default} for L{json}, which insists on them.
+
+    :raises TypeError: it is neither an object nor an array.
+    """
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
         return list(value)
-    raise TypeError(type(value).__name__)
+    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
-_compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_bare)
+_compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=bare)
 
 
 def compact(value: JSON) -> str:
