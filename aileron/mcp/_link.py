@@ -11,6 +11,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.client import DaemonError, IDaemon
+from aileron.waiting import Waiting
 
 from ._cards import Card, cards_of
 
@@ -40,7 +41,7 @@ class Link:
         self._generation: int | None = None
         self._pause = _SHORTEST_PAUSE_SECONDS
         self._asked_once = False
-        self._first: list[Deferred[None]] = []
+        self._first = Waiting()
         self._following: Deferred[None] | None = None
         self.trouble: DaemonError | None = None
         self.load_errors: tuple[Mapping[str, Any], ...] = ()
@@ -63,8 +64,7 @@ class Link:
     async def offered(self) -> tuple[Card, ...]:
         """The tools; early callers wait until the daemon was asked once, and 5 s at most."""
         if not self._asked_once:
-            waiter: Deferred[None] = Deferred()
-            self._first.append(waiter)
+            waiter = self._first.wait(over=False)
             await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)
         return self._cards
 
@@ -105,10 +105,7 @@ class Link:
 
     def _tell_first(self) -> None:
         self._asked_once = True
-        waiting, self._first = self._first, []
-        for waiter in waiting:
-            if not waiter.called:
-                waiter.callback(None)
+        self._first.fire()
 
 
 def _list(found: Mapping[str, Any], key: str) -> list[Any]:

@@ -12,6 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.errors import AileronError
+from aileron.waiting import Waiting
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ class Tasks:
 
     clock: IReactorTime
     _running: dict[object, Deferred[Any]] = field(factory=dict)
-    _at_rest: list[Deferred[None]] = field(factory=list)
+    _at_rest: Waiting = field(factory=Waiting)
     _closed: bool = False
     _late: IDelayedCall | None = None
 
@@ -54,12 +55,7 @@ class Tasks:
 
     def at_rest(self) -> Deferred[None]:
         """Fires when nothing runs; each caller its own."""
-        waiter: Deferred[None] = Deferred()
-        if self._running:
-            self._at_rest.append(waiter)
-        else:
-            waiter.callback(None)
-        return waiter
+        return self._at_rest.wait(over=not self._running)
 
     async def drain(self, seconds: float) -> None:
         """Start nothing more, let what runs finish within C{seconds}, then stop it and wait until it has stopped."""
@@ -90,7 +86,4 @@ class Tasks:
     def _ended(self, _: object, name: object) -> None:
         self._running.pop(name, None)
         if not self._running:
-            waiting, self._at_rest = self._at_rest, []
-            for waiter in waiting:
-                if not waiter.called:
-                    waiter.callback(None)
+            self._at_rest.fire()

@@ -8,9 +8,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
 from twisted.enterprise.adbapi import ConnectionPool
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+
+from aileron.waiting import Waiting
 
 from ._refusals import closing, refusal
 
@@ -29,7 +31,7 @@ class Readers:
 
     _pool: ConnectionPool
     _reading: int = field(default=0, init=False)
-    _at_rest: list[Deferred[None]] = field(factory=list, init=False)
+    _at_rest: Waiting = field(factory=Waiting, init=False)
     _closed: bool = field(default=False, init=False)
 
     def read(
@@ -48,17 +50,12 @@ class Readers:
     def close(self) -> Deferred[None]:
         """Take no more, and answer when the last read has ended.  Twice is safe."""
         self._closed = True
-        if not self._reading:
-            return succeed(None)
-        self._at_rest.append(Deferred())
-        return self._at_rest[-1]
+        return self._at_rest.wait(over=not self._reading)
 
     def _done(self, result: Any) -> Any:
         self._reading -= 1
         if not self._reading:
-            waiting, self._at_rest = self._at_rest, []
-            for waiter in waiting:
-                waiter.callback(None)
+            self._at_rest.fire()
         return result
 
 

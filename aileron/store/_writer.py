@@ -9,11 +9,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
 from twisted.enterprise.adbapi import ConnectionPool
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.errors import StoreUnavailable
+from aileron.waiting import Waiting
 
 from ._refusals import closing, refusal
 
@@ -50,7 +51,7 @@ class Writer:
     _max_batch: int = 256
     _queue: deque[_Job] = field(factory=deque, init=False)
     _writing: bool = field(default=False, init=False)
-    _at_rest: list[Deferred[None]] = field(factory=list, init=False)
+    _at_rest: Waiting = field(factory=Waiting, init=False)
     _closed: bool = field(default=False, init=False)
 
     def write(
@@ -77,10 +78,7 @@ class Writer:
     def close(self) -> Deferred[None]:
         """Take no more, and answer when all that was taken is durable.  Twice is safe."""
         self._closed = True
-        if not self._writing:
-            return succeed(None)
-        self._at_rest.append(Deferred())
-        return self._at_rest[-1]
+        return self._at_rest.wait(over=not self._writing)
 
     def _forget(self, job: _Job) -> None:
         if job in self._queue:
@@ -116,9 +114,7 @@ class Writer:
 
     def _rest(self) -> None:
         if not self._writing:
-            waiting, self._at_rest = self._at_rest, []
-            for waiter in waiting:
-                waiter.callback(None)
+            self._at_rest.fire()
 
 
 def _answer(job: _Job, outcome: Any) -> None:

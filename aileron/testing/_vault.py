@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import UTC, datetime
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
@@ -14,6 +14,7 @@ from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import Binding, NewBinding, OperatorSession, VaultState
 from aileron.vault import Exchange, Operators, binding_of, client_proof
+from aileron.waiting import Waiting
 
 _CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,7 +26,7 @@ class MemoryVault:
     def __init__(self, state: VaultState = VaultState.UNLOCKED) -> None:
         self._state = state
         self._ever_unlocked = state is VaultState.UNLOCKED
-        self._waiting: list[Deferred[None]] = []
+        self._waiting = Waiting()
 
     def state(self) -> VaultState:
         """See L{IVault}."""
@@ -39,16 +40,11 @@ class MemoryVault:
         """See L{IVault}."""
         if self._state is VaultState.UNLOCKED:
             self._state = VaultState.LOCKED
-            while self._waiting:
-                self._waiting.pop(0).callback(None)
+            self._waiting.fire()
 
     def locked(self) -> Deferred[None]:
         """See L{IVault}."""
-        if self._state is not VaultState.UNLOCKED:
-            return succeed(None)
-        waiter: Deferred[None] = Deferred(self._waiting.remove)
-        self._waiting.append(waiter)
-        return waiter
+        return self._waiting.wait(over=self._state is not VaultState.UNLOCKED)
 
     def operator_key(self) -> bytes:
         """A key that every L{MemoryVault} has."""

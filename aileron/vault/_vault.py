@@ -12,6 +12,7 @@ from zope.interface import implementer
 from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import JSON, Binding, NewBinding, VaultState, utc
+from aileron.waiting import Waiting
 
 from ._cipher import DataKey
 from ._disk import Disk
@@ -19,7 +20,6 @@ from ._document import Document, belongs, seal_entry, unseal_entry
 from ._errors import NoVault, VaultDamaged
 from ._names import binding_of
 from ._proofs import operator_key
-from ._waiting import Waiting
 
 _HINTS = {
     VaultState.LOCKED: "The vault is locked: run `aileron vault unlock` in your own terminal.",

@@ -8,6 +8,7 @@ from ._source import Imported, Source
 
 _GROUND = frozenset({"interfaces", "values", "errors"})
 _AGENT_SIDE = frozenset({"client", "home"})
+_DAEMON_SIDE = frozenset({"home", "manifests", "connectors", "vault", "audit", "store", "runner"})
 
 ALLOWED: Mapping[str, frozenset[str]] = {
     "values": frozenset(),
@@ -16,24 +17,25 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "home": _GROUND,
     "files": frozenset(),
     "toml": frozenset(),
+    "waiting": frozenset(),
     "manifests": _GROUND | {"files", "toml"},
     "connectors": _GROUND | {"files", "toml"},
     # The vault's file is read and replaced like every other private file of the home.
-    "vault": _GROUND | {"home"},
+    "vault": _GROUND | {"home", "waiting"},
     "audit": _GROUND,
-    "store": _GROUND,
-    "runner": _GROUND | {"manifests"},
+    "store": _GROUND | {"waiting"},
+    "runner": _GROUND | {"manifests", "waiting"},
     "api": _GROUND | {"runner"},
     "web": _GROUND | {"runner"},
     "client": _GROUND,
-    "mcp": _GROUND | _AGENT_SIDE,
+    "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
     "launch": _GROUND | _AGENT_SIDE,
     "demo": _GROUND | _AGENT_SIDE,
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND | _AGENT_SIDE | {"launch", "demo", "daemon"},
     "__main__": frozenset({"cli"}),
-    "testing": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner", "client"},
-    "daemon": _GROUND | {"home", "manifests", "connectors", "vault", "audit", "store", "runner"} | {"api", "web"},
+    "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
+    "daemon": _GROUND | _DAEMON_SIDE | {"api", "web"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 

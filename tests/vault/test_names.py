@@ -13,7 +13,6 @@ from aileron.errors import InvalidRequest
 from aileron.testing import new_binding
 from aileron.values import Binding
 from aileron.vault import binding_of
-from aileron.vault._waiting import Waiting
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -110,13 +109,3 @@ class SecretTests(SynchronousTestCase):
             binding_of(new, NOW, 1)
         else:
             self.assertRaises(InvalidRequest, binding_of, new, NOW, 1)
-
-
-class WaitingTests(SynchronousTestCase):
-    def test_forgets_the_cancelled(self) -> None:
-        """Who waits no longer is not kept for the rest of the daemon's life."""
-        waiting = Waiting()
-        waiter = waiting.wait(over=False)
-        waiter.addErrback(lambda _: None)
-        waiter.cancel()
-        self.assertEqual(waiting._all, [])

@@ -1,0 +1,53 @@
+"""Many wait for one thing and are all told, unless they left."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.waiting import Waiting
+
+
+class WaitingTests(SynchronousTestCase):
+    """L{Waiting}."""
+
+    def setUp(self) -> None:
+        """Nobody waits."""
+        self.waiting = Waiting()
+
+    def test_told(self) -> None:
+        """Everyone is told, in the order of their coming."""
+        told: list[str] = []
+        self.waiting.wait(over=False).addCallback(lambda _: told.append("first"))
+        self.waiting.wait(over=False).addCallback(lambda _: told.append("second"))
+        self.assertEqual(told, [])
+        self.waiting.fire()
+        self.assertEqual(told, ["first", "second"])
+
+    def test_over(self) -> None:
+        """Where there is nothing to wait for, nobody waits."""
+        self.assertIsNone(self.successResultOf(self.waiting.wait(over=True)))
+
+    def test_again(self) -> None:
+        """Each is told once; who comes while others are told waits for the next time."""
+        later: list[Deferred[None]] = []
+        self.waiting.wait(over=False).addCallback(lambda _: later.append(self.waiting.wait(over=False)))
+        self.waiting.fire()
+        self.assertNoResult(later[0])
+        self.waiting.fire()
+        self.assertIsNone(self.successResultOf(later[0]))
+
+    def test_forgets_the_cancelled(self) -> None:
+        """Who waits no longer is not kept for the rest of the daemon's life."""
+        waiter = self.waiting.wait(over=False)
+        waiter.cancel()
+        self.failureResultOf(waiter, CancelledError)
+        self.assertEqual(self.waiting._all, [])
+
+    def test_cancelled_by_another(self) -> None:
+        """Who is told may send another away, who then is not told, and the rest still are."""
+        first, second, third = (self.waiting.wait(over=False) for _ in range(3))
+        first.addCallback(lambda _: second.cancel())
+        self.waiting.fire()
+        self.failureResultOf(second, CancelledError)
+        self.assertIsNone(self.successResultOf(third))
