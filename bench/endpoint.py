@@ -1,12 +1,15 @@
-"""The run endpoint with everything but a socket behind it: C{python -m bench.endpoint bare|noop|http}.
+"""The run endpoint with everything but a socket behind it: C{python -m bench.endpoint bare|contract|noop|http}.
 
-C{bare}: a Klein route that reads JSON and answers.  C{noop}: the whole daemon's path, an ungated action whose connector
+C{bare}: a Klein route that reads JSON and answers.  C{contract}: one that also checks a token's hash and two schemas.
+  C{noop}: the whole daemon's path, an ungated action whose connector
 does nothing, audit durable.  C{http}: the same through the declarative connector to a service on loopback.
 Prints its port, then serves until its input ends.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import secrets
 import sys
@@ -17,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import evolve, field, frozen
+from jsonschema import Draft202012Validator
 from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import ProcessProtocol
@@ -87,6 +91,29 @@ class Noop:
 
     async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         return Outcome({"done": True})
+
+
+def contract() -> Klein:
+    """The least that the contract asks of a route that keeps nothing: a token's hash, JSON, a schema, JSON."""
+    app = Klein()
+    known = hashlib.sha256(b"none").digest()
+    schema = {"type": "object", "properties": {"args": {"type": "object"}}, "additionalProperties": False}
+    inputs = {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}
+    body_checks, checks = Draft202012Validator(schema), Draft202012Validator(inputs)
+
+    @app.route("/v1/actions/<name>/run", methods=["POST"])
+    async def run(request: Any, name: str) -> bytes:
+        token = (request.getHeader(b"authorization") or b"").removeprefix(b"Bearer ")
+        body = json.loads(request.content.read())
+        right = hmac.compare_digest(hashlib.sha256(token).digest(), known)
+        if not right or list(body_checks.iter_errors(body)) or list(checks.iter_errors(body["args"])):
+            raise ValueError(name)
+        answer = json.dumps({"run_id": name, "audit_id": name, "result": body["args"]}).encode()
+        request.setHeader(b"Content-Type", b"application/json")
+        request.setHeader(b"Content-Length", b"%d" % len(answer))
+        return answer
+
+    return app
 
 
 def bare() -> Klein:
@@ -190,16 +217,19 @@ class _UntilEnd(ProcessProtocol):
         self.ended.callback(None)
 
 
+ROUTES = {"bare": bare, "contract": contract}
+
+
 async def main(reactor: Any, kind: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        if kind == "bare":
-            site: Any = Site(bare().resource())
+        if kind in ROUTES:
+            site: Any = Site(ROUTES[kind]().resource())
             site.log = lambda request: None
             token = "none"
         else:
             site, token = await whole(reactor, Path(directory).resolve(), kind == "http")
         port = reactor.listenTCP(0, site, interface="127.0.0.1", backlog=1000).getHost().port
-        if kind != "bare":
+        if kind not in ROUTES:
             site.rules = evolve(site.rules, hosts=(f"127.0.0.1:{port}",))
         print(json.dumps({"port": port, "token": token}), flush=True)
         settle_heap()

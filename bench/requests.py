@@ -13,6 +13,7 @@ from bench.table import ROUNDS, row
 IN_FLIGHT = 32
 KINDS = {
     "bare": "a bare Klein route, JSON in and out, 32 in flight",
+    "contract": "the same with a token's hash and two schemas, nothing kept",
     "noop": "run endpoint: ungated no-op action, audit durable",
     "http": "the same through the HTTP connector",
 }
