@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.errors import NotFound
+from aileron.errors import NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding
 
 from ._endpoint import Parts, Schema, Table, Visit
@@ -58,7 +58,11 @@ async def set_up_binding(visit: Visit, parts: Parts) -> Answer:
         account=visit.text("account"),
     )
     binding = await parts.bindings.set_up(new)
-    await parts.audit.append(_event(visit, parts, "binding.created", binding))
+    try:
+        await parts.audit.append(_event(visit, parts, "binding.created", binding))
+    except StoreUnavailable:
+        await parts.bindings.revoke(binding.name)  # no credential is bound that the record does not know
+        raise
     return answer(binding_json(binding), 201)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import define
+from attrs import define, evolve
 from twisted.logger import Logger
 
 from aileron.errors import NotFound, StateConflict
@@ -58,9 +58,11 @@ class Recovery:
     async def _in_doubt(self, run: Run) -> None:
         """Whether it happened, nobody here can say: a person settles it."""
         done = [step.step_id for step in await self._runs.steps(run.id)]
-        fault = _CRASHED.with_details(steps_done=done)
+        fault, now = _CRASHED.with_details(steps_done=done), self._pen.now()
+        begun = [attempt for attempt in await self._runs.attempts(run.id) if attempt.state == "started"]
+        attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
         event = self._pen.of_run("execution.unknown", run, fault=fault)
-        await self._ledger.apply(transition(run, RunState.UNKNOWN, self._pen.now(), event, fault=fault))
+        await self._ledger.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
 
     async def _give_up(self, run: Run) -> None:
         """An ungated run that had not begun: whoever asked is told that nothing was sent, and may ask again."""

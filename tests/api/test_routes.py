@@ -462,6 +462,15 @@ class BindingTests(ApiCase):
         for heard in (created, listed, record, revoked):
             self.assertNotIn("canary-secret", heard.text)
 
+    def test_unrecorded(self) -> None:
+        """A binding that cannot be put on record is not there."""
+        token = self.operator_token()
+        self.agent_token()
+        self._ids = 0  # so that the record refuses the next id as one that it has
+        heard = self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
+        self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))
+        self.assertEqual(self.operator.ask("GET", "/v1/bindings", token).json["items"], [])
+
     def test_refused_secret(self) -> None:
         """A refused secret is not repeated, whatever is wrong with it."""
         token = self.operator_token()

@@ -67,6 +67,8 @@ class RestartTests(RunnerCase):
         self.assertEqual((found.state, found.fault.kind), (RunState.UNKNOWN, "outcome_unknown"))
         self.assertEqual(len(self.connector.sendings), 1)
         self.assertEqual(self.events(run)[-1], "execution.unknown")
+        _, attempts = self.sync(self.runner.history(run.id))
+        self.assertEqual([attempt.state for attempt in attempts], ["unknown"])
 
     def test_done_steps_are_told(self) -> None:
         """Of several steps the record says which were done."""
