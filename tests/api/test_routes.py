@@ -466,7 +466,7 @@ class BindingTests(ApiCase):
         """A binding that cannot be put on record is not there."""
         token = self.operator_token()
         self.agent_token()
-        self._ids = 0  # so that the record refuses the next id as one that it has
+        self._ids -= 1  # so that the record refuses the next id as one that it has
         heard = self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
         self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))
         self.assertEqual(self.operator.ask("GET", "/v1/bindings", token).json["items"], [])
