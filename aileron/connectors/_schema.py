@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from aileron.toml import NotToml, Toml, read_toml
-from aileron.values import ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
+from aileron.values import SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
 from . import _url
 from ._foreign import shown
@@ -22,7 +22,7 @@ BOUNDARY = "connector_manifest"
 _MOST_FAULTS = 50
 _SEGMENT = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
 _NAME = re.compile(rf"(builtin|local)://{_SEGMENT}(?:/{_SEGMENT})*")
-_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?")
+_VERSION = re.compile(SEMVER)
 _OPERATION = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -94,7 +94,7 @@ def _name(head: Table, scheme: str | None) -> str:
 
 
 def _version(text: str) -> str:
-    if not _SEMVER.fullmatch(text):
+    if not _VERSION.fullmatch(text):
         raise ValueError("must be a version such as 1.0.0")
     return text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from aileron.values import Action, ApprovalRule, ConnectorPin, digest_of_bytes
+from aileron.values import SEMVER, Action, ApprovalRule, ConnectorPin, digest_of_bytes
 
 from ._faults import Faults
 from ._inputs import MAX_INPUTS, read_inputs
@@ -18,15 +18,12 @@ DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
 MAX_EXPIRY_SECONDS = 365 * 86_400
 RESERVED_TOOL_NAMES = frozenset({"check_action_status", "aileron_diagnostics"})
 
-_NUMBER = r"(?:0|[1-9][0-9]*)"
-_LABEL = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
-_SEMVER = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 _SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _OWNED = rf"(?:github|gitlab|hub|local)://{_SEGMENT}(?:/{_SEGMENT})+"
 
 _NAME = Rule.shape(r"[a-z0-9][a-z0-9._-]{0,63}", "must match ^[a-z0-9][a-z0-9._-]*$, with at most 64 characters")
-_VERSION = Rule.shape(_SEMVER, "must be a semantic version such as 1.0.0, without a leading v")
-_SOURCE = Rule.shape(rf"{_OWNED}@{_SEMVER}", "must look like github://owner/path@1.0.0 (or gitlab, hub, local)")
+_VERSION = Rule.shape(SEMVER, "must be a semantic version such as 1.0.0, without a leading v")
+_SOURCE = Rule.shape(rf"{_OWNED}@{SEMVER}", "must look like github://owner/path@1.0.0 (or gitlab, hub, local)")
 _FQN = Rule.shape(
     rf"builtin://{_SEGMENT}|{_OWNED}", "must look like builtin://name or github://owner/path (or gitlab, hub, local)"
 )

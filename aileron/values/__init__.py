@@ -42,6 +42,7 @@ from ._sessions import OperatorSession, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._vault import Binding, NewBinding, VaultState
+from ._versions import SEMVER
 from ._violations import violation
 from ._visible import visible
 
@@ -49,6 +50,7 @@ __all__ = [
     "DAEMON",
     "JSON",
     "READ",
+    "SEMVER",
     "WRITE",
     "Action",
     "Actor",

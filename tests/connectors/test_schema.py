@@ -141,6 +141,13 @@ class SchemaTests(SynchronousTestCase):
         """An empty file misses its tables."""
         self.assertEqual({"connector: is missing", "operations: is missing"}, {each.message for each in problems("")})
 
+    def test_version(self) -> None:
+        """A version is one that an action can pin."""
+        for version in ("1.0", "v1.0.0", "1.0.0-01", "1.0.0+..", "1.0.\u0661"):
+            self.assertIn("must be a version", self.fault('"1.2.3"', f'"{version}"').message)
+        for version in ("0.0.0", "1.2.3-rc.1+build.5"):
+            self.assertEqual((), problems(GOOD.replace("1.2.3", version)))
+
     def test_private_network(self) -> None:
         """Plain http to loopback is allowed where private networks are declared."""
         local = GOOD.replace("https://api.example", "http://127.0.0.1:8080").replace(
