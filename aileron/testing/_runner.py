@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from attrs import define, evolve, field
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
@@ -35,6 +35,7 @@ from aileron.values import (
     digest,
     utc,
 )
+from aileron.waiting import Waiting
 
 _WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
 
@@ -77,8 +78,8 @@ class ScriptedRunner:
     _offering: Offering = field(factory=lambda: Offering(1, {}))
     _runs: dict[str, Run] = field(factory=dict)
     _approvals: dict[str, Approval] = field(factory=dict)
-    _waiters: dict[str, list[Deferred[None]]] = field(factory=dict)
-    _told: list[Deferred[None]] = field(factory=list)
+    _settled: dict[str, Waiting] = field(factory=lambda: defaultdict(Waiting))
+    _told: Waiting = field(factory=Waiting)
 
     @classmethod
     def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:
@@ -93,7 +94,7 @@ class ScriptedRunner:
         """Offer these and nothing else from now on."""
         named = {offer.action.name: offer for offer in offers}
         self._offering = Offering(self._offering.generation + 1, named, tuple(load_errors))
-        self._tell(self._told)
+        self._told.fire()
 
     def finish(self, run_id: str, state: RunState = RunState.COMPLETED, **changes: Any) -> Run:
         """Bring a run to C{state}, with any other changes, and tell who waits."""
@@ -103,7 +104,7 @@ class ScriptedRunner:
         if run_id in self._approvals:
             self._approvals[run_id] = evolve(self._approvals[run_id], run=changed)
         if state.settled:
-            self._tell(self._waiters.get(run_id, []))
+            self._settled[run_id].fire()
         return changed
 
     def restage(self, run_id: str, review: str) -> Approval:
@@ -121,7 +122,7 @@ class ScriptedRunner:
     async def offering_after(self, generation: int, seconds: float) -> Offering:
         """See L{IRunner}."""
         if self._offering.generation == generation:
-            await self._wait_among(self._told, seconds)
+            await self._wait(self._told, seconds)
         return self._offering
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
@@ -150,7 +151,7 @@ class ScriptedRunner:
     async def wait(self, run_id: str, seconds: float) -> Run:
         """See L{IRunner}."""
         if not self._present(run_id).state.settled:
-            await self._wait_among(self._waiters.setdefault(run_id, []), seconds)
+            await self._wait(self._settled[run_id], seconds)
         return self._present(run_id)
 
     async def run(self, run_id: str) -> Run:
@@ -280,19 +281,5 @@ class ScriptedRunner:
             ):
                 yield run
 
-    async def _wait_among(self, waiters: list[Deferred[None]], seconds: float) -> None:
-        waiter: Deferred[None] = Deferred()
-        waiters.append(waiter)
-        due = self.clock.callLater(seconds, waiter.callback, None)
-        try:
-            await waiter
-        finally:
-            if waiter in waiters:
-                waiters.remove(waiter)
-            if due.active():
-                due.cancel()
-
-    def _tell(self, waiters: list[Deferred[None]]) -> None:
-        for waiter in list(waiters):
-            waiters.remove(waiter)
-            waiter.callback(None)
+    async def _wait(self, waiting: Waiting, seconds: float) -> None:
+        await waiting.wait(over=False).addTimeout(seconds, self.clock, lambda _result, _seconds: None)
