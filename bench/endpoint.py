@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve, field, frozen
 from jsonschema import Draft202012Validator
@@ -33,10 +33,10 @@ from aileron.api import AGENT_TOKEN, GuardedSite, Parts, SiteRules, agent_site, 
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.daemon import fresh_ids, settle_heap
-from aileron.interfaces import IConnector, ICredential
+from aileron.interfaces import IConnector, IConnectors, ICredential
 from aileron.manifests import DirectoryCatalogue
-from aileron.runner import Collaborators, build
-from aileron.store import Seals, make_store
+from aileron.runner import Collaborators, Runner, build
+from aileron.store import Seals, Store, make_store
 from aileron.testing import MemoryBindings, MemoryConnectors, MemoryOperators, MemoryVault, scripted_description
 from aileron.values import DAEMON, JSON, ConnectorDescription, Event, Outcome, Request, Session, utc
 
@@ -145,49 +145,59 @@ def service(reactor: Any) -> int:
     return port
 
 
-async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSite, str]:
-    """The agent site over a durable store, and a token for it."""
+def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
+    """A connector, and in C{home} the action that uses it."""
     (home / "actions").mkdir()
     (home / "connectors").mkdir()
-    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
-    store = make_store(home / "aileron.db", reactor, reactor, seals)
-    await store.open()
-    vault = MemoryVault()
+    names = {"connector": "local://test/scripted", "operation": "post"}
+    connectors: Any = MemoryConnectors.of([Noop()])
     if through_http:
+        names = {"connector": "local://bench/service", "operation": "say"}
         (home / "connectors/service.toml").write_text(CONNECTOR.format(port=service(reactor)))
         transport = system_transport(reactor, set)
-        connectors: Any = Registry(
-            home / "connectors", lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
-        )
-        names = {"connector": "local://bench/service", "operation": "say"}
-    else:
-        connectors = MemoryConnectors.of([Noop()])
-        names = {"connector": "local://test/scripted", "operation": "post"}
+        now = lambda: utc(reactor.seconds())  # noqa: E731
+        connectors = Registry(home / "connectors", lambda spec: HttpConnector(spec, transport, reactor, now))
     (home / "actions/noop.md").write_text(ACTION.format(**names))
+    return cast("IConnectors", connectors)
+
+
+async def runner_of(
+    reactor: Any, store: Store, home: Path, connectors: IConnectors, bindings: MemoryBindings
+) -> Runner:
+    """A started runner of what C{home} holds, its vault open."""
     catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
-    bindings = MemoryBindings(vault)
-    ids = fresh_ids(reactor)
     runner = build(
         Collaborators(
             runs=store.runs,
             overlay=store.overlay,
             catalogue=catalogue,
             connectors=connectors,
-            vault=vault,
+            vault=MemoryVault(),
             bindings=bindings,
             clock=reactor,
-            ids=ids,
+            ids=fresh_ids(reactor),
             chance=lambda: 0.0,
         )
     )
     await runner.start()
+    return runner
+
+
+async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSite, str]:
+    """The agent site over a durable store, and a token for it."""
+    store = make_store(
+        home / "aileron.db", reactor, reactor, Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
+    )
+    await store.open()
+    vault, connectors, ids = MemoryVault(), furnished(reactor, home, through_http), fresh_ids(reactor)
+    bindings = MemoryBindings(vault)
     token, now = mint(AGENT_TOKEN, secrets.token_bytes), utc(reactor.seconds())
     opened = Event(ids(), "session.started", now, DAEMON)
     session = Session(ids(), "bench", "/", now, now)
     await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [opened])
     parts = Parts(
-        runner=runner,
+        runner=await runner_of(reactor, store, home, connectors, bindings),
         sessions=store.sessions,
         audit=store.audit,
         vault=vault,
