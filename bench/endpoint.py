@@ -164,7 +164,7 @@ def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
 async def runner_of(
     reactor: Any, store: Store, home: Path, connectors: IConnectors, bindings: MemoryBindings
 ) -> Runner:
-    """A started runner of what C{home} holds, its vault open."""
+    """A runner of what C{home} holds, its vault open."""
     catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
     runner = build(
@@ -197,7 +197,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
     session = Session(ids(), "bench", "/", now, now)
     await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [opened])
     parts = Parts(
-        runner=await runner_of(reactor, store, home, connectors, bindings),
+        runner=await started(reactor, store, home, connectors, bindings),
         sessions=store.sessions,
         audit=store.audit,
         vault=vault,
