@@ -161,9 +161,7 @@ def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
     return cast("IConnectors", connectors)
 
 
-async def runner_of(
-    reactor: Any, store: Store, home: Path, connectors: IConnectors, bindings: MemoryBindings
-) -> Runner:
+async def started(reactor: Any, store: Store, home: Path, connectors: IConnectors, bindings: MemoryBindings) -> Runner:
     """A runner of what C{home} holds, its vault open."""
     catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
