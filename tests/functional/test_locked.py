@@ -3,7 +3,7 @@
 from twisted.internet.defer import Deferred
 
 from tests.functional import slack
-from tests.functional.operated import GATED, SHIP, UNGATED, OperatedTestCase, kinds
+from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, OperatedTestCase, kinds
 from tests.functional.reactor import until
 
 OWN_TOOLS = ["check_action_status", "aileron_diagnostics"]
@@ -79,7 +79,7 @@ class LockedLaterTests(OperatedTestCase):
         locking = Deferred.fromCoroutine(self.web.ask("POST", self.operator_url("vault/lock"), token, {}))
         await self.pause(0.5)
         await self.decide(token, asked)
-        self.assertEqual((await self.result(session, asked)).body["status"], "awaiting_vault")
+        await self.told_to_wait(session, asked)
         self.assertEqual((await locking).body, {"state": "locked"})
         self.assertEqual((await self.result(session, under_way)).body["status"], "completed")
         client = await self.mcp(session)
@@ -93,6 +93,15 @@ class LockedLaterTests(OperatedTestCase):
         self.assertEqual(len(self.workspace.messages), 2)
         told_by = kinds(await self.audit("--run", asked))
         self.assertEqual(told_by[1:4], ["approval.approved", "run.awaiting_vault", "run.resumed"])
+
+    async def told_to_wait(self, session: AgentSession, approval_id: str) -> None:
+        """Assert that an approved run soon waits for the vault."""
+        for _ in range(50):
+            status = (await self.result(session, approval_id)).body["status"]
+            if status != "running":
+                break
+            await self.pause(0.1)
+        self.assertEqual(status, "awaiting_vault")
 
     def operator_url(self, path: str) -> str:
         """A route of the operator site."""
