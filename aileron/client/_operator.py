@@ -85,7 +85,7 @@ class Operator:
         return await self._get("runs", run_id)
 
     async def resolve(self, run_id: str, outcome: str, note: str) -> Mapping[str, Any]:
-        """Settle an C{unknown} run: C{happened}, C{did_not_happen} or C{run_again}."""
+        """Settle an C{unknown} run: C{happened} or C{did_not_happen}."""
         return await self._post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
 
     async def audit(self, filters: Filters | None = None) -> Mapping[str, Any]:

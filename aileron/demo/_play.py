@@ -115,4 +115,4 @@ async def _tell_record(scene: Stage) -> None:
     command("aileron audit list", "Newest first; each record seals the one before it.")
     printed(await scene.as_operator("audit", "list", "--action", "ship-update"))
     click.echo()
-    tell("The agent never had the key, and could not approve. Now for real: aileron vault init")
+    tell("The agent never had the key, and its token approves nothing. Now for real: aileron vault init")
