@@ -8,12 +8,15 @@ from ._bindings import IBindings
 from ._catalogue import ICatalogue
 from ._connector import IConnector
 from ._connectors import IConnectors
+from ._contents import IContents
+from ._control import IControl
 from ._credential import ICredential
 from ._operators import IOperators
 from ._overlay import IOverlay
 from ._runner import IRunner
 from ._runs import IRuns
 from ._sessions import ISessions
+from ._trust import ITrust
 from ._vault import IVault
 
 __all__ = [
@@ -22,11 +25,14 @@ __all__ = [
     "ICatalogue",
     "IConnector",
     "IConnectors",
+    "IContents",
+    "IControl",
     "ICredential",
     "IOperators",
     "IOverlay",
     "IRunner",
     "IRuns",
     "ISessions",
+    "ITrust",
     "IVault",
 ]

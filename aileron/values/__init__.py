@@ -41,7 +41,8 @@ from ._runs import (
 from ._sessions import OperatorSession, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
-from ._vault import Binding, NewBinding, VaultState
+from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState
+from ._vault import Binding, NewBinding, Scope, VaultState
 from ._versions import SEMVER
 from ._violations import violation
 from ._visible import visible
@@ -61,6 +62,7 @@ __all__ = [
     "AuditQuery",
     "Binding",
     "Call",
+    "Candidate",
     "Catalogue",
     "ConnectorDescription",
     "ConnectorPin",
@@ -71,6 +73,7 @@ __all__ = [
     "Input",
     "Link",
     "LoadError",
+    "Mark",
     "NewBinding",
     "Offer",
     "Offering",
@@ -85,10 +88,15 @@ __all__ = [
     "Run",
     "RunQuery",
     "RunState",
+    "Scope",
     "Session",
     "Step",
     "StepRow",
     "Transition",
+    "TrustItem",
+    "TrustKind",
+    "TrustState",
+    "Trusted",
     "VaultState",
     "bare",
     "canonical",

@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from ._faults import Fault
 from ._json import JSON
+from ._vault import Scope
 
 READ, WRITE = "read", "write"
 
@@ -55,6 +56,12 @@ class ConnectorDescription:
     hosts: tuple[str, ...]
     operations: Mapping[str, Operation]
     credential: CredentialNeed | None = None
+
+    def scope(self, base_url: str) -> Scope | None:
+        """Where its credential may go when it talks to C{base_url}; L{None}: it needs none."""
+        if self.credential is None:
+            return None
+        return Scope(self.hosts, base_url, self.credential.header, self.credential.format)
 
 
 @frozen

@@ -20,6 +20,26 @@ class VaultState(StrEnum):
 
 
 @frozen
+class Scope:
+    """Where a credential may go, and in which place of a request; it opens for nothing else.
+
+    :ivar hosts: C{host:port}, as the connector declares.
+    :ivar base_url: the one in use: the binding's own, or the connector's.
+    :ivar header: the request's header that carries it.
+    :ivar format: the header's value, with C{{key}} in it.
+    """
+
+    hosts: tuple[str, ...]
+    base_url: str
+    header: str
+    format: str
+
+    def as_json(self) -> dict[str, JSON]:
+        """What the entry is sealed with, and what the operator is shown."""
+        return {"hosts": list(self.hosts), "base_url": self.base_url, "header": self.header, "format": self.format}
+
+
+@frozen
 class Binding:
     """One credential bound to one connector, without the credential.
 

@@ -1,0 +1,60 @@
+"""The control key: what makes a row a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from zope.interface import Interface
+
+from aileron.values import JSON, Mark
+
+
+class IControl(Interface):
+    """The key under which the operator's decisions are marked, in memory only while the vault is unlocked.
+
+    It also remembers, inside the vault, which decisions were used and how far the record had come then: a row or a
+    database that is put back decides nothing twice.
+    """
+
+    def sign(statement: Mapping[str, JSON]) -> bytes:
+        """The mark of C{statement}: an id of the key, and an HMAC-SHA256 over its RFC 8785 form.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def verifier() -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
+        """A function that tells what a mark under a statement is; it never raises and may be called in any thread.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def revision() -> tuple[str, int]:
+        """The vault's id, and the revision of its file; the revision never goes back while the vault is one.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def sealed() -> tuple[int, str] | None:
+        """The newest (sequence, hash) of the record that was sealed, or L{None}: nothing was yet.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def seal(sequence: int, head: str) -> None:
+        """Seal how far the record has come; durable when it returns.  Errors as of L{spend}."""
+
+    def spent(mark: bytes) -> bool:
+        """Whether the decision with this mark was used.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def spend(mark: bytes, until: datetime, sequence: int, head: str) -> None:
+        """Use a decision, and seal how far the record has come, in one write; durable when it returns.
+
+        :param until: when the decision ends by itself; until then it is remembered.
+        :raises Conflict: it was used.
+        :raises VaultLocked: the vault is not unlocked.
+        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        """
