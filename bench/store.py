@@ -1,7 +1,7 @@
 """The store alone, on disk and durable, in a process of its own: C{python -m bench.store SECONDS}.
 
 A "run" is what an ungated call costs: one commit when it is received and started, one when it has ended,
-three events and an attempt in them.  Prints one JSON line for each figure.
+two events and an attempt in them.  Prints one JSON line for each figure.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ async def append(store: Store, name: str) -> None:
 async def run(store: Store, name: str) -> None:
     now = utc(time.time())
     started = (
-        Transition(name, RunState.RECEIVED, RunState.APPROVED, now, (event(name, "run.received"),)),
+        Transition(name, RunState.RECEIVED, RunState.APPROVED, now, ()),
         Transition(
             name,
             RunState.APPROVED,

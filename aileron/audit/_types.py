@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 RECORDED: Mapping[str, str] = MappingProxyType(
     {
-        "run.received": "An agent or the operator called an action, and its arguments were accepted.",
         "run.approved": "A run that needs no decision, or whose decision was found in order at a start, may go on.",
         "run.awaiting_vault": "A run may start, but the vault is locked.",
         "run.resumed": "The vault was opened, and a run that waited for it goes on.",
@@ -18,7 +17,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "approval.denied": "The operator said no.",
         "approval.expired": "Nobody decided in the time that the action allows.",
         "approval.stale": "What was shown is no longer what would run: it is shown anew and needs a new decision.",
-        "execution.started": "A run may now have an effect; kept before the first byte leaves.",
+        "execution.started": "A run may now have an effect; kept before the first byte leaves. Its actor is who "
+        "called the action, or the daemon where a decision was waited for.",
         "execution.attempt": "An attempt of a step failed and another is made; kept before the first byte leaves.",
         "execution.succeeded": "Every step was answered as its connector declares success.",
         "execution.failed": "A step failed, and its effect did not happen.",

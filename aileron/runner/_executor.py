@@ -14,8 +14,10 @@ from twisted.logger import Logger
 from aileron.errors import AileronError, StoreUnavailable
 from aileron.interfaces import IBindings
 from aileron.values import (
+    DAEMON,
     JSON,
     READ,
+    Actor,
     Approval,
     AttemptRow,
     Fault,
@@ -78,14 +80,22 @@ class Executor:
     _retry: RetryPolicy
     _probe: Callable[[str], None]
 
-    def opening(self, run: Run, plan: Plan, verify: Verify | None) -> Transition:
+    def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
         """The step that must be committed before C{carry_out}: C{executing}, with the first attempt's row.
 
         :param run: as it will be approved.
+        :param actor: who made it begin.
         :param verify: checked inside the transaction.
         """
         pinned: JSON = [planned.pinned() for planned in plan.steps]
-        event = self._pen.of_run("execution.started", run, connector=plan.steps[0].description.fqn, steps=pinned)
+        event = self._pen.of_run(
+            "execution.started",
+            run,
+            actor,
+            connector=plan.steps[0].description.fqn,
+            arguments=run.arguments,
+            steps=pinned,
+        )
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify)
 

@@ -260,9 +260,8 @@ class Runner:
 
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep an ungated run up to C{executing}, in one transaction, and start it."""
-        event = self._pen.of_run("run.received", run, actor, arguments=run.arguments)
-        approved = transition(run, RunState.APPROVED, event.at, event)
-        opening = self._executor.opening(evolve(run, state=RunState.APPROVED), plan, None)
+        approved = transition(run, RunState.APPROVED, run.received_at)
+        opening = self._executor.opening(evolve(run, state=RunState.APPROVED), plan, actor=actor)
         kept: Deferred[Run] = Deferred()
         if not self._tasks.start(run.id, self._keep_and_finish(run, plan, (approved, opening), kept)):
             raise StoreUnavailable("The daemon is stopping.")
@@ -315,7 +314,7 @@ class Runner:
             await self._carry_out(run, plan)
 
     async def _carry_out(self, run: Run, plan: Plan) -> None:
-        opening = self._executor.opening(run, plan, self._gate.verification(plan.digest(run)))
+        opening = self._executor.opening(run, plan, verify=self._gate.verification(plan.digest(run)))
         try:
             begun = await self._ledger.apply(opening)
         except ApprovalStale:

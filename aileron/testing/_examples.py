@@ -46,7 +46,7 @@ def example_run(run_id: str = "run-1", **changes: Any) -> Run:
 
 
 def example_event(
-    type_: str = "run.received", run_id: str | None = None, payload: dict[str, JSON] | None = None, **more: Any
+    type_: str = "run.approved", run_id: str | None = None, payload: dict[str, JSON] | None = None, **more: Any
 ) -> Event:
     """An event with an id that no other has."""
     fields = {"at": NOON, "actor": DAEMON, **more}

@@ -19,7 +19,14 @@ class UngatedTests(RunnerCase):
         self.assertIs(run.state, RunState.COMPLETED)
         self.assertEqual(run.result, {"output": {"done": True}, "steps": {"only": {"done": True}}})
         self.assertEqual([each.request.body for each in self.connector.sendings], [b'{"text":"hello","times":3}'])
-        self.assertEqual(self.events(run), ["run.received", "execution.started", "execution.succeeded"])
+        self.assertEqual(self.events(run), ["execution.started", "execution.succeeded"])
+
+    def test_who_called(self) -> None:
+        """The record says who called the action, and with which arguments, before anything else of the run."""
+        run = self.now(self.submit("open", {"text": "hello"}))
+        first = self.sync(self.store.audit.list(AuditQuery(run_id=run.id))).items[-1].event
+        self.assertEqual((first.type, first.actor), ("execution.started", AGENT))
+        self.assertEqual(first.payload["arguments"], {"text": "hello"})
 
     def test_audit_id(self) -> None:
         """The audit id of an answer is that of the event that ended the run."""
@@ -39,7 +46,7 @@ class UngatedTests(RunnerCase):
         """Every fault of the arguments is told at once, and nothing is kept."""
         error = self.fails(self.runner.submit(self.call("open", {"times": "x", "more": 1})), InvalidRequest)
         self.assertEqual(len(error.details["problems"]), 3)
-        self.assertEqual(self.sync(self.store.audit.list(AuditQuery(type="run.received"))).items, ())
+        self.assertEqual(self.sync(self.store.audit.list(AuditQuery(type="execution.started"))).items, ())
 
     def test_unknown_action(self) -> None:
         """An action that is not there is not found."""
