@@ -16,13 +16,16 @@ from ._schema import BOUNDARY
 MOST_FILE_BYTES = 64 * 1024
 _SUFFIX = ".toml"
 
+SHIPPED = "builtin"
+LOCAL = "local"
+
 
 @frozen
 class ConnectorFile:
     """One file as it was found: its bytes, or why they cannot be had.
 
     :ivar name: for people.
-    :ivar scheme: what its connector's name must begin with.
+    :ivar scheme: what its connector's name must begin with, L{SHIPPED} or L{LOCAL}.
     """
 
     name: str
@@ -36,7 +39,7 @@ def shipped() -> Iterator[ConnectorFile]:
     directory = resources.files(__package__).joinpath("builtin")
     for each in sorted(directory.iterdir(), key=lambda each: each.name):
         if each.name.endswith(_SUFFIX):
-            yield ConnectorFile(each.name, "builtin", each.read_bytes())
+            yield ConnectorFile(each.name, SHIPPED, each.read_bytes())
 
 
 def of_directory(path: Path) -> Iterator[ConnectorFile]:
@@ -58,8 +61,8 @@ def one_file(path: str) -> ConnectorFile:
     name = printable(path)
     if len(data) > MOST_FILE_BYTES:
         return _unreadable(Unreadable(name, f"the file is larger than {MOST_FILE_BYTES // 1024} KiB"))
-    return ConnectorFile(name, "local", data)
+    return ConnectorFile(name, LOCAL, data)
 
 
 def _unreadable(fault: Unreadable) -> ConnectorFile:
-    return ConnectorFile(fault.path, "local", None, LoadError("unreadable", fault.problem, fault.path, None, BOUNDARY))
+    return ConnectorFile(fault.path, LOCAL, None, LoadError("unreadable", fault.problem, fault.path, None, BOUNDARY))

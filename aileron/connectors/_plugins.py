@@ -16,7 +16,7 @@ from zope.interface.exceptions import Invalid
 from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IConnector
-from aileron.values import ConnectorDescription, LoadError
+from aileron.values import Candidate, ConnectorDescription, LoadError
 
 from ._schema import BOUNDARY
 
@@ -26,11 +26,13 @@ class Found:
     """One connector, or why it is none.
 
     :ivar file: where it comes from, for people.
+    :ivar candidate: what the operator is asked about, where it comes from a file of the user's.
     """
 
     file: str
     connector: IConnector | None
     problems: tuple[LoadError, ...] = ()
+    candidate: Candidate | None = None
 
 
 def of_package(name: str) -> Iterator[Found]:

@@ -10,9 +10,9 @@ from attrs import define, field, frozen
 from zope.interface import implementer
 
 from aileron.interfaces import IConnector, IConnectors
-from aileron.values import ConnectorDescription, LoadError, digest_of_bytes
+from aileron.values import Candidate, ConnectorDescription, LoadError, TrustKind, digest_of_bytes
 
-from ._files import ConnectorFile, of_directory, one_file, shipped
+from ._files import LOCAL, ConnectorFile, of_directory, one_file, shipped
 from ._plugins import Found, of_package
 from ._schema import BOUNDARY, read_file
 from ._spec import HttpSpec
@@ -34,6 +34,7 @@ class _Loaded:
     """One state of the registry."""
 
     connectors: Mapping[str, IConnector]
+    candidates: Mapping[str, Candidate]
     problems: tuple[LoadError, ...]
 
 
@@ -70,6 +71,10 @@ class Registry:
         """All that loaded, by name."""
         return tuple(each.describe() for _, each in sorted(self._loaded.connectors.items()))
 
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The user's files that loaded, by name."""
+        return tuple(each for _, each in sorted(self._loaded.candidates.items()))
+
     def problems(self) -> tuple[LoadError, ...]:
         """All that did not."""
         return self._loaded.problems
@@ -104,26 +109,40 @@ class Registry:
         if file.data is None:
             return Found(file.name, None, (file.problem,) if file.problem else ())
         reading = read_file(file.data, file.name, file.scheme)
-        return Found(file.name, self.make(reading.spec) if reading.spec else None, reading.problems)
+        if reading.spec is None:
+            return Found(file.name, None, reading.problems)
+        return Found(file.name, self.make(reading.spec), candidate=_candidate(file, file.data, reading.spec))
+
+
+def _candidate(file: ConnectorFile, data: bytes, spec: HttpSpec) -> Candidate | None:
+    if file.scheme != LOCAL:
+        return None
+    description = spec.description
+    text = data.decode("utf-8")
+    return Candidate(TrustKind.CONNECTOR, description.fqn, description.content_hash, file.name, text)
 
 
 def _merged(sources: Iterable[Iterable[Found]]) -> _Loaded:
-    connectors: dict[str, IConnector] = {}
+    loaded: dict[str, Found] = {}
     problems: list[LoadError] = []
     for source in sources:
         found = list(source)
         problems += [problem for each in found for problem in each.problems]
-        problems += _add(connectors, [(each.file, each.connector) for each in found if each.connector is not None])
-    return _Loaded(connectors, tuple(problems))
+        problems += _add(loaded, found)
+    return _Loaded(
+        {fqn: each.connector for fqn, each in loaded.items() if each.connector is not None},
+        {fqn: each.candidate for fqn, each in loaded.items() if each.candidate is not None},
+        tuple(problems),
+    )
 
 
-def _add(connectors: dict[str, IConnector], found: list[tuple[str, IConnector]]) -> Iterator[LoadError]:
+def _add(loaded: dict[str, Found], found: list[Found]) -> Iterator[LoadError]:
     """Add those of one source whose names are free and used once; a fault for each of the others."""
-    names = Counter(connector.describe().fqn for _, connector in found)
-    taken = set(connectors)
-    for file, connector in found:
-        fqn = connector.describe().fqn
+    named = [(each.connector.describe().fqn, each) for each in found if each.connector is not None]
+    names = Counter(fqn for fqn, _ in named)
+    taken = set(loaded)
+    for fqn, each in named:
         if names[fqn] > 1 or fqn in taken:
-            yield LoadError("duplicate", f"another connector is named {fqn} as well", file, None, BOUNDARY)
+            yield LoadError("duplicate", f"another connector is named {fqn} as well", each.file, None, BOUNDARY)
         else:
-            connectors[fqn] = connector
+            loaded[fqn] = each

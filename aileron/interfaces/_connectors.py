@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zope.interface import Interface
 
-from aileron.values import ConnectorDescription, LoadError
+from aileron.values import Candidate, ConnectorDescription, LoadError
 
 from ._connector import IConnector
 
@@ -17,6 +17,12 @@ class IConnectors(Interface):
 
     def descriptions() -> tuple[ConnectorDescription, ...]:
         """All that loaded, by name."""
+
+    def candidates() -> tuple[Candidate, ...]:
+        """What the user's own files hold, by name: each sound one, in use only if its very digest is trusted.
+
+        What is shipped, or comes of a plugin that the configuration names, is not among them.
+        """
 
     def problems() -> tuple[LoadError, ...]:
         """What did not load.

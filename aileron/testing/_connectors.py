@@ -19,12 +19,14 @@ from aileron.values import (
     JSON,
     READ,
     WRITE,
+    Candidate,
     ConnectorDescription,
     CredentialNeed,
     LoadError,
     Operation,
     Outcome,
     Request,
+    TrustKind,
     canonical,
     digest,
 )
@@ -152,11 +154,13 @@ class MemoryConnectors:
     """A registry of the connectors it is given; L{add}, L{remove} and L{replace} are what a changed file would do.
 
     :ivar reported: what L{problems} answers.
+    :ivar of_files: names of those that stand for files of the user's, and so are candidates; by default none is.
     """
 
     _connectors: dict[str, IConnector] = field(factory=dict)
     reported: tuple[LoadError, ...] = ()
     refreshed: int = 0
+    of_files: frozenset[str] = frozenset()
     _generation: int = 1
 
     @classmethod
@@ -171,6 +175,14 @@ class MemoryConnectors:
     def descriptions(self) -> tuple[ConnectorDescription, ...]:
         """Of all that are held, by name."""
         return tuple(each.describe() for _, each in sorted(self._connectors.items()))
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Of those that stand for files."""
+        held = (each for each in self.descriptions() if each.fqn in self.of_files)
+        return tuple(
+            Candidate(TrustKind.CONNECTOR, each.fqn, each.content_hash, f"{each.fqn}.toml", f"# {each.version}\n")
+            for each in held
+        )
 
     def problems(self) -> tuple[LoadError, ...]:
         """As reported."""

@@ -11,6 +11,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.connectors import Registry, check
 from aileron.interfaces import IConnectors
+from aileron.values import Candidate, TrustKind, digest_of_bytes
 from tests.connectors.service import Service
 from tests.connectors.test_schema import GOOD
 
@@ -67,6 +68,42 @@ class ShippedTests(RegistryCase):
         self.assertEqual(("POST", "https://slack.com/api/chat.postMessage"), (request.method, request.url))
         self.assertIn(b'"client_msg_id":"', request.body or b"")
         self.assertEqual("Authorization", request.credential_header)
+
+
+class CandidateTests(RegistryCase):
+    """What the operator is asked about."""
+
+    def test_sound_files(self) -> None:
+        """Each sound file of the user's is a candidate, with the very bytes that its connector was made of."""
+        path = self.write("tracker.toml")
+        registry = self.registry()
+        (candidate,) = registry.candidates()
+        connector = registry.get("local://me/tracker")
+        assert connector is not None
+        expected = Candidate(TrustKind.CONNECTOR, "local://me/tracker", digest_of_bytes(GOOD.encode()), str(path), GOOD)
+        self.assertEqual(expected, candidate)
+        self.assertEqual(candidate.digest, connector.describe().content_hash)
+
+    def test_neither_malformed_nor_twice(self) -> None:
+        """A malformed file, and a name that two files use, are load errors and nobody's candidates."""
+        self.write("bad.toml", GOOD.replace("1.2.3", "new"))
+        self.write("one.toml")
+        self.write("two.toml", GOOD.replace("1.2.3", "1.2.4"))
+        registry = self.registry()
+        self.assertEqual((), registry.candidates())
+        self.assertEqual(["duplicate", "duplicate", "validation_error"], sorted(e.kind for e in registry.problems()))
+
+    def test_follows_the_file(self) -> None:
+        """A file that changed is another candidate after the next look; one that is gone is none."""
+        path = self.write("tracker.toml")
+        registry = self.registry()
+        before = registry.candidates()
+        self.write("tracker.toml", GOOD + "# Another byte.\n")
+        registry.refresh()
+        self.assertNotEqual(before[0].digest, registry.candidates()[0].digest)
+        path.unlink()
+        registry.refresh()
+        self.assertEqual((), registry.candidates())
 
 
 class DirectoryTests(RegistryCase):

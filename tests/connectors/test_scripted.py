@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IConnectors
 from aileron.testing import ConnectorContract, MemoryConnectors, ScriptedConnector, scripted_description
-from aileron.values import JSON, CredentialNeed, Outcome
+from aileron.values import JSON, CredentialNeed, Outcome, digest
 
 _NEED = CredentialNeed("api_key", "Authorization", "Bearer {key}")
 
@@ -91,3 +91,12 @@ class MemoryConnectorsTests(SynchronousTestCase):
         self.assertNotEqual(connector.describe().content_hash, successor.describe().content_hash)
         registry.remove("local://test/scripted")
         self.assertEqual((), registry.descriptions())
+
+    def test_files(self) -> None:
+        """What stands for a file is a candidate of its present content; nothing else is."""
+        connector = ScriptedConnector()
+        registry = MemoryConnectors.of([connector])
+        self.assertEqual((), registry.candidates())
+        registry.of_files = frozenset({"local://test/scripted"})
+        registry.replace(connector, "2.0.0")
+        self.assertEqual([digest("2.0.0")], [each.digest for each in registry.candidates()])
