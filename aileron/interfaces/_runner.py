@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from zope.interface import Interface
 
 from aileron.values import (
@@ -16,6 +18,8 @@ from aileron.values import (
     Run,
     RunQuery,
     StepRow,
+    TrustItem,
+    TrustKind,
 )
 
 
@@ -38,6 +42,29 @@ class IRunner(Interface):
         """Switch an action on or off.
 
         :raises NotFound: there is none of that name.
+        """
+
+    async def trust_items() -> tuple[TrustItem, ...]:
+        """Every file as it lies there now, and whatever else is trusted, by kind and name."""
+
+    async def trust(items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
+        """Trust exactly these files, all or none; durable when it returns.  Twice is safe.
+
+        :param items: kind, name and digest of each, as the operator was shown it.
+        :return: each as it is then.
+        :raises NotFound: one of them does not lie there.
+        :raises Conflict: one of them has another digest now; C{details["items"]} lists kind, name and digest of what
+            lies there instead.  Nothing was trusted.
+        :raises VaultLocked: the vault is not unlocked.
+        :raises StoreUnavailable: nothing was kept.
+        """
+
+    async def distrust(kind: TrustKind, name: str, actor: Actor) -> None:
+        """Take trust back; what waits of it becomes stale.
+
+        :raises NotFound: it is not trusted.
+        :raises VaultLocked: the vault is not unlocked.
+        :raises StoreUnavailable: nothing was kept.
         """
 
     async def submit(call: Call) -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from aileron.values import (
     ApprovalRule,
     AttemptRow,
     Call,
+    Candidate,
     ConnectorPin,
     Decision,
     LoadError,
@@ -32,7 +33,12 @@ from aileron.values import (
     RunState,
     Step,
     StepRow,
+    Trusted,
+    TrustItem,
+    TrustKind,
+    TrustState,
     digest,
+    digest_of_bytes,
     utc,
 )
 from aileron.waiting import Waiting
@@ -80,6 +86,9 @@ class ScriptedRunner:
     _approvals: dict[str, Approval] = field(factory=dict)
     _settled: dict[str, Waiting] = field(factory=lambda: defaultdict(Waiting))
     _told: Waiting = field(factory=Waiting)
+    _lying: dict[tuple[TrustKind, str], Candidate] = field(factory=dict)
+    _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict)
+    _texts: dict[str, str] = field(factory=dict)
 
     @classmethod
     def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:
@@ -113,6 +122,17 @@ class ScriptedRunner:
         self._approvals[run_id] = approval
         return approval
 
+    def lay(self, kind: TrustKind, name: str, text: str) -> Candidate:
+        """Have a file with this text lie there, in the place of an earlier one."""
+        candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text)
+        self._lying[kind, name] = candidate
+        self._texts[candidate.digest] = text
+        return candidate
+
+    def remove(self, kind: TrustKind, name: str) -> None:
+        """Have it lie there no more."""
+        del self._lying[kind, name]
+
     # IRunner ----------------------------------------------------------------------------------------------------------
 
     def offering(self) -> Offering:
@@ -130,6 +150,27 @@ class ScriptedRunner:
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
+
+    async def trust_items(self) -> tuple[TrustItem, ...]:
+        """See L{IRunner}."""
+        return tuple(self._item(key) for key in sorted({*self._lying, *self._trusted}))
+
+    async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
+        """See L{IRunner}."""
+        if any((kind, name) not in self._lying for kind, name, _ in items):
+            raise NotFound("There is no such file.")
+        moved = [self._lying[kind, name] for kind, name, seen in items if self._lying[kind, name].digest != seen]
+        if moved:
+            present = [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in moved]
+            raise Conflict("What lies there is no longer what was shown.", {"items": present})
+        for kind, name, seen in items:
+            self._trusted[kind, name] = Trusted(kind, name, seen, self._now(), actor.id)
+        return tuple(self._item((kind, name)) for kind, name, _ in items)
+
+    async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
+        """See L{IRunner}."""
+        if self._trusted.pop((kind, name), None) is None:
+            raise NotFound("That is not trusted.")
 
     async def submit(self, call: Call) -> Run:
         """See L{IRunner}; the only argument that any action takes is C{text}."""
@@ -223,6 +264,15 @@ class ScriptedRunner:
             await self.wait(run_id, 3600)
 
     # within -----------------------------------------------------------------------------------------------------------
+
+    def _item(self, key: tuple[TrustKind, str]) -> TrustItem:
+        lying, trusted = self._lying.get(key), self._trusted.get(key)
+        if lying is None or trusted is None:
+            state = TrustState.GONE if lying is None else TrustState.NEW
+        else:
+            state = TrustState.TRUSTED if lying.digest == trusted.digest else TrustState.CHANGED
+        before = self._texts[trusted.digest] if trusted is not None and state is TrustState.CHANGED else None
+        return TrustItem(state, *key, lying, trusted, before)
 
     def _now(self) -> datetime:
         return utc(self.clock.seconds())
