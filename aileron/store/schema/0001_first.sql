@@ -109,11 +109,10 @@ CREATE TABLE audit_events (
     prev_hash TEXT NOT NULL,
     hash TEXT NOT NULL
 ) STRICT;
-CREATE INDEX audit_by_time ON audit_events (at);
-CREATE INDEX audit_by_type ON audit_events (type);
+-- Every event pays for an index.  A filter that has none here reads back from the newest, 0.3 us an event: time, type,
+-- action, connector.
 CREATE INDEX audit_by_run ON audit_events (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX audit_by_session ON audit_events (session_id) WHERE session_id IS NOT NULL;
-CREATE INDEX audit_by_connector ON audit_events (connector) WHERE connector IS NOT NULL;
 CREATE INDEX audit_by_failure ON audit_events (failure_class) WHERE failure_class IS NOT NULL;
 
 -- Apart from the chain, salted there: a payload can go without breaking it and cannot be guessed from it.
