@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aileron.errors import STATUS
-from aileron.values import JSON, RunState, VaultState
+from aileron.values import JSON, RunState, TrustKind, TrustState, VaultState
 
 from ._endpoint import Schema
 
@@ -42,6 +42,7 @@ STATUSES = (
 STATUS_SCHEMA: Schema = {"enum": list(STATUSES)}
 STATE: Schema = {"enum": [state.value for state in RunState]}
 VAULT_STATE: Schema = {"enum": [state.value for state in VaultState]}
+TRUST_KIND: Schema = {"enum": [kind.value for kind in TrustKind]}
 
 
 def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
@@ -189,6 +190,21 @@ CONNECTOR: Mapping[str, Schema] = {
     "credential": {"anyOf": [made_of({"kind": TEXT, "header": TEXT}), {"type": "null"}]},
 }
 
+TRUST_ITEM: Mapping[str, Schema] = {
+    "kind": TRUST_KIND,
+    "name": TEXT,
+    "state": {"enum": [state.value for state in TrustState]},
+    "path": TEXT_OR_NULL,
+    "digest": TEXT_OR_NULL,
+    "lines": COUNT,
+    "bytes": COUNT,
+    "text": TEXT_OR_NULL,
+    "difference": TEXT,
+    "trusted": {
+        "anyOf": [made_of({"digest": TEXT, "changed_at": MOMENT, "enabled": BOOLEAN}), {"type": "null"}],
+    },
+}
+
 COMPONENTS: Mapping[str, Schema] = {
     "Fault": made_of(FAULT),
     "Failure": made_of({"error": made_of(FAULT, {"run_id": TEXT, "audit_id": TEXT})}),
@@ -200,6 +216,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Record": made_of(RECORD),
     "Binding": made_of(BINDING),
     "Connector": made_of(CONNECTOR),
+    "TrustItem": made_of(TRUST_ITEM),
     "OperatorSession": made_of({"id": TEXT, "started_at": MOMENT, "expires_at": MOMENT, "browser": BOOLEAN}),
 }
 

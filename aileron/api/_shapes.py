@@ -19,6 +19,8 @@ from aileron.values import (
     Run,
     RunState,
     Session,
+    Trusted,
+    TrustItem,
     timestamp,
 )
 
@@ -194,3 +196,25 @@ def operator_json(session: OperatorSession) -> dict[str, JSON]:
         "expires_at": timestamp(session.expires_at),
         "browser": session.browser,
     }
+
+
+def trust_item_json(item: TrustItem) -> dict[str, JSON]:
+    """C{TrustItem}; C{text} and C{path} are null where nothing lies there any more."""
+    lying = item.candidate
+    text = "" if lying is None else lying.text
+    return {
+        "kind": item.kind.value,
+        "name": item.name,
+        "state": item.state.value,
+        "path": None if lying is None else lying.path,
+        "digest": None if lying is None else lying.digest,
+        "lines": text.count("\n") + (text[-1:] not in {"", "\n"}),
+        "bytes": len(text.encode("utf-8", "surrogatepass")),
+        "text": None if lying is None else text,
+        "difference": item.difference,
+        "trusted": None if item.trusted is None else _trusted_json(item.trusted),
+    }
+
+
+def _trusted_json(word: Trusted) -> dict[str, JSON]:
+    return {"digest": word.digest, "changed_at": timestamp(word.changed_at), "enabled": word.enabled}

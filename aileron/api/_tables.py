@@ -13,6 +13,7 @@ from . import (
     _run,
     _runs,
     _sessions,
+    _trust,
     _vault,
 )
 from ._endpoint import Table
@@ -27,6 +28,7 @@ TABLES: tuple[Table, ...] = (
     _audit.TABLE,
     _vault.TABLE,
     _operator.TABLE,
+    _trust.TABLE,
     _bindings.TABLE,
     _connectors.TABLE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -107,6 +107,18 @@ class Operator:
     async def set_enabled(self, name: str, enabled: bool) -> Mapping[str, Any]:
         """Switch an action on or off."""
         return (await self._wire.ask("PATCH", "v1", "actions", name, body={"enabled": enabled})).body
+
+    async def trust_items(self) -> Mapping[str, Any]:
+        """C{{items}}: what lies there, and what is to be read before it is trusted."""
+        return await self._get("trust")
+
+    async def trust(self, items: Sequence[Mapping[str, JSON]]) -> Mapping[str, Any]:
+        """Trust exactly these, C{{kind, name, digest}} each; all or none."""
+        return await self._post("trust", body={"items": list(items)})
+
+    async def distrust(self, kind: str, name: str) -> Mapping[str, Any]:
+        """Take trust back."""
+        return (await self._wire.ask("DELETE", "v1", "trust", body={"kind": kind, "name": name})).body
 
     async def bindings(self) -> Mapping[str, Any]:
         """C{{items}}, without secrets."""

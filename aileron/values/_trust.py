@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from datetime import datetime
 from enum import StrEnum
 
 from attrs import field, frozen
+
+_MOST_COMPARED = 4_000_000
 
 
 class TrustKind(StrEnum):
@@ -72,6 +75,21 @@ class TrustItem:
     candidate: Candidate | None = None
     trusted: Trusted | None = None
     before: str | None = field(default=None, repr=False)
+
+    @property
+    def difference(self) -> str:
+        """What the operator must read before trusting it; empty where there is nothing to trust.
+
+        A unified diff against what was trusted; the whole text of what is new, or differs from a text that is no
+        longer known or too long to compare.
+        """
+        if self.candidate is None or self.state is TrustState.TRUSTED:
+            return ""
+        # Split at line feeds alone, so that no other separator vanishes from what is shown.
+        lines = [text.split("\n") for text in (self.before, self.candidate.text) if text is not None]
+        if len(lines) < 2 or len(lines[0]) * len(lines[1]) > _MOST_COMPARED:
+            return self.candidate.text
+        return "\n".join(difflib.unified_diff(*lines, "trusted", "now", lineterm=""))
 
 
 class Mark(StrEnum):

@@ -137,6 +137,7 @@ class OperatorTests(MethodCase):
         self.asks(it.actions, "GET", "/v1/actions", None)
         self.asks(lambda: it.action("x"), "GET", "/v1/actions/x", None)
         self.asks(it.bindings, "GET", "/v1/bindings", None)
+        self.asks(it.trust_items, "GET", "/v1/trust", None)
         self.asks(it.connectors, "GET", "/v1/connectors", None)
         self.asks(it.sessions, "GET", "/v1/sessions", None)
 
@@ -167,6 +168,9 @@ class OperatorTests(MethodCase):
         self.asks(lambda: it.set_enabled("x", False), "PATCH", "/v1/actions/x", {"enabled": False})
         self.asks(lambda: it.set_up_binding({"kind": "api_key"}), "POST", "/v1/bindings/setup", {"kind": "api_key"})
         self.asks(lambda: it.revoke_binding("api_key/slack/me"), "DELETE", "/v1/bindings/api_key%2Fslack%2Fme", {})
+        item = {"kind": "action", "name": "x", "digest": "sha256:1"}
+        self.asks(lambda: it.trust([item]), "POST", "/v1/trust", {"items": [item]})
+        self.asks(lambda: it.distrust("action", "x"), "DELETE", "/v1/trust", {"kind": "action", "name": "x"})
         self.asks(it.lock_vault, "POST", "/v1/vault/lock", {})
         self.asks(lambda: it.end_session("S"), "POST", "/v1/sessions/S/end", {"exit_code": None})
 
