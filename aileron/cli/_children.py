@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import site
 import subprocess
 import sys
+from pathlib import Path
 
 from ._surroundings import Surroundings
 
 
 def command(*arguments: str) -> tuple[str, ...]:
     """How this very program is run once more."""
-    return (sys.executable, "-P", "-m", "aileron", *arguments)
+    return (*isolated(), "-m", "aileron", *arguments)
+
+
+def isolated(executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
+    """Python, deaf to its environment and to the directory that it is started in.
+
+    :param package: where this package lies; below the user's own site directory C{-I} would not find it.
+    """
+    here = package or Path(__file__).parent
+    in_user_site = here.is_relative_to(site.getusersitepackages())
+    return (executable, "-E", "-P") if in_user_site else (executable, "-I")
 
 
 def run_child(around: Surroundings, *arguments: str) -> bool:

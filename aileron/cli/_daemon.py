@@ -8,6 +8,7 @@ import attrs
 import click
 
 from aileron import __version__
+from aileron.hardening import harden
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 
@@ -78,6 +79,7 @@ def daemon_status(around: Surroundings, context: click.Context, as_json: bool) -
 @click.pass_context
 def serve(context: click.Context, arguments: tuple[str, ...]) -> None:
     """Be the daemon, in the foreground."""
+    harden()  # before anything else, the key above all, is in memory
     from aileron.daemon import serve as serve_until_stopped
 
     context.exit(serve_until_stopped(arguments))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import site
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
 
+from ._children import isolated
 from ._errors import Trouble
 from ._output import note
 from ._surroundings import Surroundings
@@ -92,12 +92,9 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def serve_command(home: Home, executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
     """How the daemon is started: isolated from the environment and the directory that we were started in.
 
-    :param package: where this package lies; below the user's own site directory C{-I} would not find it.
+    Parameters as for L{isolated}.
     """
-    here = package or Path(__file__).parent
-    in_user_site = here.is_relative_to(site.getusersitepackages())
-    isolated = ("-E", "-P") if in_user_site else ("-I",)
-    return (executable, *isolated, "-m", "aileron", "serve", "--home", str(home.root))
+    return (*isolated(executable, package), "-m", "aileron", "serve", "--home", str(home.root))
 
 
 def _spawn(around: Surroundings, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:

@@ -14,6 +14,7 @@ import click
 from attrs import frozen
 
 from aileron.errors import InvalidRequest
+from aileron.hardening import harden
 from aileron.home import Discovery, Home, find_home, live_discovery
 
 from ._errors import Trouble
@@ -65,6 +66,7 @@ def _ask(prompt: str) -> str:
 
 
 def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
+    harden()
     from ._drive import interruptible
     from ._passphrase import read_passphrase
 
@@ -73,12 +75,14 @@ def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | No
 
 
 def _new_passphrase(descriptor: int | None) -> str:
+    harden()
     from ._passphrase import new_passphrase
 
     return new_passphrase(descriptor)
 
 
 def _secret(prompt: str, descriptor: int | None) -> str:
+    harden()
     from ._passphrase import from_descriptor
     from ._terminal import Terminal
 
@@ -120,7 +124,8 @@ class Surroundings:
     :ivar ask: one line from the person's terminal, after a prompt.
     :ivar passphrase: of the vault, as L{aileron.cli._passphrase.read_passphrase} finds it.
     :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
-    :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.
+    :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
+        three first closes this process to others, and so to what it starts: no agent, editor or browser after that.
     :ivar interactive: whether a person is there to be asked.
     :ivar sleep: for so many seconds, before any reactor runs.
     :ivar pause: the same while it runs.

@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import FileLogObserver, formatEventAsClassicLogText, globalLogBeginner
 from twisted.python.logfile import LogFile
 
+from aileron.hardening import harden
 from aileron.home import prepare
 
 from ._compose import start
@@ -26,6 +27,7 @@ def _service(reactor: Any, settings: Settings) -> AileronService:
 
 def makeService(options: Options) -> AileronService:
     """What C{twistd} runs: a life that ends the process with a failure if it cannot start."""
+    harden()
     from twisted.internet import reactor
 
     service = _service(reactor, Settings.read(options))
@@ -45,6 +47,7 @@ def serve(arguments: Sequence[str]) -> int:
 
     :return: the exit status: 0, or 1 if it could not start.
     """
+    harden()
     from twisted.internet import reactor
 
     options = Options()  # type: ignore[no-untyped-call]

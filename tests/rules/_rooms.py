@@ -15,6 +15,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "errors": frozenset({"values"}),
     "interfaces": frozenset({"values", "errors"}),
     "home": _GROUND,
+    "hardening": _GROUND,
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
@@ -32,10 +33,10 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "launch": _GROUND | _AGENT_SIDE,
     "demo": _GROUND | _AGENT_SIDE,
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
-    "cli": _GROUND | _AGENT_SIDE | {"launch", "demo", "daemon"},
+    "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},
     "__main__": frozenset({"cli"}),
     "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
-    "daemon": _GROUND | _DAEMON_SIDE | {"api", "web"},
+    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "api", "web"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 

@@ -1,0 +1,73 @@
+"""Closes this process to the user's other processes, before a key or a passphrase is in its memory.
+
+What runs as the same user may otherwise read the memory, the environment and the descriptors of any process of theirs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import sys
+from collections.abc import Callable
+
+from attrs import frozen
+
+from aileron.errors import Forbidden
+
+_PRIVATE_UMASK = 0o077
+_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38  # prctl(2)
+_PT_DENY_ATTACH = 31  # ptrace(2) of macOS
+
+
+def _call_c(name: str, *arguments: int) -> int:
+    library = ctypes.CDLL(None, use_errno=True)
+    answer: int = getattr(library, name)(*(ctypes.c_ulong(argument) for argument in arguments))
+    return 0 if answer == 0 else ctypes.get_errno() or -1
+
+
+def _no_core() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@frozen
+class Kernel:
+    """What is asked of the system.
+
+    :ivar call: a function of the C library by name, with its numbers; 0, or what went wrong.
+    """
+
+    platform: str = sys.platform
+    umask: Callable[[int], int] = os.umask
+    no_core: Callable[[], None] = _no_core
+    call: Callable[..., int] = _call_c
+
+
+def harden(kernel: Kernel | None = None) -> None:
+    """Close this process for the rest of its life: no core, no reader of its memory, no new rights, private files.
+
+    It ends with C{exec}, but for the umask, the limit and the rights, which children inherit.  Twice is safe.
+    A system that has no such thing is left as it is; one that refuses is an error.
+
+    :raises Forbidden: the system refuses; no secret may be read then.
+    """
+    kernel = kernel or Kernel()
+    kernel.umask(_PRIVATE_UMASK)
+    try:
+        kernel.no_core()
+    except (OSError, ValueError) as error:
+        raise Forbidden(f"Memory dumps of this process cannot be turned off: {error}.") from None
+    if kernel.platform.startswith("linux"):
+        _demand(kernel, "Other processes cannot be kept out of this one", "prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
+        _demand(kernel, "New rights cannot be given up", "prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    elif kernel.platform == "darwin":
+        _demand(kernel, "Other processes cannot be kept out of this one", "ptrace", _PT_DENY_ATTACH, 0, 0, 0)
+
+
+def _demand(kernel: Kernel, otherwise: str, name: str, *arguments: int) -> None:
+    try:
+        problem = kernel.call(name, *arguments)
+    except (OSError, AttributeError) as error:  # no C library, or not that function in it
+        raise Forbidden(f"{otherwise}: {name} is not to be had ({type(error).__name__}).") from None
+    if problem:
+        raise Forbidden(f"{otherwise}: {name} failed ({os.strerror(problem)}).")
