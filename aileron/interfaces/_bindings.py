@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zope.interface import Interface
 
-from aileron.values import Binding, NewBinding
+from aileron.values import Binding, NewBinding, Scope
 
 from ._credential import ICredential
 
@@ -36,5 +36,17 @@ class IBindings(Interface):
         :raises VaultLocked: the vault is not unlocked.
         """
 
-    def credential(binding: Binding) -> ICredential:
-        """The credential of exactly this revision of this binding, not yet open."""
+    async def rebind(name: str, scope: Scope, base_url: str | None = None) -> Binding:
+        """Seal the credential anew for C{scope}; the binding as it is now, with another revision.
+
+        :param base_url: for this binding from now on; L{None}: the connector's own.
+        :raises NotFound: there is no such binding.
+        :raises InvalidRequest: a malformed base URL or scope.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def credential(binding: Binding, scope: Scope) -> ICredential:
+        """The credential of exactly this revision of this binding, not yet open.
+
+        It opens only where C{scope}, which is the one in force now, is the one that it was sealed for.
+        """

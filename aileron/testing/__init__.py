@@ -1,5 +1,7 @@
 """What other packages' tests may use: contract mixins, memory implementations, kits."""
 
+from ._authority import MemoryControl, MemoryTrust
+from ._authority_contract import ControlContract, TrustContract, trusted_word
 from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
@@ -13,7 +15,7 @@ from ._store import memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, OverlayContract, SessionsContract
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
-from ._vault_contract import BindingsContract, VaultContract, new_binding
+from ._vault_contract import BindingsContract, VaultContract, example_scope, new_binding
 
 __all__ = [
     "EFFECT_HEADER",
@@ -24,11 +26,14 @@ __all__ = [
     "CatalogueContract",
     "ConnectorContract",
     "ConnectorRig",
+    "ControlContract",
     "MemoryBindings",
     "MemoryCatalogue",
     "MemoryConnectors",
+    "MemoryControl",
     "MemoryCredential",
     "MemoryOperators",
+    "MemoryTrust",
     "MemoryVault",
     "OperatorsContract",
     "OverlayContract",
@@ -39,6 +44,7 @@ __all__ = [
     "ScriptedSite",
     "Sending",
     "SessionsContract",
+    "TrustContract",
     "UnthreadedPool",
     "UnthreadedReactor",
     "VaultContract",
@@ -46,6 +52,7 @@ __all__ = [
     "example_decision",
     "example_event",
     "example_run",
+    "example_scope",
     "example_session",
     "example_transition",
     "memory_store",
@@ -53,5 +60,6 @@ __all__ = [
     "scripted_description",
     "scripted_offer",
     "seals",
+    "trusted_word",
     "unopened_store",
 ]

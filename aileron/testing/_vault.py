@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import UTC, datetime
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
@@ -12,8 +13,8 @@ from zope.interface import implementer
 
 from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import Binding, NewBinding, OperatorSession, VaultState
-from aileron.vault import Exchange, Operators, binding_of, client_proof
+from aileron.values import Binding, NewBinding, OperatorSession, Scope, VaultState
+from aileron.vault import Exchange, Operators, binding_of, check_binding, check_scope, client_proof
 from aileron.waiting import Waiting
 
 _CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -101,28 +102,41 @@ class MemoryBindings:
             raise NotFound("There is no such binding.")
         return self._kept.pop(name)[0]
 
-    def credential(self, binding: Binding) -> ICredential:
+    async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
         """See L{IBindings}."""
-        return _Credential(self, binding)
+        self._vault.check()
+        if name not in self._kept:
+            raise NotFound("There is no such binding.")
+        kept, secret = self._kept[name]
+        binding = attrs.evolve(kept, scope=scope, base_url=base_url, revision=next(self._revisions))
+        check_binding(binding)
+        self._kept[name] = (binding, secret)
+        return binding
 
-    def secret_of(self, binding: Binding) -> bytes:
-        """The secret of exactly this binding."""
+    def credential(self, binding: Binding, scope: Scope) -> ICredential:
+        """See L{IBindings}."""
+        return _Credential(self, binding, scope)
+
+    def secret_of(self, binding: Binding, scope: Scope) -> bytes:
+        """The secret of exactly this binding, if it was kept for this scope."""
         self._vault.check()
         kept, secret = self._kept.get(binding.name, (None, b""))
         if kept != binding:
             raise BindingFailed("The binding is gone or was changed.", {"binding": binding.name})
+        check_scope(binding, scope)
         return secret
 
 
 @implementer(ICredential)
 class _Credential:
-    def __init__(self, bindings: MemoryBindings, binding: Binding) -> None:
+    def __init__(self, bindings: MemoryBindings, binding: Binding, scope: Scope) -> None:
         self._bindings = bindings
         self._binding = binding
+        self._scope = scope
 
     def reveal(self) -> bytes:
         """See L{ICredential}."""
-        return self._bindings.secret_of(self._binding)
+        return self._bindings.secret_of(self._binding, self._scope)
 
 
 class MemoryOperators(Operators):
@@ -148,6 +162,12 @@ class MemoryOperators(Operators):
         return self.login(nonce, self.prove(nonce))
 
     def open_browser(self) -> tuple[str, str, OperatorSession]:
-        """The cookie and page key of a browser, and its session."""
+        """The cookie and page key of a browser that was let in, and its session."""
         token, _session = self.log_in()
-        return self.redeem(self.hand_over(token))
+        cookie, page_key, _maker = self.redeem(self.hand_over(token))
+        return cookie, page_key, self.confirm(token, self.words_of(cookie, page_key))
+
+    def words_of(self, cookie: str, page_key: str) -> str:
+        """The words that the page of a browser shows, or C{""}."""
+        entering = self.entering(cookie, page_key)
+        return "" if entering is None else entering.words

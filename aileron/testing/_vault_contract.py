@@ -10,7 +10,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.errors import BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import Binding, NewBinding, VaultState
+from aileron.values import Binding, NewBinding, Scope, VaultState
 
 if TYPE_CHECKING:
     from twisted.trial.unittest import SynchronousTestCase as _Case
@@ -20,9 +20,14 @@ else:
 CANARY = b"canary-7Qx2-secret"
 
 
+def example_scope() -> Scope:
+    """The scope that L{new_binding} is sealed for."""
+    return Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}")
+
+
 def new_binding(identity: str = "me", secret: bytes = CANARY, connector: str = "builtin://slack") -> NewBinding:
     """A binding that nothing is wrong with."""
-    return NewBinding("api_key", "slack", identity, connector, secret)
+    return NewBinding("api_key", "slack", identity, connector, secret, scope=example_scope())
 
 
 class VaultContract(_Case):
@@ -106,6 +111,14 @@ class BindingsContract(_Case):
         """Revoke one."""
         return self.successResultOf(Deferred.fromCoroutine(bindings.revoke(name)))
 
+    def rebinding(self, bindings: IBindings, name: str, scope: Scope, base_url: str | None = None) -> Deferred[Binding]:
+        """Rebind one."""
+        return Deferred.fromCoroutine(bindings.rebind(name, scope, base_url))
+
+    def rebind(self, bindings: IBindings, name: str, scope: Scope) -> Binding:
+        """Rebind one to a base URL of its own."""
+        return self.successResultOf(self.rebinding(bindings, name, scope, "https://slack.com/x"))
+
     def refuses(self, bindings: IBindings, new: NewBinding, error: type[Exception]) -> str:
         """The error's text of a set-up that fails and leaves nothing."""
         before = bindings.list()
@@ -116,8 +129,9 @@ class BindingsContract(_Case):
     def test_provides(self) -> None:
         """They provide IBindings, and their credentials ICredential."""
         bindings = self.make_bindings()
+        made = self.set_up(bindings, new_binding())
         self.assertTrue(verifyObject(IBindings, bindings))
-        self.assertTrue(verifyObject(ICredential, bindings.credential(self.set_up(bindings, new_binding()))))
+        self.assertTrue(verifyObject(ICredential, bindings.credential(made, example_scope())))
 
     def test_set_up(self) -> None:
         """A binding is found by its name and its connector, and its credential opens."""
@@ -127,7 +141,7 @@ class BindingsContract(_Case):
         self.assertEqual(bindings.get("api_key/slack/me"), made)
         self.assertEqual(bindings.for_connector("builtin://slack"), (made,))
         self.assertEqual(bindings.for_connector("builtin://other"), ())
-        self.assertEqual(bindings.credential(made).reveal(), CANARY)
+        self.assertEqual(bindings.credential(made, example_scope()).reveal(), CANARY)
 
     def test_unknown(self) -> None:
         """A name that nobody gave is None, and cannot be revoked."""
@@ -147,7 +161,7 @@ class BindingsContract(_Case):
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.refuses(bindings, new_binding(secret=b"other"), Conflict)
-        self.assertEqual(bindings.credential(made).reveal(), CANARY)
+        self.assertEqual(bindings.credential(made, example_scope()).reveal(), CANARY)
 
     def test_malformed(self) -> None:
         """A malformed part is refused, and the message tells no secret."""
@@ -160,6 +174,11 @@ class BindingsContract(_Case):
             {"connector": "slack"},
             {"base_url": "http://example.com"},
             {"account": ""},
+            {"scope": attrs.evolve(example_scope(), hosts=())},
+            {"scope": attrs.evolve(example_scope(), hosts=("slack.com",))},
+            {"scope": attrs.evolve(example_scope(), base_url="http://example.com")},
+            {"scope": attrs.evolve(example_scope(), header="X Y")},
+            {"scope": attrs.evolve(example_scope(), format="Bearer")},
             {"secret": b""},
             {"secret": CANARY + b"\r\nX-Evil: 1"},
         ):
@@ -169,7 +188,7 @@ class BindingsContract(_Case):
         """A revoked binding is gone, and its credential fails."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
-        credential = bindings.credential(made)
+        credential = bindings.credential(made, example_scope())
         self.assertEqual(self.revoke(bindings, made.name), made)
         self.assertEqual(bindings.list(), ())
         self.assertRaises(BindingFailed, credential.reveal)
@@ -181,24 +200,77 @@ class BindingsContract(_Case):
         self.revoke(bindings, old.name)
         new = self.set_up(bindings, new_binding(secret=b"other"))
         self.assertGreater(new.revision, old.revision)
-        self.assertRaises(BindingFailed, bindings.credential(old).reveal)
-        self.assertEqual(bindings.credential(new).reveal(), b"other")
+        self.assertRaises(BindingFailed, bindings.credential(old, example_scope()).reveal)
+        self.assertEqual(bindings.credential(new, example_scope()).reveal(), b"other")
+
+    def test_other_scope(self) -> None:
+        """A credential opens for the scope that it was sealed for, whole, and for no other."""
+        bindings = self.make_bindings()
+        made = self.set_up(bindings, new_binding())
+        for change in (
+            {"hosts": ("slack.com:443", "evil.example:443")},
+            {"base_url": "https://evil.example"},
+            {"header": "X-Debug"},
+            {"format": "{key}"},
+        ):
+            other = bindings.credential(made, attrs.evolve(example_scope(), **change))
+            error = self.assertRaises(BindingFailed, other.reveal)
+            self.assertNotIn("canary", f"{error}{error.details}")
+            self.assertEqual(error.details["sealed_for"], example_scope().as_json())
+
+    def test_no_scope(self) -> None:
+        """A credential that was kept without a scope opens for none."""
+        bindings = self.make_bindings()
+        made = self.set_up(bindings, attrs.evolve(new_binding(), scope=None))
+        self.assertRaises(BindingFailed, bindings.credential(made, example_scope()).reveal)
+
+    def test_rebound(self) -> None:
+        """A rebound credential opens for the new scope alone, and is another revision."""
+        bindings, scope = self.make_bindings(), attrs.evolve(example_scope(), header="X-Key")
+        old = self.set_up(bindings, new_binding())
+        new = self.rebind(bindings, old.name, scope)
+        self.assertEqual(new, attrs.evolve(old, scope=scope, base_url="https://slack.com/x", revision=new.revision))
+        self.assertGreater(new.revision, old.revision)
+        self.assertEqual(bindings.list(), (new,))
+        self.assertEqual(bindings.credential(new, scope).reveal(), CANARY)
+        for binding, wanted in ((old, example_scope()), (old, scope), (new, example_scope())):
+            self.assertRaises(BindingFailed, bindings.credential(binding, wanted).reveal)
+
+    def test_not_rebound(self) -> None:
+        """What is not there, or would be malformed, is not rebound, and nothing changes."""
+        bindings = self.make_bindings()
+        made = self.set_up(bindings, new_binding())
+        self.failureResultOf(self.rebinding(bindings, "api_key/slack/you", example_scope()), NotFound)
+        self.failureResultOf(self.rebinding(bindings, made.name, example_scope(), "http://example.com"), InvalidRequest)
+        self.failureResultOf(
+            self.rebinding(bindings, made.name, attrs.evolve(example_scope(), format="")), InvalidRequest
+        )
+        self.assertEqual(bindings.list(), (made,))
 
     def test_locked(self) -> None:
         """While locked they are listed, but none opens, comes or goes."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
-        credential = bindings.credential(made)
+        credential = bindings.credential(made, example_scope())
         self.lock()
         self.assertEqual(bindings.list(), (made,))
         self.assertRaises(VaultLocked, credential.reveal)
         self.refuses(bindings, new_binding("other"), VaultLocked)
         self.failureResultOf(Deferred.fromCoroutine(bindings.revoke(made.name)), VaultLocked)
+        self.failureResultOf(self.rebinding(bindings, made.name, example_scope()), VaultLocked)
         self.assertEqual(bindings.list(), (made,))
 
     def test_quiet(self) -> None:
         """No secret shows in a repr."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
-        shown = repr((new_binding(), made, bindings, bindings.credential(made), vars(bindings.credential(made))))
+        shown = repr(
+            (
+                new_binding(),
+                made,
+                bindings,
+                bindings.credential(made, example_scope()),
+                vars(bindings.credential(made, example_scope())),
+            )
+        )
         self.assertNotIn("canary", shown)

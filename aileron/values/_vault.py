@@ -46,6 +46,7 @@ class Binding:
     :ivar name: C{<kind>/<service>/<identity>}.
     :ivar revision: grows with each change of the entry.
     :ivar base_url: chosen for this binding, or L{None}: the connector's own.
+    :ivar scope: what it was sealed for; L{None}: for nothing, so that it opens nowhere until it is rebound.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Binding:
     revision: int = 1
     base_url: str | None = None
     account: str | None = None
+    scope: Scope | None = None
 
     def as_json(self) -> dict[str, JSON]:
         """What the digest binds and the review shows: who it is, never the secret."""
@@ -72,7 +74,10 @@ class Binding:
 
 @frozen
 class NewBinding:
-    """What C{binding setup} asks for; the secret travels here once and shows in no repr."""
+    """What C{binding setup} asks for; the secret travels here once and shows in no repr.
+
+    :ivar scope: what the operator was shown; L{None}: none, and it opens nowhere until it is rebound.
+    """
 
     kind: str
     service: str
@@ -81,3 +86,17 @@ class NewBinding:
     secret: bytes = field(repr=False)
     base_url: str | None = None
     account: str | None = None
+    scope: Scope | None = None
+
+
+@frozen
+class BindingFlag:
+    """What must be known of one revision of a binding before it is used on: its secret came back in an answer, say.
+
+    :ivar reason: a whole sentence, for people.
+    """
+
+    binding: str
+    revision: int
+    since: datetime
+    reason: str

@@ -10,7 +10,7 @@ from typing import cast
 from attrs import evolve, frozen
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Binding, from_timestamp, loads_strict, timestamp
+from aileron.values import JSON, Binding, Scope, from_timestamp, loads_strict, timestamp
 
 from ._cipher import DataKey, Sealed, seal, unseal
 from ._errors import VaultDamaged
@@ -131,6 +131,7 @@ def _binding_json(binding: Binding) -> dict[str, JSON]:
         "account": binding.account,
         "revision": binding.revision,
         "created_at": timestamp(binding.created_at),
+        "scope": None if binding.scope is None else binding.scope.as_json(),
     }
 
 
@@ -185,6 +186,16 @@ class _Fields:
 
     def inner(self, name: str) -> _Fields:
         return _Fields(cast("JSON", self._take(name, dict)))
+
+    def optional_inner(self, name: str) -> _Fields | None:
+        value = self._take(name, dict, type(None))
+        return None if value is None else _Fields(cast("JSON", value))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        values = cast("list[JSON]", self._take(name, list))
+        if not all(type(value) is str for value in values):
+            raise ValueError(f"{name} is of the wrong type")
+        return tuple(cast("list[str]", values))
 
     def list(self, name: str) -> list[_Fields]:
         return [_Fields(item) for item in cast("list[JSON]", self._take(name, list))]
@@ -242,10 +253,19 @@ def _entry(fields: _Fields) -> Entry:
     name, kind, service, identity, connector = (fields.text(each) for each in _ENTRY_TEXTS)
     base_url, account = (fields.optional_text(each) for each in _ENTRY_OPTIONAL)
     created_at, revision = from_timestamp(fields.text("created_at")), fields.number("revision")
-    binding = Binding(name, kind, service, identity, connector, created_at, revision, base_url, account)
+    scope = _scope(fields.optional_inner("scope"))
+    binding = Binding(name, kind, service, identity, connector, created_at, revision, base_url, account, scope)
     check_binding(binding)
     if binding.name != f"{kind}/{service}/{identity}":
         raise ValueError("an entry's name does not say what it is")
     entry = Entry(binding, _sealed(fields))
     fields.end()
     return entry
+
+
+def _scope(fields: _Fields | None) -> Scope | None:
+    if fields is None:
+        return None
+    scope = Scope(fields.texts("hosts"), *(fields.text(name) for name in ("base_url", "header", "format")))
+    fields.end()
+    return scope

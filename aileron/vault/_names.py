@@ -7,8 +7,8 @@ from datetime import datetime
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
-from aileron.errors import InvalidRequest
-from aileron.values import Binding, NewBinding
+from aileron.errors import BindingFailed, InvalidRequest
+from aileron.values import Binding, NewBinding, Scope
 
 MAX_SECRET_BYTES = 8192
 KINDS = frozenset({"api_key"})
@@ -18,6 +18,8 @@ _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
 _CONNECTOR = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[A-Za-z0-9][A-Za-z0-9_./@-]{0,199}")
 _ACCOUNT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_SCOPE_HOST = re.compile(r"[a-z0-9.:\[\]-]{1,260}:[0-9]{1,5}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _PATH = re.compile(r"[A-Za-z0-9_.~/-]{0,500}")
 
 
@@ -37,6 +39,7 @@ def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
         revision,
         new.base_url,
         new.account,
+        new.scope,
     )
     check_binding(binding)
     return binding
@@ -67,11 +70,40 @@ def check_binding(binding: Binding) -> None:
         _check("account", _ACCOUNT, binding.account)
     if binding.base_url is not None:
         _check_base_url(binding.base_url)
+    if binding.scope is not None:
+        _check_scope(binding.scope)
+
+
+def check_scope(binding: Binding, scope: Scope) -> None:
+    """Refuse to open C{binding} for a scope that is not the one that it was sealed for.
+
+    :raises BindingFailed: C{details} holds both, C{sealed_for} and C{in_force}.
+    """
+    if binding.scope != scope:
+        sealed_for = None if binding.scope is None else binding.scope.as_json()
+        raise BindingFailed(
+            f"The connector would use {binding.name} elsewhere, or in another way, than you agreed to: rebind it.",
+            {
+                "binding": binding.name,
+                "connector": binding.connector,
+                "sealed_for": sealed_for,
+                "in_force": scope.as_json(),
+            },
+        )
 
 
 def _check(part: str, pattern: re.Pattern[str], value: str) -> None:
     if not pattern.fullmatch(value):
         raise _problem(part, f"must match {pattern.pattern}")
+
+
+def _check_scope(scope: Scope) -> None:
+    if not scope.hosts or not all(_SCOPE_HOST.fullmatch(host) for host in scope.hosts):
+        raise _problem("scope", "must name its hosts with their ports")
+    _check_base_url(scope.base_url)
+    _check("scope", _HEADER, scope.header)
+    if "{key}" not in scope.format or not _ACCOUNT.fullmatch(scope.format):
+        raise _problem("scope", "must have a format of visible ASCII with {key} in it")
 
 
 def _check_base_url(url: str) -> None:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
-from aileron.values import JSON, Binding, NewBinding, VaultState, utc
+from aileron.values import JSON, Binding, NewBinding, Scope, VaultState, utc
 from aileron.waiting import Waiting
 
 from ._cipher import DataKey
 from ._disk import Disk
 from ._document import Document, belongs, seal_entry, unseal_entry
 from ._errors import NoVault, VaultDamaged
-from ._names import binding_of
+from ._names import binding_of, check_binding, check_scope
 from ._proofs import operator_key
 
 _HINTS = {
@@ -123,21 +124,34 @@ class VaultFile:
         self._disk.write(document.without(name))
         return entry.binding
 
-    def credential(self, binding: Binding) -> ICredential:
+    async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
         """See L{IBindings}."""
-        return _Credential(self, binding)
+        key, document = self._unlocked(), self._document()
+        entry = document.find(name)
+        if entry is None:
+            raise NotFound("There is no such binding.")
+        binding = evolve(entry.binding, scope=scope, base_url=base_url, revision=document.revisions + 1)
+        check_binding(binding)
+        sealed = seal_entry(document, key, binding, unseal_entry(document, key, entry))
+        self._disk.write(document.without(name).with_entry(sealed))
+        return binding
 
-    def open_entry(self, binding: Binding) -> bytes:
+    def credential(self, binding: Binding, scope: Scope) -> ICredential:
+        """See L{IBindings}."""
+        return _Credential(self, binding, scope)
+
+    def open_entry(self, binding: Binding, scope: Scope) -> bytes:
         """The secret of exactly this binding, for its credential.
 
         :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the entry is gone, changed, or does not open.
+        :raises BindingFailed: the entry is gone, changed, sealed for another scope, or does not open.
         """
         key, document = self._unlocked(), self._document()
         about: dict[str, JSON] = {"binding": binding.name, "connector": binding.connector}
         entry = document.find(binding.name)
         if entry is None or entry.binding != binding:
             raise BindingFailed(f"The binding {binding.name} is gone or was changed.", about)
+        check_scope(binding, scope)
         try:
             return unseal_entry(document, key, entry)
         except VaultDamaged as error:
@@ -170,13 +184,14 @@ def _check_key(document: Document | None, key: DataKey) -> None:
 class _Credential:
     """One binding's credential; it holds no secret, only the way to it."""
 
-    def __init__(self, vault: VaultFile, binding: Binding) -> None:
+    def __init__(self, vault: VaultFile, binding: Binding, scope: Scope) -> None:
         self._vault = vault
         self._binding = binding
+        self._scope = scope
 
     def __repr__(self) -> str:
         return f"<credential {self._binding.name}>"
 
     def reveal(self) -> bytes:
         """See L{ICredential}."""
-        return self._vault.open_entry(self._binding)
+        return self._vault.open_entry(self._binding, self._scope)

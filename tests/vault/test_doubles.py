@@ -7,13 +7,18 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import (
     BindingsContract,
+    ControlContract,
     MemoryBindings,
+    MemoryControl,
     MemoryOperators,
+    MemoryTrust,
     MemoryVault,
     OperatorsContract,
+    TrustContract,
     VaultContract,
+    trusted_word,
 )
-from aileron.values import VaultState
+from aileron.values import JSON, Mark, VaultState
 from aileron.vault import Exchange, daemon_proof
 
 
@@ -34,6 +39,56 @@ class MemoryBindingsTests(BindingsContract, SynchronousTestCase):
 
     def lock(self) -> None:
         self.vault.lock()
+
+
+class MemoryTrustTests(TrustContract, SynchronousTestCase):
+    def setUp(self) -> None:
+        self.vault = MemoryVault()
+        self.trust = MemoryTrust(self.vault)
+
+    def make_trust(self) -> MemoryTrust:
+        return self.trust
+
+    def lock(self) -> None:
+        self.vault.lock()
+
+    def break_disk(self) -> None:
+        self.trust.full = True
+
+    def test_of_an_earlier_life(self) -> None:
+        """What was trusted in an earlier life is known in a vault that was unlocked, and in no other."""
+        word = trusted_word()
+        self.assertEqual(MemoryTrust(self.vault, [word]).trusted(), (word,))
+        self.assertEqual(MemoryTrust(MemoryVault(VaultState.LOCKED), [word]).trusted(), ())
+
+
+class MemoryControlTests(ControlContract, SynchronousTestCase):
+    def setUp(self) -> None:
+        self.vault = MemoryVault()
+        self.control = MemoryControl(self.vault)
+
+    def make_control(self) -> MemoryControl:
+        return self.control
+
+    def make_other(self) -> MemoryControl:
+        other = MemoryControl()
+        other.change_key()
+        return other
+
+    def lock(self) -> None:
+        self.vault.lock()
+
+    def break_disk(self) -> None:
+        self.control.full = True
+
+    def test_changed_key(self) -> None:
+        """After a change of its key, marks of before are earlier ones and new ones are sound."""
+        statement: dict[str, JSON] = {"run": "run-1"}
+        before = self.control.sign(statement)
+        self.control.change_key()
+        verify = self.control.verifier()
+        found = [verify(statement, mark) for mark in (before, self.control.sign(statement))]
+        self.assertEqual(found, [Mark.EARLIER, Mark.SOUND])
 
 
 class MemoryOperatorsTests(OperatorsContract, SynchronousTestCase):

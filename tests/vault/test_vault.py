@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import BindingFailed, VaultLocked
-from aileron.testing import BindingsContract, VaultContract, new_binding
+from aileron.testing import BindingsContract, VaultContract, example_scope, new_binding
 from aileron.values import Binding, NewBinding, VaultState
 from aileron.vault import DataKey, NoVault, VaultDamaged, VaultFile
 from aileron.vault._document import decode
@@ -105,7 +105,7 @@ class FileTests(BoundCase):
         made = self.set_up(new_binding())
         again = self.unlocked()
         self.assertEqual(again.list(), (made,))
-        self.assertEqual(again.credential(made).reveal(), new_binding().secret)
+        self.assertEqual(again.credential(made, example_scope()).reveal(), new_binding().secret)
 
     def test_listed_while_locked(self) -> None:
         """A daemon that starts locked lists what is bound."""
@@ -146,7 +146,7 @@ class FileTests(BoundCase):
             self.path.write_bytes(damage)
             self.assertRaises(VaultDamaged, self.locked)
             self.assertRaises(VaultDamaged, self.vault.list)
-            self.assertRaises(VaultDamaged, self.vault.credential(made).reveal)
+            self.assertRaises(VaultDamaged, self.vault.credential(made, example_scope()).reveal)
             self.failureResultOf(Deferred.fromCoroutine(self.vault.set_up(new_binding("x"))), VaultDamaged)
             self.assertEqual(self.path.read_bytes(), damage)
 
@@ -178,12 +178,12 @@ class AlteredTests(BoundCase):
             entry = content["entries"][0] | {field: value}
             entry["name"] = f"{entry['kind']}/{entry['service']}/{entry['identity']}"
             self.rewrite(content | {"entries": [entry]})
-            self.assertRaises(BindingFailed, self.vault.credential(made).reveal)
+            self.assertRaises(BindingFailed, self.vault.credential(made, example_scope()).reveal)
             (altered,) = self.vault.list()
             self.assertNotEqual(altered, made)
-            self.assertRaises(BindingFailed, self.vault.credential(altered).reveal)
+            self.assertRaises(BindingFailed, self.vault.credential(altered, example_scope()).reveal)
         self.rewrite(content)
-        self.assertEqual(self.vault.credential(made).reveal(), new_binding().secret)
+        self.assertEqual(self.vault.credential(made, example_scope()).reveal(), new_binding().secret)
 
     def test_swapped(self) -> None:
         """The ciphertext of one entry does not open as another's."""
@@ -194,20 +194,20 @@ class AlteredTests(BoundCase):
         swapped = [first | {key: second[key] for key in sealed}, second | {key: first[key] for key in sealed}]
         self.rewrite(content | {"entries": swapped})
         for binding in (one, other):
-            self.assertRaises(BindingFailed, self.vault.credential(binding).reveal)
+            self.assertRaises(BindingFailed, self.vault.credential(binding, example_scope()).reveal)
 
     def test_other_vault(self) -> None:
         """An entry does not open in a vault of another id."""
         made = self.set_up(new_binding())
         self.rewrite(self.content() | {"vault": "00" * 16})
-        self.assertRaises(BindingFailed, self.vault.credential(made).reveal)
+        self.assertRaises(BindingFailed, self.vault.credential(made, example_scope()).reveal)
 
     def test_in_place(self) -> None:
         """A change in place, of the same size, is seen too."""
         made = self.set_up(new_binding())
         self.path.write_bytes(self.path.read_bytes().replace(b"builtin://slack", b"builtin://evils"))
         os.utime(self.path, ns=(1, 1))
-        self.assertRaises(BindingFailed, self.vault.credential(made).reveal)
+        self.assertRaises(BindingFailed, self.vault.credential(made, example_scope()).reveal)
 
     def test_keeps_others_changes(self) -> None:
         """A change of ours starts from what the file says now."""

@@ -1,0 +1,139 @@
+"""Trust and the control key in memory: what the runner's and the API's tests are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from zope.interface import implementer
+
+from aileron.errors import Conflict, StoreUnavailable
+from aileron.interfaces import IControl, ITrust
+from aileron.values import JSON, Mark, Trusted, TrustKind
+from aileron.vault import ControlKey, DataKey
+
+from ._vault import MemoryVault
+
+_KEY = b"memory control".ljust(32)
+
+
+@implementer(ITrust)
+class MemoryTrust:
+    """The operator's word, kept nowhere.
+
+    :param vault: whose state it obeys; unlocked by default.
+    :param words: what was trusted in an earlier life: known if the vault is, or was, unlocked.
+    :ivar full: a test sets it, and every change fails as on a full disk.
+    """
+
+    def __init__(self, vault: MemoryVault | None = None, words: Sequence[Trusted] = ()) -> None:
+        self._vault = MemoryVault() if vault is None else vault
+        self._words = _by_name(words) if self._vault.ever_unlocked() else {}
+        self._generation = 0
+        self.full = False
+
+    def generation(self) -> int:
+        """See L{ITrust}."""
+        return self._generation
+
+    def find(self, kind: TrustKind, name: str) -> Trusted | None:
+        """See L{ITrust}."""
+        return self._words.get((kind, name))
+
+    def trusted(self) -> tuple[Trusted, ...]:
+        """See L{ITrust}."""
+        return tuple(self._words[key] for key in sorted(self._words))
+
+    def put(self, words: Sequence[Trusted]) -> None:
+        """See L{ITrust}."""
+        self._become({**self._words, **_by_name(words)})
+
+    def remove(self, kind: TrustKind, name: str) -> None:
+        """See L{ITrust}."""
+        self._become({key: word for key, word in self._words.items() if key != (kind, name)})
+
+    def void(self) -> None:
+        """See L{ITrust}."""
+        self._become({})
+
+    def _become(self, words: dict[tuple[TrustKind, str], Trusted]) -> None:
+        self._vault.check()
+        if words != self._words:
+            _write(self.full)
+            self._words = words
+            self._generation += 1
+
+
+def _by_name(words: Sequence[Trusted]) -> dict[tuple[TrustKind, str], Trusted]:
+    return {(word.kind, word.name): word for word in words}
+
+
+@implementer(IControl)
+class MemoryControl:
+    """Real marks under a key that every L{MemoryControl} has; what was used and sealed is in memory.
+
+    :param vault: whose state it obeys; unlocked by default.
+    :ivar full: a test sets it, and every change fails as on a full disk.
+    :ivar vault_id: a test may set it: another vault lies there.
+    :ivar file_revision: a test may set it back: an older vault lies there.
+    """
+
+    def __init__(self, vault: MemoryVault | None = None) -> None:
+        self._vault = MemoryVault() if vault is None else vault
+        self._key = ControlKey.of(DataKey(_KEY))
+        self._sealed: tuple[int, str] | None = None
+        self._spent: set[bytes] = set()
+        self.full = False
+        self.vault_id = "memory"
+        self.file_revision = 1
+
+    def change_key(self, secret: bytes = b"another".ljust(32)) -> None:
+        """What a changed passphrase does: marks of before are L{Mark.EARLIER} from now on."""
+        self._key = ControlKey.of(DataKey(secret))
+
+    def sign(self, statement: Mapping[str, JSON]) -> bytes:
+        """See L{IControl}."""
+        self._vault.check()
+        return self._key.sign(statement)
+
+    def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
+        """See L{IControl}."""
+        self._vault.check()
+        return self._key.verify
+
+    def revision(self) -> tuple[str, int]:
+        """See L{IControl}."""
+        self._vault.check()
+        return self.vault_id, self.file_revision
+
+    def sealed(self) -> tuple[int, str] | None:
+        """See L{IControl}."""
+        self._vault.check()
+        return self._sealed
+
+    def seal(self, sequence: int, head: str) -> None:
+        """See L{IControl}."""
+        self._vault.check()
+        if self._sealed != (sequence, head):
+            _write(self.full)
+            self._sealed = (sequence, head)
+            self.file_revision += 1
+
+    def spent(self, mark: bytes) -> bool:
+        """See L{IControl}."""
+        self._vault.check()
+        return mark in self._spent
+
+    def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
+        """See L{IControl}.  It forgets none, however late it is."""
+        if self.spent(mark):
+            raise Conflict("This decision was used.")
+        _write(self.full)
+        self._spent.add(mark)
+        self._sealed = (sequence, head)
+        self.file_revision += 1
+
+
+def _write(full: bool) -> None:
+    if full:
+        raise StoreUnavailable("The vault could not be written.")

@@ -1,0 +1,252 @@
+"""What every keeper of trust and every control key must do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import attrs
+from zope.interface.verify import verifyObject
+
+from aileron.errors import Conflict, StoreUnavailable, VaultLocked
+from aileron.interfaces import IControl, ITrust
+from aileron.values import JSON, Mark, Trusted, TrustKind
+
+from ._examples import NOON
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Case
+else:
+    _Case = object
+
+_DIGEST = "sha256:" + "a" * 64
+_STATEMENT: dict[str, JSON] = {"tag": "test.v1", "run": "run-1", "approved": True}
+_UNTIL = NOON + timedelta(hours=1)
+
+
+def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, digest: str = _DIGEST) -> Trusted:
+    """The operator's word about one file."""
+    return Trusted(kind, name, digest, NOON, "operator-1")
+
+
+class TrustContract(_Case):
+    """Mix into a test case whose L{make_trust} makes an unlocked vault's trust, of nothing yet."""
+
+    def make_trust(self) -> ITrust:
+        """Trust in nothing."""
+        raise NotImplementedError
+
+    def lock(self) -> None:
+        """Lock the vault that it lies in."""
+        raise NotImplementedError
+
+    def break_disk(self) -> None:
+        """Let every write fail from now on."""
+        raise NotImplementedError
+
+    def test_provides(self) -> None:
+        """It provides ITrust."""
+        self.assertTrue(verifyObject(ITrust, self.make_trust()))
+
+    def test_nothing(self) -> None:
+        """Nothing is trusted that nobody put there."""
+        trust = self.make_trust()
+        self.assertEqual((trust.trusted(), trust.find(TrustKind.ACTION, "ship-update")), ((), None))
+
+    def test_put(self) -> None:
+        """What was put is found by its kind and name, and listed by kind and name."""
+        trust = self.make_trust()
+        words = [
+            trusted_word("b"),
+            trusted_word("local://me/x", TrustKind.CONNECTOR),
+            trusted_word("config.yaml", TrustKind.CONFIG),
+            trusted_word("a"),
+        ]
+        trust.put(words)
+        self.assertEqual(trust.trusted(), (words[3], words[0], words[2], words[1]))
+        self.assertEqual(trust.find(TrustKind.ACTION, "a"), words[3])
+        self.assertIsNone(trust.find(TrustKind.CONNECTOR, "a"))
+
+    def test_replaced(self) -> None:
+        """A new word stands in the place of the earlier one, and only there."""
+        trust = self.make_trust()
+        trust.put([trusted_word("a"), trusted_word("b")])
+        off = attrs.evolve(trusted_word("a"), enabled=False, changed_by="operator-2", changed_at=_UNTIL)
+        trust.put([off])
+        self.assertEqual(trust.trusted(), (off, trusted_word("b")))
+
+    def test_remove(self) -> None:
+        """What was taken back is trusted no more; twice is safe."""
+        trust = self.make_trust()
+        trust.put([trusted_word("a"), trusted_word("b")])
+        trust.remove(TrustKind.ACTION, "a")
+        trust.remove(TrustKind.ACTION, "a")
+        self.assertEqual(trust.trusted(), (trusted_word("b"),))
+
+    def test_void(self) -> None:
+        """All can be taken back at once."""
+        trust = self.make_trust()
+        trust.put([trusted_word("a"), trusted_word("b")])
+        trust.void()
+        self.assertEqual(trust.trusted(), ())
+
+    def test_generation(self) -> None:
+        """The generation grows with each change, and with nothing else."""
+        trust = self.make_trust()
+        seen = [trust.generation()]
+        trust.put([trusted_word("a")])
+        seen.append(trust.generation())
+        trust.put([trusted_word("a", digest="sha256:" + "b" * 64)])
+        seen.append(trust.generation())
+        trust.remove(TrustKind.ACTION, "a")
+        seen.append(trust.generation())
+        self.assertEqual(seen, sorted(set(seen)))
+        trust.remove(TrustKind.ACTION, "a")
+        trust.find(TrustKind.ACTION, "a")
+        self.assertEqual(trust.generation(), seen[-1])
+
+    def test_locked(self) -> None:
+        """While locked what was verified is still known, and nothing changes."""
+        trust = self.make_trust()
+        trust.put([trusted_word()])
+        self.lock()
+        self.assertRaises(VaultLocked, trust.put, [trusted_word("other")])
+        self.assertRaises(VaultLocked, trust.remove, TrustKind.ACTION, "ship-update")
+        self.assertRaises(VaultLocked, trust.void)
+        self.assertEqual(trust.trusted(), (trusted_word(),))
+        self.assertEqual(trust.find(TrustKind.ACTION, "ship-update"), trusted_word())
+
+    def test_full_disk(self) -> None:
+        """A word that could not be written is not believed, and none is forgotten."""
+        trust = self.make_trust()
+        trust.put([trusted_word()])
+        generation = trust.generation()
+        self.break_disk()
+        self.assertRaises(StoreUnavailable, trust.put, [trusted_word("other")])
+        self.assertRaises(StoreUnavailable, trust.remove, TrustKind.ACTION, "ship-update")
+        self.assertRaises(StoreUnavailable, trust.void)
+        self.assertEqual((trust.trusted(), trust.generation()), ((trusted_word(),), generation))
+
+
+class ControlContract(_Case):
+    """Mix into a test case whose L{make_control} makes an unlocked vault's control key, of which nothing was used."""
+
+    def make_control(self) -> IControl:
+        """A control key."""
+        raise NotImplementedError
+
+    def make_other(self) -> IControl:
+        """The control key of another data key."""
+        raise NotImplementedError
+
+    def lock(self) -> None:
+        """Lock the vault of the control key that was made first."""
+        raise NotImplementedError
+
+    def break_disk(self) -> None:
+        """Let every write fail from now on."""
+        raise NotImplementedError
+
+    def test_provides(self) -> None:
+        """It provides IControl."""
+        self.assertTrue(verifyObject(IControl, self.make_control()))
+
+    def test_sound(self) -> None:
+        """What was signed verifies, in any thread, and the order of its keys says nothing."""
+        control = self.make_control()
+        mark, verify = control.sign(_STATEMENT), control.verifier()
+        found: list[Mark] = []
+        thread = Thread(target=lambda: found.append(verify(dict(reversed(_STATEMENT.items())), mark)))
+        thread.start()
+        thread.join()
+        self.assertEqual(found, [Mark.SOUND])
+
+    def test_false(self) -> None:
+        """An altered statement, an altered mark and no mark are false."""
+        control = self.make_control()
+        mark, verify = control.sign(_STATEMENT), control.verifier()
+        self.assertIs(verify({**_STATEMENT, "approved": 1}, mark), Mark.FALSE)
+        self.assertIs(verify({**_STATEMENT, "more": None}, mark), Mark.FALSE)
+        for other in (None, b"", mark[:-1], mark + b"x", mark[:-1] + bytes([mark[-1] ^ 1])):
+            self.assertIs(verify(_STATEMENT, other), Mark.FALSE)
+
+    def test_total(self) -> None:
+        """A statement that has no canonical form, and a mark that is no bytes, are false."""
+        control = self.make_control()
+        mark, verify = control.sign(_STATEMENT), control.verifier()
+        endless: list[JSON] = []
+        endless.append(endless)
+        for wild in ({"n": 2**80}, {"n": float("nan")}, {"text": "\ud800"}, {"endless": endless}, {"o": object()}):
+            self.assertIs(verify(wild, mark), Mark.FALSE)  # type: ignore[arg-type]
+        for not_bytes in ("text", 7, object()):
+            self.assertIs(verify(_STATEMENT, not_bytes), Mark.FALSE)  # type: ignore[arg-type]
+
+    def test_earlier(self) -> None:
+        """A mark under another key, or one that says so, is an earlier one."""
+        control, other = self.make_control(), self.make_other()
+        mark, verify = control.sign(_STATEMENT), control.verifier()
+        self.assertIs(verify(_STATEMENT, other.sign(_STATEMENT)), Mark.EARLIER)
+        self.assertIs(verify(_STATEMENT, bytes([mark[0] ^ 1]) + mark[1:]), Mark.EARLIER)
+
+    def test_spend(self) -> None:
+        """A decision is used once, and how far the record had come is sealed with it."""
+        control = self.make_control()
+        self.assertEqual((control.sealed(), control.spent(b"mark")), (None, False))
+        control.spend(b"mark", _UNTIL, 7, "head-7")
+        self.assertEqual(
+            (control.sealed(), control.spent(b"mark"), control.spent(b"other")), ((7, "head-7"), True, False)
+        )
+        self.assertRaises(Conflict, control.spend, b"mark", _UNTIL, 8, "head-8")
+        self.assertEqual(control.sealed(), (7, "head-7"))
+        control.spend(b"other", _UNTIL, 8, "head-8")
+        self.assertEqual(
+            (control.sealed(), control.spent(b"mark"), control.spent(b"other")), ((8, "head-8"), True, True)
+        )
+
+    def test_seal(self) -> None:
+        """The newest seal is the one that stands."""
+        control = self.make_control()
+        control.seal(3, "head-3")
+        control.seal(5, "head-5")
+        self.assertEqual(control.sealed(), (5, "head-5"))
+
+    def test_revision(self) -> None:
+        """Every write gives the vault another revision; its id stays."""
+        control = self.make_control()
+        vault, first = control.revision()
+        control.seal(3, "head-3")
+        _, second = control.revision()
+        control.spend(b"mark", _UNTIL, 4, "head-4")
+        self.assertLess(first, second)
+        self.assertEqual(control.revision()[0], vault)
+        self.assertLess(second, control.revision()[1])
+
+    def test_locked(self) -> None:
+        """While locked nothing is signed, used or sealed, and nothing is told."""
+        control = self.make_control()
+        mark, verify = control.sign(_STATEMENT), control.verifier()
+        self.lock()
+        for use in (
+            lambda: control.sign(_STATEMENT),
+            control.verifier,
+            control.revision,
+            control.sealed,
+            lambda: control.seal(3, "head-3"),
+            lambda: control.spent(mark),
+            lambda: control.spend(mark, _UNTIL, 3, "head-3"),
+        ):
+            self.assertRaises(VaultLocked, use)
+        self.assertIs(verify(_STATEMENT, mark), Mark.SOUND)
+
+    def test_full_disk(self) -> None:
+        """What could not be written was not used, and is not sealed."""
+        control = self.make_control()
+        control.seal(3, "head-3")
+        revision = control.revision()
+        self.break_disk()
+        self.assertRaises(StoreUnavailable, control.spend, b"mark", _UNTIL, 4, "head-4")
+        self.assertRaises(StoreUnavailable, control.seal, 4, "head-4")
+        self.assertEqual(
+            (control.spent(b"mark"), control.sealed(), control.revision()), (False, (3, "head-3"), revision)
+        )
