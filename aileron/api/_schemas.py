@@ -200,6 +200,7 @@ TRUST_ITEM: Mapping[str, Schema] = {
     "bytes": COUNT,
     "text": TEXT_OR_NULL,
     "difference": TEXT,
+    "needs": list_of(TEXT),
     "trusted": {
         "anyOf": [made_of({"digest": TEXT, "changed_at": MOMENT, "enabled": BOOLEAN}), {"type": "null"}],
     },

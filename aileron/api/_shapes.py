@@ -212,6 +212,7 @@ def trust_item_json(item: TrustItem) -> dict[str, JSON]:
         "bytes": len(text.encode("utf-8", "surrogatepass")),
         "text": None if lying is None else text,
         "difference": item.difference,
+        "needs": [] if lying is None else list(lying.needs),
         "trusted": None if item.trusted is None else _trusted_json(item.trusted),
     }
 

@@ -42,6 +42,7 @@ class Candidate:
     """One sound file as it lies there, whether anybody trusts it or not.
 
     :ivar text: all of it; C{digest} is of its bytes.
+    :ivar needs: of an action, the connectors that it requires.
     """
 
     kind: TrustKind
@@ -49,6 +50,7 @@ class Candidate:
     digest: str
     path: str
     text: str = field(repr=False)
+    needs: tuple[str, ...] = ()
 
 
 class TrustState(StrEnum):
