@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zope.interface import Interface
 
-from aileron.values import OperatorSession
+from aileron.values import HandOver, HandOverState, OperatorSession
 
 
 class IOperators(Interface):
@@ -29,24 +29,49 @@ class IOperators(Interface):
         :raises Unauthorized: it does not prove it.
         """
 
+    def delay_seconds() -> float:
+        """How long the next login should be let wait: 0 at first, 5 s at most, by the failures of the last minute."""
+
     def by_token(token: str) -> OperatorSession | None:
         """The session of a token, or L{None}: unknown, expired, logged out."""
 
     def hand_over(token: str) -> str:
         """A code that one browser may redeem once within 60 s.
 
+        What this login had handed over before, and nobody has confirmed, is void.
+
         :raises Unauthorized: the token is no live session's.
         """
 
-    def redeem(code: str) -> tuple[str, str, OperatorSession]:
-        """A browser session for a code, which is spent whatever comes of it.
+    def handed_over(token: str) -> HandOverState | None:
+        """How far the last hand-over of this login is, or L{None}: there was none."""
 
-        :return: the cookie's value, the page key, the session.
-        :raises Unauthorized: unknown, spent or late.
+    def redeem(code: str) -> tuple[str, str, OperatorSession]:
+        """Let a browser wait for its two words to be typed in the terminal, within 120 s; it is nobody until then.
+
+        :return: the cookie's value, the page key, and the session of the login that made the code.
+        :raises Conflict: the code was redeemed before, which voids both; C{details} name the C{login} that made it.
+        :raises Unauthorized: unknown, void or late.
         """
 
-    def by_browser(cookie: str, page_key: str) -> OperatorSession | None:
-        """The browser session that both belong to, or L{None}.  The cookie alone is never enough."""
+    def entering(cookie: str, page_key: str) -> HandOver | None:
+        """How far the browser that both belong to has come, with the words that it shows; or L{None}."""
+
+    def confirm(token: str, words: str) -> OperatorSession:
+        """Make the browser that waits a live session, if these are the words that it shows; there is one try.
+
+        :param words: as the person typed them: neither case nor spacing matters.
+        :return: the browser's session.
+        :raises Unauthorized: the token is no live session's.
+        :raises Conflict: no browser waits; C{details} say C{state}.
+        :raises Forbidden: these are not the words; the browser that waited is nobody for good.
+        """
+
+    def by_browser(cookie: str, page_key: str, renew: bool = True) -> OperatorSession | None:
+        """The browser session that both belong to, or L{None}.  The cookie alone is never enough.
+
+        :param renew: whether this is a use, which starts its idle time again; what a page does by itself is none.
+        """
 
     def log_out(session_id: str) -> None:
         """End one session.  Twice is safe."""

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import base64
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
-from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
 from aileron.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
 from aileron.interfaces import IOperators
 from aileron.values import OperatorSession
 
-if TYPE_CHECKING:
-    from twisted.trial.unittest import SynchronousTestCase as _Case
-else:
-    _Case = object
+from ._handovers_contract import HandOversContract
 
 
-class OperatorsContract(_Case):
+class OperatorsContract(HandOversContract):
     """Mix into a test case whose L{make_operators} makes a table of no logins, over an unlocked vault."""
 
     ADDRESS = "http://localhost:7001"
     NONCE = base64.urlsafe_b64encode(b"n" * 32).rstrip(b"=").decode()
-
-    clock: Clock
-
-    def make_operators(self) -> IOperators:
-        """No logins, on L{clock}, at L{ADDRESS}."""
-        raise NotImplementedError
 
     def lock(self) -> None:
         """Lock the vault that they hang on."""
@@ -119,6 +108,9 @@ class OperatorsContract(_Case):
             self.assertIsNone(operators.by_browser(wild, wild))
             self.assertRaises(Unauthorized, operators.hand_over, wild)
             self.assertRaises(Unauthorized, operators.redeem, wild)
+            self.assertIsNone(operators.entering(wild, wild))
+            self.assertIsNone(operators.handed_over(wild))
+            self.assertRaises(Unauthorized, operators.confirm, wild, wild)
             self.assertRaises(Unauthorized, operators.login, wild, wild)
 
     def test_idle(self) -> None:
@@ -143,48 +135,6 @@ class OperatorsContract(_Case):
         self.clock.advance(20 * 60)
         self.assertIsNone(operators.by_token(token))
 
-    def test_browser(self) -> None:
-        """A code makes one browser session; only cookie and page key together are known."""
-        operators = self.make_operators()
-        token, _session = self.log_in(operators)
-        code = operators.hand_over(token)
-        cookie, page_key, session = operators.redeem(code)
-        self.assertTrue(session.browser)
-        self.assertEqual(operators.by_browser(cookie, page_key), session)
-        for pair in ((cookie, ""), ("", page_key), (cookie, cookie), (page_key, cookie)):
-            self.assertIsNone(operators.by_browser(*pair))
-        self.assertIsNone(operators.by_token(cookie))
-        self.assertIsNone(operators.by_browser(token, ""))
-        self.assertRaises(Unauthorized, operators.redeem, code)
-
-    def test_code_late(self) -> None:
-        """A code lives less than 60 seconds."""
-        operators = self.make_operators()
-        code = operators.hand_over(self.log_in(operators)[0])
-        self.clock.advance(60)
-        self.assertRaises(Unauthorized, operators.redeem, code)
-
-    def test_code_of_the_logged_out(self) -> None:
-        """A code is worth nothing once the login that made it has ended."""
-        operators = self.make_operators()
-        token, session = self.log_in(operators)
-        code = operators.hand_over(token)
-        operators.log_out(session.id)
-        self.assertRaises(Unauthorized, operators.redeem, code)
-
-    def test_browser_outlives_no_passphrase(self) -> None:
-        """A browser's session ends no later than the twelve hours of the login that it came from."""
-        operators = self.make_operators()
-        token, _session = self.log_in(operators)
-        for _ in range(35):
-            self.clock.advance(20 * 60)
-            operators.by_token(token)
-        cookie, page_key, _browser = operators.redeem(operators.hand_over(token))
-        self.clock.advance(20 * 60 - 1)
-        self.assertIsNotNone(operators.by_browser(cookie, page_key))
-        self.clock.advance(1)
-        self.assertIsNone(operators.by_browser(cookie, page_key))
-
     def test_log_out(self) -> None:
         """Logging out ends that session alone, and twice is safe."""
         operators = self.make_operators()
@@ -207,10 +157,13 @@ class OperatorsContract(_Case):
         """Locking ends every session, challenge and code, and no new one begins."""
         operators = self.make_operators()
         token, _session = self.log_in(operators)
+        other, _session = self.log_in(operators)
+        browser = operators.redeem(operators.hand_over(other))[:2]
         code = operators.hand_over(token)
         nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         proof = self.prove(self.NONCE, nonce)
         self.lock()
+        self.assertIsNone(operators.entering(*browser))
         self.assertIsNone(operators.by_token(token))
         self.assertEqual(operators.list(), ())
         self.assertRaises(Unauthorized, operators.redeem, code)
@@ -225,3 +178,23 @@ class OperatorsContract(_Case):
             last, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         self.assertRaises(Unauthorized, operators.login, first, self.prove(self.NONCE, first))
         operators.login(last, self.prove(self.NONCE, last))
+
+    def test_failures_slow(self) -> None:
+        """The first failures cost nothing, the next ones more and more, never over 5 s, and a minute heals it."""
+        operators = self.make_operators()
+        waits = []
+        for _ in range(40):
+            waits.append(operators.delay_seconds())
+            self.assertRaises(Unauthorized, operators.login, "", "")
+        self.assertEqual(waits[:9], [0, 0, 0, 0.25, 0.5, 1, 2, 4, 5])
+        self.assertEqual(set(waits[9:]), {5})
+        self.clock.advance(60)
+        self.assertEqual(operators.delay_seconds(), 0)
+
+    def test_success_heals(self) -> None:
+        """Whoever proves it is let in after however many failures, and the next login waits for nothing."""
+        operators = self.make_operators()
+        for _ in range(40):
+            self.assertRaises(Unauthorized, operators.login, "", "")
+        self.log_in(operators)
+        self.assertEqual(operators.delay_seconds(), 0)

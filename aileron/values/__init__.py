@@ -38,11 +38,11 @@ from ._runs import (
     StepRow,
     Transition,
 )
-from ._sessions import OperatorSession, Session
+from ._sessions import HandOver, HandOverState, OperatorSession, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState
-from ._vault import Binding, NewBinding, Scope, VaultState
+from ._vault import Binding, BindingFlag, NewBinding, Scope, VaultState
 from ._versions import SEMVER
 from ._violations import violation
 from ._visible import visible
@@ -61,6 +61,7 @@ __all__ = [
     "AttemptRow",
     "AuditQuery",
     "Binding",
+    "BindingFlag",
     "Call",
     "Candidate",
     "Catalogue",
@@ -70,6 +71,8 @@ __all__ = [
     "Decision",
     "Event",
     "Fault",
+    "HandOver",
+    "HandOverState",
     "Input",
     "Link",
     "LoadError",

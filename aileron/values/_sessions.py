@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 
-from attrs import frozen
+from attrs import field, frozen
 
 
 @frozen
@@ -35,9 +36,38 @@ class OperatorSession:
     """One login of the operator; it dies with the daemon.
 
     :ivar id: public, for the record; never the token.
+    :ivar expires_at: when it ends unless it is used before.
+    :ivar ends_at: when it ends whatever its use.
     """
 
     id: str
     started_at: datetime
     expires_at: datetime
+    ends_at: datetime
     browser: bool = False
+
+
+class HandOverState(StrEnum):
+    """How far a login has been handed over to a browser; the last four are ends.
+
+    C{MADE}: no browser came yet.  C{OPENED}: one did, and is nobody until the person has brought its two words.
+    C{TWICE}: the code was used twice, so somebody else has it.  C{WRONG}: these were not the words.
+    """
+
+    MADE = "made"
+    OPENED = "opened"
+    CONFIRMED = "confirmed"
+    TWICE = "opened_twice"
+    WRONG = "wrong_words"
+    LATE = "late"
+
+
+@frozen
+class HandOver:
+    """What the browser that opened a hand-over may know: this, and nothing else.
+
+    :ivar words: to be typed in the terminal; empty where no words are waited for.
+    """
+
+    state: HandOverState
+    words: str = field(default="", repr=False)

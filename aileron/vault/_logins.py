@@ -50,17 +50,20 @@ class Logins:
         now = self._clock.seconds()
         end = now + ABSOLUTE_SECONDS if until is None else until
         session_id = "ops_" + self._randomness(_ID_BYTES).hex()
-        session = OperatorSession(session_id, utc(now), utc(end), browser=bool(page_key))
+        session = OperatorSession(session_id, utc(now), utc(end), utc(end), browser=bool(page_key))
         return self._keep(Login(session, secret, page_key, end, end)).session
 
-    def use(self, secret: str, page_key: str = "") -> Login | None:
-        """The live login of that secret and that page key, its idle time started again; else L{None}."""
+    def use(self, secret: str, page_key: str = "", renew: bool = True) -> Login | None:
+        """The live login of that secret and that page key, or L{None}.
+
+        :param renew: whether its idle time starts again.
+        """
         self._drop_ended()
         login = self._by_secret.get(secret)
         # The lookup's time tells at most something about a hash; the comparison's tells nothing.
         if login is None or not hmac.compare_digest(login.secret + login.page_key, secret + page_key):
             return None
-        return self._keep(login)
+        return self._keep(login) if renew else login
 
     def end(self, session_id: str) -> None:
         """End one.  Twice is safe."""

@@ -11,19 +11,32 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.errors import Forbidden, Unauthorized
+from aileron.errors import Conflict, Forbidden, Unauthorized
 from aileron.interfaces import IOperators
-from aileron.values import OperatorSession
+from aileron.values import HandOver, HandOverState, OperatorSession
 
 from ._cipher import Randomness
+from ._handovers import HandOvers
 from ._logins import Login, Logins
+from ._passphrase import generate_words
 from ._proofs import NONCE_BYTES, Exchange, base64url, check_nonce, client_proof, daemon_proof, same
+from ._slowing import Slowing
 from ._spent_once import SpentOnce
 
 TOKEN_PREFIX = "ail_o_"
 _TOKEN_BYTES = 32
 _ONCE_SECONDS = 60.0
 _MAX_OPEN = 256
+_WORDS = 2
+_CHOICE_BYTES = 8
+_AGAIN = "Run `aileron open` again."
+_WHY_NOT = {
+    HandOverState.MADE: "No browser has opened it yet.",
+    HandOverState.CONFIRMED: "The browser is logged in already.",
+    HandOverState.TWICE: f"Somebody else opened it: its code was used twice, so nobody was let in. {_AGAIN}",
+    HandOverState.WRONG: f"Other words were typed before, so nobody was let in. {_AGAIN}",
+    HandOverState.LATE: f"It is too late: nobody was let in. {_AGAIN}",
+}
 
 
 class HoldsOperatorKey(Protocol):
@@ -40,7 +53,7 @@ class HoldsOperatorKey(Protocol):
 class Operators:
     """All logins of one life of the daemon, in memory; they end with it and when the vault is locked.
 
-    Tokens, codes, cookies and page keys are kept as SHA-256 only.
+    Tokens, codes, cookies and page keys are kept as SHA-256 only; of words, those that a page still shows.
 
     :param instance: of this life of the daemon; a proof holds for no other.
     :param addresses: the operator URLs that we listen on, as clients write them.
@@ -60,7 +73,8 @@ class Operators:
         self._randomness = randomness
         self._logins = Logins(clock, randomness)
         self._challenges: SpentOnce[Exchange] = SpentOnce(clock, _ONCE_SECONDS, _MAX_OPEN)
-        self._codes: SpentOnce[str] = SpentOnce(clock, _ONCE_SECONDS, _MAX_OPEN)
+        self._hand_overs = HandOvers(clock)
+        self._slowing = Slowing(clock)
         vault.locked().addCallback(self._end_all)
 
     def __repr__(self) -> str:
@@ -80,9 +94,15 @@ class Operators:
         """See L{IOperators}."""
         exchange = self._challenges.take(nonce)
         if exchange is None or not same(client_proof(self._vault.operator_key(), exchange), proof):
+            self._slowing.failed()
             raise Unauthorized("The login does not hold: ask for a new challenge.")
+        self._slowing.succeeded()
         token = TOKEN_PREFIX + self._fresh()
         return token, self._logins.start(_hashed(token))
+
+    def delay_seconds(self) -> float:
+        """See L{IOperators}."""
+        return self._slowing.seconds()
 
     def by_token(self, token: str) -> OperatorSession | None:
         """See L{IOperators}."""
@@ -91,25 +111,49 @@ class Operators:
 
     def hand_over(self, token: str) -> str:
         """See L{IOperators}."""
-        if self._cli_login(token) is None:
-            raise Unauthorized("Only a live login can open a browser.")
-        code = self._fresh()
-        self._codes.put(_hashed(code), _hashed(token))
+        login, code = self._certain(token), self._fresh()
+        self._hand_overs.begin(login.secret, _hashed(code))
         return code
 
-    def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
-        """See L{IOperators}.  The browser is not logged in beyond the twelve hours of the login that made the code."""
-        maker = self._codes.take(_hashed(code))
-        parent = None if maker is None else self._logins.use(maker)
-        if parent is None:
-            raise Unauthorized("This code is unknown, spent or late: run `aileron open` again.")
-        cookie, page_key = self._fresh(), self._fresh()
-        session = self._logins.start(_hashed(cookie), page_key=_hashed(page_key), until=parent.until)
-        return cookie, page_key, session
-
-    def by_browser(self, cookie: str, page_key: str) -> OperatorSession | None:
+    def handed_over(self, token: str) -> HandOverState | None:
         """See L{IOperators}."""
-        login = self._logins.use(_hashed(cookie), page_key=_hashed(page_key))
+        passing = self._hand_overs.of(_hashed(token))
+        return None if passing is None else passing.state
+
+    def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
+        """See L{IOperators}."""
+        passing = self._hand_overs.by_code(_hashed(code))
+        maker = None if passing is None else self._logins.use(passing.maker, renew=False)
+        if passing is None or maker is None or passing.state not in (HandOverState.MADE, HandOverState.OPENED):
+            raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")
+        if passing.state is HandOverState.OPENED:
+            self._hand_overs.end(passing, HandOverState.TWICE)
+            raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": maker.session.id})
+        cookie, page_key = self._fresh(), self._fresh()
+        self._hand_overs.open(passing, _hashed(cookie), _hashed(page_key), generate_words(_WORDS, self._choose))
+        return cookie, page_key, maker.session
+
+    def entering(self, cookie: str, page_key: str) -> HandOver | None:
+        """See L{IOperators}."""
+        passing = self._hand_overs.by_browser(_hashed(cookie), _hashed(page_key))
+        return None if passing is None else HandOver(passing.state, passing.words)
+
+    def confirm(self, token: str, words: str) -> OperatorSession:
+        """See L{IOperators}.  The browser is not logged in beyond the twelve hours of the login that let it in."""
+        login = self._certain(token)
+        passing = self._hand_overs.of(login.secret)
+        if passing is None or passing.state is not HandOverState.OPENED:
+            state = HandOverState.MADE if passing is None else passing.state
+            raise Conflict(_WHY_NOT[state], {"state": state.value})
+        if not same(passing.words, " ".join(words.casefold().split())):
+            self._hand_overs.end(passing, HandOverState.WRONG)
+            raise Forbidden(f"These are not the words that the page shows, so nobody was let in. {_AGAIN}")
+        self._hand_overs.end(passing, HandOverState.CONFIRMED)
+        return self._logins.start(passing.cookie, page_key=passing.page_key, until=login.until)
+
+    def by_browser(self, cookie: str, page_key: str, renew: bool = True) -> OperatorSession | None:
+        """See L{IOperators}."""
+        login = self._logins.use(_hashed(cookie), page_key=_hashed(page_key), renew=renew)
         return None if login is None else login.session
 
     def log_out(self, session_id: str) -> None:
@@ -123,12 +167,21 @@ class Operators:
     def _cli_login(self, token: str) -> Login | None:
         return self._logins.use(_hashed(token)) if token.startswith(TOKEN_PREFIX) else None
 
+    def _certain(self, token: str) -> Login:
+        login = self._cli_login(token)
+        if login is None:
+            raise Unauthorized("Only a live login can open a browser.")
+        return login
+
     def _fresh(self) -> str:
         return base64url(self._randomness(_TOKEN_BYTES))
 
+    def _choose(self, below: int) -> int:
+        return int.from_bytes(self._randomness(_CHOICE_BYTES), "big") % below
+
     def _end_all(self, _result: None) -> None:
         self._challenges.clear()
-        self._codes.clear()
+        self._hand_overs.clear()
         self._logins.clear()
 
 

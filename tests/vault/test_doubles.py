@@ -116,3 +116,4 @@ class MemoryOperatorsTests(OperatorsContract, SynchronousTestCase):
         self.assertEqual(self.operators.by_token(token), session)
         cookie, page_key, browser = self.operators.open_browser()
         self.assertEqual(self.operators.by_browser(cookie, page_key), browser)
+        self.assertEqual(self.operators.words_of(cookie, page_key), "")

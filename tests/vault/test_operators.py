@@ -42,13 +42,15 @@ class OperatorsTests(OperatorsContract, VaultCase):
         self.assertRaises(VaultLocked, operators.challenge, self.NONCE, self.ADDRESS)
 
     def test_stored_hashed(self) -> None:
-        """No token, code, cookie or page key lies in the table."""
+        """No token, code, cookie or page key lies in the table, and words show in no repr."""
         operators = self.make_operators()
         token, _session = self.log_in(operators)
         code = operators.hand_over(token)
-        cookie, page_key, _session = operators.redeem(operators.hand_over(token))
-        kept = repr((vars(operators._logins), vars(operators._codes), vars(operators._challenges)))
-        for secret in (token, code, cookie, page_key):
+        cookie, page_key, _maker = operators.redeem(code)
+        entering = operators.entering(cookie, page_key)
+        assert entering is not None
+        kept = repr([vars(table) for table in (operators._logins, operators._hand_overs, operators._challenges)])
+        for secret in (token, code, cookie, page_key, entering.words):
             self.assertNotIn(secret, kept)
 
 

@@ -1,0 +1,215 @@
+"""What every table of the operator's logins must do to let a browser in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from twisted.internet.task import Clock
+
+from aileron.errors import Conflict, Forbidden, Unauthorized
+from aileron.interfaces import IOperators
+from aileron.values import HandOverState, OperatorSession
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Case
+else:
+    _Case = object
+
+
+class HandOversContract(_Case):
+    """Mix into a test case whose L{make_operators} makes a table of no logins, over an unlocked vault."""
+
+    clock: Clock
+
+    def make_operators(self) -> IOperators:
+        """No logins, on L{clock}."""
+        raise NotImplementedError
+
+    def log_in(self, operators: IOperators) -> tuple[str, OperatorSession]:
+        """A whole login."""
+        raise NotImplementedError
+
+    def opened(self, operators: IOperators, token: str) -> tuple[str, str, str]:
+        """The cookie, page key and words of a browser that has redeemed a code of this login."""
+        cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
+        entering = operators.entering(cookie, page_key)
+        assert entering is not None
+        self.assertIs(entering.state, HandOverState.OPENED)
+        return cookie, page_key, entering.words
+
+    def test_browser(self) -> None:
+        """A code and two words make one browser session; only cookie and page key together are known."""
+        operators = self.make_operators()
+        token, login = self.log_in(operators)
+        self.assertIsNone(operators.handed_over(token))
+        code = operators.hand_over(token)
+        self.assertIs(operators.handed_over(token), HandOverState.MADE)
+        cookie, page_key, maker = operators.redeem(code)
+        self.assertEqual(maker.id, login.id)
+        self.assertIs(operators.handed_over(token), HandOverState.OPENED)
+        entering = operators.entering(cookie, page_key)
+        assert entering is not None
+        session = operators.confirm(token, entering.words)
+        self.assertTrue(session.browser)
+        self.assertIs(operators.handed_over(token), HandOverState.CONFIRMED)
+        self.assertEqual(operators.by_browser(cookie, page_key), session)
+        for pair in ((cookie, ""), ("", page_key), (cookie, cookie), (page_key, cookie)):
+            self.assertIsNone(operators.by_browser(*pair))
+        self.assertIsNone(operators.by_token(cookie))
+        self.assertIsNone(operators.by_browser(token, ""))
+
+    def test_nobody_before_the_words(self) -> None:
+        """Until the words are there a browser is nobody: no session is listed, and its secrets tell only its words."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        cookie, page_key, words = self.opened(operators, token)
+        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertEqual([each.browser for each in operators.list()], [False])
+        for pair in ((cookie, ""), ("", page_key), (page_key, cookie), ("", ""), (token, token)):
+            self.assertIsNone(operators.entering(*pair))
+        self.assertNotIn(words, repr(operators.entering(cookie, page_key)))
+
+    def test_words(self) -> None:
+        """Two words, others each time."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        seen = {self.opened(operators, token)[2] for _ in range(20)}
+        self.assertGreater(len(seen), 18)
+        for words in seen:
+            self.assertRegex(words, r"^[a-z]+ [a-z]+$")
+
+    def test_words_as_typed(self) -> None:
+        """Neither case nor spacing of what is typed matters."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        cookie, page_key, words = self.opened(operators, token)
+        operators.confirm(token, "  " + words.upper().replace(" ", " \t "))
+        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+
+    def test_wrong_words(self) -> None:
+        """Wrong words end it at once: the right ones come too late."""
+        for wrong in ("", " ", "not these", "\ud800", "ä"):
+            operators = self.make_operators()
+            token, _login = self.log_in(operators)
+            cookie, page_key, words = self.opened(operators, token)
+            self.assertRaises(Forbidden, operators.confirm, token, wrong)
+            self.assertIs(operators.handed_over(token), HandOverState.WRONG)
+            self.assertRaises(Conflict, operators.confirm, token, words)
+            self.assertIsNone(operators.by_browser(cookie, page_key))
+            entering = operators.entering(cookie, page_key)
+            assert entering is not None
+            self.assertEqual((entering.state, entering.words), (HandOverState.WRONG, ""))
+
+    def test_half_of_the_words(self) -> None:
+        """One of the words, or more than both, is wrong."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        for change in (lambda words: words.split()[0], lambda words: f"{words} {words}", lambda words: words[:-1]):
+            words = self.opened(operators, token)[2]
+            self.assertRaises(Forbidden, operators.confirm, token, change(words))
+
+    def test_words_of_another(self) -> None:
+        """The words of one login's browser confirm nothing of another's."""
+        operators = self.make_operators()
+        (token, _), (other, _) = self.log_in(operators), self.log_in(operators)
+        cookie, page_key, words = self.opened(operators, token)
+        self.assertRaises(Conflict, operators.confirm, other, words)
+        self.assertRaises(Unauthorized, operators.confirm, "ail_o_", words)
+        self.assertIsNone(operators.by_browser(cookie, page_key))
+
+    def test_opened_twice(self) -> None:
+        """A code that is used twice lets nobody in, whoever was first; a third use is like any unknown code."""
+        operators = self.make_operators()
+        token, login = self.log_in(operators)
+        code = operators.hand_over(token)
+        cookie, page_key, _maker = operators.redeem(code)
+        entering = operators.entering(cookie, page_key)
+        assert entering is not None
+        refusal = self.assertRaises(Conflict, operators.redeem, code)
+        self.assertEqual(refusal.details["login"], login.id)
+        self.assertIs(operators.handed_over(token), HandOverState.TWICE)
+        self.assertRaises(Conflict, operators.confirm, token, entering.words)
+        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_used_after_the_words(self) -> None:
+        """A code that somebody tries after all is done is spent, and the browser stays."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        code = operators.hand_over(token)
+        cookie, page_key, _maker = operators.redeem(code)
+        entering = operators.entering(cookie, page_key)
+        assert entering is not None
+        operators.confirm(token, entering.words)
+        self.assertRaises(Unauthorized, operators.redeem, code)
+        self.assertRaises(Conflict, operators.confirm, token, entering.words)
+        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+
+    def test_one_at_a_time(self) -> None:
+        """A login that hands over anew has no other browser wait."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        unused = operators.hand_over(token)
+        cookie, page_key, words = self.opened(operators, token)
+        self.assertRaises(Unauthorized, operators.redeem, unused)
+        operators.hand_over(token)
+        self.assertIsNone(operators.entering(cookie, page_key))
+        self.assertRaises(Conflict, operators.confirm, token, words)
+
+    def test_code_late(self) -> None:
+        """A code lives less than 60 seconds."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        code = operators.hand_over(token)
+        self.clock.advance(60)
+        self.assertIs(operators.handed_over(token), HandOverState.LATE)
+        self.assertRaises(Unauthorized, operators.redeem, code)
+
+    def test_words_late(self) -> None:
+        """The words may take less than 120 seconds."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        cookie, page_key, words = self.opened(operators, token)
+        self.clock.advance(120)
+        self.assertIs(operators.handed_over(token), HandOverState.LATE)
+        self.assertRaises(Conflict, operators.confirm, token, words)
+        self.assertIsNone(operators.by_browser(cookie, page_key))
+
+    def test_code_of_the_logged_out(self) -> None:
+        """Code and words are worth nothing once the login that began it has ended."""
+        operators = self.make_operators()
+        token, session = self.log_in(operators)
+        code = operators.hand_over(token)
+        other, other_session = self.log_in(operators)
+        _cookie, _page_key, words = self.opened(operators, other)
+        operators.log_out(session.id)
+        operators.log_out(other_session.id)
+        self.assertRaises(Unauthorized, operators.redeem, code)
+        self.assertRaises(Unauthorized, operators.confirm, other, words)
+
+    def test_browser_outlives_no_passphrase(self) -> None:
+        """A browser's session ends no later than the twelve hours of the login that it came from, and says so."""
+        operators = self.make_operators()
+        token, login = self.log_in(operators)
+        for _ in range(35):
+            self.clock.advance(20 * 60)
+            operators.by_token(token)
+        cookie, page_key, words = self.opened(operators, token)
+        self.assertEqual(operators.confirm(token, words).ends_at, login.ends_at)
+        self.clock.advance(20 * 60 - 1)
+        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+        self.clock.advance(1)
+        self.assertIsNone(operators.by_browser(cookie, page_key))
+
+    def test_looking_is_no_use(self) -> None:
+        """What a page does by itself does not keep its session: it ends after 30 minutes without a use."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        cookie, page_key, words = self.opened(operators, token)
+        session = operators.confirm(token, words)
+        for _ in range(29):
+            self.clock.advance(60)
+            self.assertEqual(operators.by_browser(cookie, page_key, renew=False), session)
+        self.clock.advance(60)
+        self.assertIsNone(operators.by_browser(cookie, page_key, renew=False))
+        self.assertIsNone(operators.by_browser(cookie, page_key))
