@@ -21,14 +21,21 @@ SESSION_NAME = "cli"
 PROMPT = "Passphrase of the vault"
 
 
-def as_operator(around: Surroundings, descriptor: int | None, work: Callable[[Operator], Awaitable[T]]) -> T:
+def as_operator(
+    around: Surroundings,
+    descriptor: int | None,
+    work: Callable[[Operator], Awaitable[T]],
+    *,
+    key: bytes | None = None,
+) -> T:
     """What C{work} returns, given the operator site after a login that is ended afterwards.
 
     :param descriptor: where the passphrase is read, or L{None}: in the terminal.
+    :param key: the operator's, where it is in hand; then no passphrase is asked for.
     """
 
     async def whole(links: Links) -> T:
-        async with operator(around, links, descriptor) as client:
+        async with operator(around, links, descriptor, key) as client:
             return await work(client)
 
     return around.drive(whole)
@@ -45,10 +52,13 @@ def as_session(around: Surroundings, work: Callable[[Daemon], Awaitable[T]]) -> 
 
 
 @asynccontextmanager
-async def operator(around: Surroundings, links: Links, descriptor: int | None) -> AsyncIterator[Operator]:
-    """The operator site, logged in until the end."""
+async def operator(
+    around: Surroundings, links: Links, descriptor: int | None, key: bytes | None = None
+) -> AsyncIterator[Operator]:
+    """The operator site, logged in until the end; C{key} as of L{as_operator}."""
     found = around.running()
-    client = links.operator(found.operator_url, await log_in(around, links, found, descriptor))
+    logging_in = log_in(around, links, found, descriptor) if key is None else _prove(around, links, found, key)
+    client = links.operator(found.operator_url, await logging_in)
     try:
         yield client
     finally:
@@ -70,18 +80,23 @@ async def session(around: Surroundings, links: Links) -> AsyncIterator[Daemon]:
 async def log_in(around: Surroundings, links: Links, found: Discovery, descriptor: int | None) -> str:
     """A fresh operator token for the daemon that C{found} names.
 
-    The daemon proves first that it holds the key; only then is anything made of the passphrase sent.
-
-    :raises Trouble: it cannot prove it.
+    :raises Trouble: it cannot prove that it holds the key.
     :raises WrongPassphrase: the passphrase does not open the vault's file.
     """
-    from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, operator_key, same
+    from aileron.vault.keys import operator_key
 
     await _refuse_locked(links, found)
     passphrase = around.passphrase(PROMPT, descriptor, None)
     key = around.open_vault(around.home.secrets, passphrase)
     secret = operator_key(key)
     key.wipe()
+    return await _prove(around, links, found, secret)
+
+
+async def _prove(around: Surroundings, links: Links, found: Discovery, secret: bytes) -> str:
+    """The token; the daemon proves first that it holds the key, only then is anything made of it sent."""
+    from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, same
+
     site = links.operator(found.operator_url, None)
     nonce = new_nonce(around.randomness)
     challenge = await site.challenge(nonce)

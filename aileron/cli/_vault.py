@@ -32,9 +32,18 @@ def init(around: Surroundings, passphrase_fd: int | None) -> None:
     """Make the vault, with a passphrase of your own or six generated words, and start the daemon."""
     if around.home.secrets.exists():
         raise Trouble("There is a vault already; it was left as it is.", "To open it: aileron vault unlock")
-    key = _create(around, passphrase_fd)
+    make_vault(around, passphrase_fd)
+
+
+def make_vault(around: Surroundings, descriptor: int | None) -> bytes:
+    """Make a vault where there is none, start the daemon with it, and say so; the operator's key to it."""
+    from aileron.vault.keys import operator_key
+
+    key = _create(around, descriptor)
     say("The vault is made: {path}", path=around.home.secrets)
+    secret = operator_key(key)
     _tell_open(restart_with(around, key))
+    return secret
 
 
 @vault.command("unlock")
