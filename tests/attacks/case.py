@@ -1,0 +1,57 @@
+"""The user's programs without a root's rights, so that an attacker is stopped by what stops one of the same user."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from tests.functional.operated import OperatedTestCase
+from tests.functional.process import Command, Finished, Running
+
+# A root may trace and read everything.  Without capabilities it is a user like any other, whose files are its own;
+# an empty bounding set keeps a program that it starts from getting them back.
+_WITHOUT_RIGHTS = """
+import ctypes, os, sys
+if os.geteuid() == 0:
+    call = ctypes.CDLL(None, use_errno=True).prctl
+    last = int(open("/proc/sys/kernel/cap_last_cap").read())
+    for capability in range(last + 1):
+        if call(24, capability, 0, 0, 0):
+            sys.exit("this machine's root cannot give up its rights: nothing can be shown here")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class AttackCase(OperatedTestCase):
+    """A user's programs, and those of an attacker who is the same user; neither has any rights beyond a user's."""
+
+    def start(self, command: Command) -> Running:
+        """Start a process without a root's rights."""
+        return super().start(command.behind(sys.executable, "-I", "-c", _WITHOUT_RIGHTS))
+
+    async def attack(self, source: str, *arguments: str, **environment: str) -> Any:
+        """What a Python program of the attacker's prints as JSON, run in the project beside the agent."""
+        finished = await self.run_command(self.python(source, *arguments, **environment))
+        self.assertEqual((finished.exit_code, finished.stderr), (0, ""), finished)
+        return json.loads(finished.stdout)
+
+    def python(self, source: str, *arguments: str, **environment: str) -> Command:
+        """A program of the attacker's, with nothing but what an agent has."""
+        return Command(
+            arguments=(sys.executable, "-I", "-c", source, *arguments),
+            environment=self.home.environment(**environment),
+            directory=self.home.project,
+        )
+
+    async def in_hostile(self, command: Command, **environment: str) -> Finished:
+        """Run a command of the user's in an environment that somebody prepared."""
+        return await self.run_command(
+            attrs.evolve(command, environment={**command.environment, **environment}), seconds=60
+        )
+
+    def status_of(self, pid: int) -> Mapping[str, str]:
+        """What the kernel tells everybody about a process."""
+        with open(f"/proc/{pid}/status") as lines:
+            return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}

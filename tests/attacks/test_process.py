@@ -1,0 +1,194 @@
+"""The daemon's process, attacked by another process of the same user."""
+
+import signal
+from pathlib import Path
+
+from aileron.home import running_pid
+from tests.attacks.case import AttackCase
+from tests.functional.home import installed
+from tests.functional.operated import PASSPHRASE
+
+_PRIVATE = ("mem", "environ", "maps", "fd/0", "cwd", "auxv")
+
+# What each of the files says to the attacker: "read", or the error's name.
+_READ = """
+import errno, json, os, sys
+def tried(path):
+    try:
+        if path.endswith(("/fd/0", "/cwd")):
+            os.readlink(path)
+        else:
+            open(path, "rb").close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "read"
+print(json.dumps({name: tried(f"/proc/{sys.argv[1]}/{name}") for name in sys.argv[2:]}))
+"""
+_ATTACH = """
+import ctypes, errno, json, os, sys
+library = ctypes.CDLL(None, use_errno=True)
+attached = library.ptrace(16, int(sys.argv[1]), None, None)
+print(json.dumps("attached" if attached == 0 else errno.errorcode[ctypes.get_errno()]))
+"""
+_WAIT = "import time; print('up', flush=True); time.sleep(60)"
+
+# Whether a process that was made like the daemon dumps its memory when it gets each signal.
+_DUMP = """
+import json, os, resource, sys
+from aileron.hardening import harden
+def dumps(number):
+    child = os.fork()
+    if child == 0:
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+        harden()
+        os.kill(os.getpid(), number)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    return [os.WTERMSIG(status), os.WCOREDUMP(status)]
+print(json.dumps([dumps(int(number)) for number in sys.argv[1:]]))
+"""
+# Runs a command that inherits the one end of a pipe; whether that end is closed when the command has ended.
+_INHERITED = """
+import json, os, select, subprocess, sys
+nothing = subprocess.DEVNULL
+reading, writing = os.pipe()
+os.set_inheritable(writing, True)
+code = subprocess.run(sys.argv[1:], close_fds=False, stdout=nothing, stderr=nothing).returncode
+os.close(writing)
+print(json.dumps([code, bool(select.select([reading], [], [], 5)[0])]))
+"""
+
+# A module that tells that it was loaded, by whom, and then gets in nobody's way.
+_MARK = """
+import os, sys
+with open({mark!r}, "a") as file:
+    file.write(f"{{os.getpid()}} {{__name__}}\\n")
+"""
+_POISONED = ("sitecustomize.py", "usercustomize.py", "aileron/__init__.py", "twisted/plugins/evil.py")
+_SHADOWED = ("json.py", "attrs.py", "click.py", "site.py", "twisted/__init__.py")
+
+
+class ReadersTests(AttackCase):
+    """Looking into the daemon."""
+
+    async def test_read(self) -> None:
+        """Memory, environment, descriptors, maps and directory of the daemon are closed to the same user."""
+        await self.operator("vault", "init")
+        pid = self.home.discovery()["pid"]
+        found = await self.attack(_READ, str(pid), *_PRIVATE)
+        self.assertEqual({name: found[name] in ("EACCES", "EPERM") for name in _PRIVATE}, dict.fromkeys(_PRIVATE, True))
+
+    async def test_attach(self) -> None:
+        """The same user's debugger is not let in."""
+        await self.command("daemon", "start")
+        self.assertEqual(await self.attack(_ATTACH, str(self.home.discovery()["pid"])), "EPERM")
+
+    async def test_control(self) -> None:
+        """Another process of the same user is open to both: it is not this kit that closes the daemon."""
+        victim = self.start(self.python(_WAIT))
+        await victim.expect("up")
+        self.assertEqual(await self.attack(_READ, str(victim.pid), *_PRIVATE), dict.fromkeys(_PRIVATE, "read"))
+        self.assertEqual(await self.attack(_ATTACH, str(victim.pid)), "attached")
+
+    async def test_passphrase_in_memory(self) -> None:
+        """A command that waits for the passphrase is closed before a character of it is typed."""
+        asking = self.start(self.home.on_terminal("aileron", "vault", "init"))
+        await asking.expect("New passphrase: ", 30)
+        found = await self.attack(_READ, str(asking.pid), *_PRIVATE)
+        self.assertNotIn("read", found.values())
+
+    async def test_status(self) -> None:
+        """The kernel says of the daemon: no new rights, no core, private files."""
+        await self.operator("vault", "init")
+        pid = self.home.discovery()["pid"]
+        status = self.status_of(pid)
+        self.assertEqual((status["NoNewPrivs"], status["Umask"]), ("1", "0077"))
+        limits = Path(f"/proc/{pid}/limits").read_text()
+        self.assertRegex(limits, r"Max core file size +0 +0 ")
+
+    async def test_twistd(self) -> None:
+        """``twistd aileron`` is closed as well."""
+        running = self.start(self.home.script("twistd", "-n", "--pidfile=", "aileron"))
+        await running.expect("serves http", 30)
+        self.assertNotIn("read", (await self.attack(_READ, str(running.pid), *_PRIVATE)).values())
+        self.assertEqual(self.status_of(running.pid)["NoNewPrivs"], "1")
+
+
+class CoreTests(AttackCase):
+    """Making a process dump its memory."""
+
+    async def test_no_core(self) -> None:
+        """A process that was made like the daemon leaves no core, whatever kills it."""
+        signals = (signal.SIGABRT, signal.SIGQUIT, signal.SIGSEGV)
+        found = await self.attack(_DUMP, *(str(int(number)) for number in signals))
+        self.assertEqual(found, [[number, False] for number in signals])
+        self.assertEqual(list(self.home.project.iterdir()), [])
+
+
+class PoisonTests(AttackCase):
+    """An environment and a directory that were prepared before the user starts the daemon there."""
+
+    def poison(self, directory: Path, names: tuple[str, ...]) -> Path:
+        """Put modules into a directory that tell when they are loaded; where they tell it."""
+        mark = self.home.root / "mark"
+        for name in names:
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(_MARK.format(mark=str(mark)))
+        return mark
+
+    def daemon(self) -> int:
+        """The daemon's process."""
+        pid = running_pid(self.state)
+        assert pid
+        return pid
+
+    async def test_directory(self) -> None:
+        """Modules, plugins and packages in the directory of the commands are not loaded, by any of them."""
+        mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED))
+        await self.operator("vault", "init")
+        await self.command("status")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        await self.mcp(await self.session())
+        self.assertFalse(mark.exists(), mark.exists() and mark.read_text())
+        self.assertEqual((await self.status())["vault_state"], "unlocked")
+
+    async def test_environment(self) -> None:
+        """What would steer Python, the loader, TLS or proxies does not reach the daemon, nor does a secret."""
+        directory = self.home.root / "evil"
+        mark = self.poison(directory, ("sitecustomize.py", "twisted/plugins/evil.py"))
+        poison = {
+            "PYTHONPATH": str(directory),
+            "PYTHONSTARTUP": str(directory / "sitecustomize.py"),
+            "LD_PRELOAD": "/nonexistent/canary-preload.so",
+            "SSL_CERT_FILE": "/nonexistent/canary-roots.pem",
+            "https_proxy": "http://canary-proxy.invalid",
+            "AILERON_URL": "http://canary-address.invalid",
+            "OPENAI_API_KEY": "canary-of-a-model-key",
+            "AILERON_LISTEN": "tcp:1",
+        }
+        await self.operator("vault", "init")
+        await self.command("daemon", "stop")
+        command = self.home.script("aileron", "daemon", "start", "--locked")
+        self.assertEqual((await self.in_hostile(command, **poison)).exit_code, 0)
+        loaded = {int(line.split()[0]) for line in mark.read_text().splitlines()}
+        self.assertTrue(loaded, "the environment was not poisoned")
+        self.assertNotIn(self.daemon(), loaded)
+        said = [path.read_text() for path in self.state.log.iterdir()]
+        self.assertNotIn("canary", "".join(said))
+        self.assertEqual((await self.status())["vault_state"], "locked")
+
+    async def test_descriptors(self) -> None:
+        """A descriptor that a command inherited is not open in the daemon that it starts."""
+        found = await self.attack(_INHERITED, installed("aileron"), "daemon", "start")
+        self.assertEqual((found, (await self.status())["vault_state"]), ([0, True], "missing"))
+
+    async def test_passphrase_from_environment(self) -> None:
+        """A passphrase in the environment of the command is not in the daemon's."""
+        await self.operator("vault", "init")
+        await self.command("daemon", "stop")
+        command = self.home.script("aileron", "daemon", "start", AILERON_VAULT_PASSPHRASE=PASSPHRASE)
+        self.assertEqual((await self.run_command(command)).exit_code, 0)
+        self.assertEqual((await self.status())["vault_state"], "unlocked")
