@@ -7,15 +7,16 @@ from collections.abc import Callable
 from attrs import define, evolve
 from twisted.logger import Logger
 
-from aileron.errors import NotFound, StateConflict
+from aileron.errors import StateConflict
 from aileron.interfaces import IRuns
-from aileron.values import Approval, Fault, Run, RunState
+from aileron.values import Approval, Fault, Run, RunQuery, RunState
 
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
 
 _log = Logger()
+_PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)
 _CRASHED = Fault(
     "outcome_unknown", "The daemon ended while this was being done: it may have happened. Please look, and settle it."
 )
@@ -37,19 +38,35 @@ class Recovery:
 
     async def recover(self) -> None:
         """Go through them, oldest first."""
+        asked = await self._watch_all()
         for run in await self._runs.unfinished():
             try:
-                await self._take_up(run)
+                await self._take_up(run, asked)
             except StateConflict:
                 _log.warn("run {run} moved while it was being recovered", run=run.id)
-            except NotFound:  # one damaged row must not keep the daemon from the others
-                _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
 
-    async def _take_up(self, run: Run) -> None:
+    async def _watch_all(self) -> frozenset[str]:
+        """Mind what waits for a decision, page by page: thousands may.
+
+        :return: the runs that do.
+        """
+        asked: set[str] = set()
+        query = _PENDING
+        while True:
+            page = await self._runs.approvals(query)
+            for approval in page.items:
+                self._watch(approval)
+                asked.add(approval.run.id)
+            if page.cursor is None:
+                return frozenset(asked)
+            query = evolve(query, cursor=page.cursor)
+
+    async def _take_up(self, run: Run, asked: frozenset[str]) -> None:
         if run.state is RunState.EXECUTING:
             await self._in_doubt(run)
         elif run.state is RunState.PENDING:
-            self._watch(await self._ledger.approval(run.id))
+            if run.id not in asked:  # one damaged row must not keep the daemon from the others
+                _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
         elif run.gated:
             self._advance(run)  # approved, or waiting for the vault
         else:

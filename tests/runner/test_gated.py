@@ -16,6 +16,7 @@ from aileron.errors import (
     NotFound,
     VaultLocked,
 )
+from aileron.runner import _recovery
 from aileron.testing import EFFECT_HEADER, ScriptedConnector, new_binding, scripted_description
 from aileron.values import (
     CredentialNeed,
@@ -348,6 +349,14 @@ class ExpiryTests(RunnerCase):
         self.approve(run)
         self.clock.advance(7200.0)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_many_across_a_restart(self) -> None:
+        """However many pages of them wait, all are minded again after a restart."""
+        self.patch(_recovery, "_PENDING", evolve(_recovery._PENDING, limit=2))
+        runs = [self.submit("gated", {"text": str(number)}) for number in range(5)]
+        self.restart()
+        self.clock.advance(3600.0)
+        self.assertEqual({self.now(run).state for run in runs}, {RunState.EXPIRED})
 
     def test_across_a_restart(self) -> None:
         """Time passes while the daemon is down, too."""
