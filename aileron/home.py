@@ -58,6 +58,11 @@ class Home:
         return self.root / "connectors"
 
     @property
+    def config(self) -> Path:
+        """The daemon's configuration; inert until the operator trusts it."""
+        return self.root / "config.yaml"
+
+    @property
     def database(self) -> Path:
         """The database of runs, sessions and audit."""
         return self.root / "aileron.db"
