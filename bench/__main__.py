@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from bench import commands, requests, table
+from bench import commands, endurance, requests, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
     "requests": requests.report,
     "store": stores.report,
     "commands": commands.report,
+    "endurance": endurance.report,
 }
+USUAL = ("requests", "store", "commands")
+"""What runs where no part is named: the rest takes minutes."""
 
 
 def main(arguments: list[str]) -> int:
@@ -25,7 +28,7 @@ def main(arguments: list[str]) -> int:
         print(f"python -m bench [seconds for each figure] [{' | '.join(PARTS)}]", file=sys.stderr)
         return 2
     table.heading()
-    for part in named or PARTS:
+    for part in named or USUAL:
         PARTS[part](seconds)
     return 0
 

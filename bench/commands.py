@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from urllib.request import Request, urlopen
 
+from bench.connection import opened
 from bench.endpoint import ACTION, CONNECTOR
 from bench.table import ROUNDS, row
 
@@ -45,54 +46,74 @@ def report(seconds: float) -> None:
 
 def _daemon(home: Path) -> None:
     """From the process to the file that says where it serves, and what it then holds in memory."""
-    took, ratios, resident = [], [], []
+    took, ratios, idle, heavier = [], [], [], []
     for _ in range(ROUNDS):
         libraries = _importing(_LIBRARIES)
+        held = _held_by(_LIBRARIES)
         began = time.perf_counter()
         process = subprocess.Popen([sys.executable, "-I", "-m", "aileron", "serve"], env=_environment(home), cwd=home)
         while not (home / "aileron/daemon.json").exists():
             time.sleep(0.005)
         took.append(time.perf_counter() - began)
         ratios.append(took[-1] / libraries)
-        pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-        resident.append(pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+        idle.append(resident(process.pid))
+        heavier.append(idle[-1] / held)
         process.terminate()
         process.wait(30)
     row("daemon: start to serving", f"{median(took):.2f} s", f"{median(ratios):.2f} x importing its libraries")
-    row("daemon: resident when idle", f"{median(resident):.0f} MB")
+    row("daemon: resident when idle", f"{median(idle):.0f} MB", f"{median(heavier):.2f} x its libraries alone")
 
 
 def _mcp(home: Path) -> None:
-    """A client of the SDK, the installed server, the daemon, a service on loopback."""
-    starts, ratios, calls = [], [], []
+    """A client of the SDK, the installed server, the daemon, a service on loopback; and parts of that."""
+    where = json.loads((home / "aileron/daemon.json").read_text())
+    starts, ratios, through, straight, alone = [], [], [], [], []
     for _ in range(ROUNDS):
         sdk = _importing(_SDK)
-        started, took = asyncio.run(_session(home))
+        variables = {**_environment(home), "AILERON_URL": where["url"], "AILERON_TOKEN": _open_session(where)}
+        started, took = asyncio.run(_session(str(_BIN / "aileron-mcp"), [], variables))
         starts.append(started)
         ratios.append(started / sdk)
-        calls.append(sorted(took))
+        through.append(took)
+        straight.append(asyncio.run(_straight(where["url"], variables["AILERON_TOKEN"])))
+        alone.append(asyncio.run(_session(sys.executable, ["-m", "bench.echo"], dict(os.environ)))[1])
     row("aileron-mcp: start to initialize", f"{median(starts):.2f} s", f"{median(ratios):.2f} x importing the SDK")
-    p50, p99 = (median(took[int(len(took) * part)] for took in calls) * 1e3 for part in (0.5, 0.99))
-    row("a call through MCP, daemon and connector, one at a time", f"{p50:.2f} ms", f"p99 {p99:.2f} ms")
+    whole, direct, least = (list(map(median, rounds)) for rounds in (through, straight, alone))
+    added = [each - part for each, part in zip(whole, direct, strict=True)]
+    times = median(more / part for more, part in zip(added, least, strict=True))
+    compared = f"{median(added) * 1e3:.1f} ms more than straight = {times:.1f} x the SDK alone"
+    row("a call through MCP, daemon and connector, one at a time", f"{median(whole) * 1e3:.1f} ms", compared)
+    row("the same call straight to the run endpoint", f"{median(direct) * 1e3:.1f} ms")
+    row("a call of a server made of the SDK alone", f"{median(least) * 1e3:.1f} ms")
 
 
-async def _session(home: Path) -> tuple[float, Sequence[float]]:
-    """The seconds until C{initialize} was answered, and those of each call."""
+async def _session(command: str, arguments: list[str], variables: dict[str, str]) -> tuple[float, list[float]]:
+    """The seconds until C{initialize} was answered by a server, and those of each call."""
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
-    where = json.loads((home / "aileron/daemon.json").read_text())
-    variables = {**_environment(home), "AILERON_URL": where["url"], "AILERON_TOKEN": _open_session(where)}
-    parameters = StdioServerParameters(command=str(_BIN / "aileron-mcp"), args=[], env=variables)
-    took = []
+    parameters = StdioServerParameters(command=command, args=arguments, env=variables)
     began = time.perf_counter()
     async with Client(stdio_client(parameters)) as client:
         started = time.perf_counter() - began
-        for _ in range(CALLS):
-            at = time.perf_counter()
-            await client.call_tool("noop", {"text": "hello"})
-            took.append(time.perf_counter() - at)
-    return started, took
+        return started, await _timed(lambda: client.call_tool("noop", {"text": "hello"}))
+
+
+async def _straight(url: str, token: str) -> list[float]:
+    """The seconds of each call by a plain client of HTTP."""
+    connection = await opened(int(url.rpartition(":")[2]))
+    took = await _timed(lambda: connection.post("/v1/actions/noop/run", token, {"args": {"text": "hello"}}))
+    connection.close()
+    return took
+
+
+async def _timed(call: Callable[[], Awaitable[object]]) -> list[float]:
+    took = []
+    for _ in range(CALLS):
+        at = time.perf_counter()
+        await call()
+        took.append(time.perf_counter() - at)
+    return took
 
 
 def _open_session(where: dict[str, str]) -> str:
@@ -118,6 +139,23 @@ def _importing(statement: str) -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-I", "-c", statement], check=True)
     return time.perf_counter() - began
+
+
+def _held_by(statement: str) -> float:
+    """Megabytes that are resident after C{statement}."""
+    command = [sys.executable, "-I", "-c", f"{statement}\nprint(flush=True)\ninput()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        process.stdout.readline()
+        held = resident(process.pid)
+        process.communicate("\n")
+    return held
+
+
+def resident(pid: int) -> float:
+    """Megabytes of a process that are in memory, shared libraries included."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _environment(home: Path) -> dict[str, str]:

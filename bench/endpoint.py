@@ -1,9 +1,9 @@
 """The run endpoint with everything but a socket behind it: C{python -m bench.endpoint bare|contract|noop|http}.
 
 C{bare}: a Klein route that reads JSON and answers.  C{contract}: one that also checks a token's hash and two schemas.
-  C{noop}: the whole daemon's path, an ungated action whose connector
-does nothing, audit durable.  C{http}: the same through the declarative connector to a service on loopback.
-Prints its port, then serves until its input ends.
+C{noop}: the whole daemon's path, an ungated action whose connector does nothing, audit durable.  C{http}: the same
+through the declarative connector to a service on loopback.  Prints its port, a session's token and the key that opens
+sessions, then serves until its input ends.
 """
 
 from __future__ import annotations
@@ -38,7 +38,17 @@ from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
 from aileron.testing import MemoryBindings, MemoryConnectors, MemoryOperators, MemoryVault, scripted_description
-from aileron.values import DAEMON, JSON, ConnectorDescription, Event, Outcome, Request, Session, utc
+from aileron.values import (
+    DAEMON,
+    JSON,
+    ConnectorDescription,
+    Event,
+    Outcome,
+    PendingLimits,
+    Request,
+    Session,
+    utc,
+)
 
 ACTION = """+++
 name = "noop"
@@ -161,7 +171,14 @@ def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
     return cast("IConnectors", connectors)
 
 
-async def started(reactor: Any, store: Store, home: Path, connectors: IConnectors, bindings: MemoryBindings) -> Runner:
+async def started(
+    reactor: Any,
+    store: Store,
+    home: Path,
+    connectors: IConnectors,
+    bindings: MemoryBindings,
+    limits: PendingLimits | None = None,
+) -> Runner:
     """A runner of what C{home} holds, its vault open."""
     catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
@@ -176,24 +193,30 @@ async def started(reactor: Any, store: Store, home: Path, connectors: IConnector
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=lambda: 0.0,
+            limits=limits or PendingLimits(),
         )
     )
     await runner.start()
     return runner
 
 
-async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSite, str]:
-    """The agent site over a durable store, and a token for it."""
-    store = make_store(
-        home / "aileron.db", reactor, reactor, Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
-    )
+async def opened(reactor: Any, home: Path) -> Store:
+    """The durable store in C{home}."""
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
+    store = make_store(home / "aileron.db", reactor, reactor, seals)
     await store.open()
+    return store
+
+
+async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSite, str, str]:
+    """The agent site over a durable store, a token for it, and the key that opens further sessions."""
+    store = await opened(reactor, home)
     vault, connectors, ids = MemoryVault(), furnished(reactor, home, through_http), fresh_ids(reactor)
     bindings = MemoryBindings(vault)
-    token, now = mint(AGENT_TOKEN, secrets.token_bytes), utc(reactor.seconds())
-    opened = Event(ids(), "session.started", now, DAEMON)
+    token, key, now = mint(AGENT_TOKEN, secrets.token_bytes), secrets.token_urlsafe(), utc(reactor.seconds())
+    event = Event(ids(), "session.started", now, DAEMON)
     session = Session(ids(), "bench", "/", now, now)
-    await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [opened])
+    await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [event])
     parts = Parts(
         runner=await started(reactor, store, home, connectors, bindings),
         sessions=store.sessions,
@@ -202,15 +225,16 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         bindings=bindings,
         connectors=connectors,
         operators=MemoryOperators(vault, reactor),
-        launch_key_digest=bytes(32),
+        launch_key_digest=token_digest(key),
         clock=reactor,
         ids=ids,
         randomness=secrets.token_bytes,
         version="bench",
         started_at=now,
         review_url=lambda run_id: run_id,
+        instance="bench",
     )
-    return GuardedSite(agent_site(parts), SiteRules(), reactor), token
+    return GuardedSite(agent_site(parts), SiteRules(), reactor), token, key
 
 
 class _UntilEnd(ProcessProtocol):
@@ -233,13 +257,13 @@ async def main(reactor: Any, kind: str) -> None:
         if kind in ROUTES:
             site: Any = Site(ROUTES[kind]().resource())
             site.log = lambda request: None
-            token = "none"
+            token = key = "none"
         else:
-            site, token = await whole(reactor, Path(directory).resolve(), kind == "http")
+            site, token, key = await whole(reactor, Path(directory).resolve(), kind == "http")
         port = reactor.listenTCP(0, site, interface="127.0.0.1", backlog=1000).getHost().port
         if kind not in ROUTES:
             site.rules = evolve(site.rules, hosts=(f"127.0.0.1:{port}",))
-        print(json.dumps({"port": port, "token": token}), flush=True)
+        print(json.dumps({"port": port, "token": token, "key": key}), flush=True)
         settle_heap()
         until = _UntilEnd()
         StandardIO(until)
