@@ -38,11 +38,13 @@ class Answer:
     """An answer, whole.
 
     :ivar headers: by lower-case name; of a repeated one the first.
+    :ivar head: the reason phrase, and every name and value of a header as it came; read for echoes only.
     """
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    head: tuple[str, ...] = field(default=(), repr=False)
 
 
 @define

@@ -40,6 +40,7 @@ class Reader:
 
         :param now: for a C{Retry-After} that names a date.
         """
+        self.echo.listen(answer.head)
         if 200 <= answer.status <= 299:
             return self._accepted(answer)
         return self._rejected(answer, now)
@@ -49,6 +50,7 @@ class Reader:
         try:
             content = self._content(answer)
         except ValueError:
+            self._listen(answer)
             message = f"{self.name} answered in a form that the connector does not understand."
             return Outcome(fault=_fault(message, answer.status), classified=False, status=answer.status)
         rule = self.operation.error
@@ -58,6 +60,7 @@ class Reader:
 
     def _content(self, answer: Answer) -> JSON:
         if self.operation.answer == "none":
+            self._listen(answer)
             return None
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             raise ValueError("encoded, although nobody asked for it")
@@ -88,7 +91,7 @@ class Reader:
         return Outcome(
             fault=evolve(fault, retriable=may_pass(answer.status)),
             classified=self._is_classified(answer.status),
-            retry_after_seconds=retry_after(answer.headers, now),
+            retry_after_seconds=self._patience(answer, now),
             status=answer.status,
         )
 
@@ -97,11 +100,21 @@ class Reader:
             return True
         return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
 
+    def _patience(self, answer: Answer, now: datetime) -> float | None:
+        """What C{Retry-After} says, unless that is the secret."""
+        said = answer.headers.get("retry-after", "")
+        return retry_after(self.echo.text(said), now)
+
     def _lenient(self, answer: Answer) -> JSON | Absent:
         try:
             return self.echo.value(decode(answer.body))
         except ValueError:
+            self._listen(answer)
             return ABSENT
+
+    def _listen(self, answer: Answer) -> None:
+        """To a body of which nothing is read."""
+        self.echo.listen([answer.body.decode("latin-1")])
 
     def _code(self, content: JSON | Absent) -> str | None:
         """The service's own word for what went wrong."""
@@ -115,9 +128,9 @@ def may_pass(status: int) -> bool:
     return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+def retry_after(said: str, now: datetime) -> float | None:
     """The seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3); at most a day."""
-    text = headers.get("retry-after", "").strip()
+    text = said.strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:9]), _MOST_RETRY_AFTER_SECONDS)
     try:

@@ -24,6 +24,7 @@ from aileron.values import JSON, READ, ConnectorDescription, Fault, Outcome, Req
 from . import _url
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
 from ._classify import Reader
+from ._forms import secrets_in
 from ._headers import header_value
 from ._prepare import not_declared, prepare
 from ._redact import Echo
@@ -95,14 +96,14 @@ class HttpConnector:
     async def _sent(
         self, request: Request, operation: HttpOperation, credential: ICredential | None, seconds: float
     ) -> Outcome:
-        secret, header = self._opened(credential)
-        echo = Echo.of(*secret)
+        secrets, header = self._opened(credential)
+        echo = Echo.of(*secrets)
         attempt = _Attempt(self, operation, echo, min(seconds, operation.timeout_seconds))
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
         return echo.outcome(await attempt.outcome(message))
 
     def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """The forms of the secret that will be sent, and its header; nothing for a connector that wants none.
+        """What is secret in the header that will be sent, and the header; nothing for a connector that wants none.
 
         :raises BindingRequired: it wants one and none was given.
         :raises BindingFailed: it cannot stand in a header.
@@ -118,7 +119,8 @@ class HttpConnector:
             raise _unfit(self.spec.description.fqn) from None
         if not secret:
             raise _unfit(self.spec.description.fqn)
-        return (secret,), ((need.header, need.format.replace("{key}", secret)),)
+        value = need.format.replace("{key}", secret)
+        return secrets_in(secret, value), ((need.header, value),)
 
 
 def _unfit(fqn: str) -> BindingFailed:
@@ -170,6 +172,7 @@ class _Attempt:
             target = _target(message, answer)
             if target is None:
                 break
+            self.echo.listen(answer.head)
             message = evolve(message, url=target, headers=self._without_credential(message))
             answer = await self._once(message, deadline)
         return answer

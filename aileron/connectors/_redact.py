@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import quote, quote_plus
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from aileron.values import JSON, Fault, Outcome, plain
 
-REDACTED = "[redacted]"
+from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
+from ._forms import BASE64_CHARACTERS, Form, forms
 
-_LONG_ENOUGH = 8
+REDACTED = "[redacted]"
+_BLOT = "█" * len(REDACTED)  # no header carries it, so no secret holds it
+
+_SIGNS = (("%", "url"), ("\\", "json"), ("&", "html"))
 
 
 @define
 class Echo:
     """Replaces every form of some secrets in whatever passes it.
 
-    :ivar heard: whether one was met.
+    Escapes may be mixed, and lie in up to three layers.  A service that wants to give the secret away can write it in
+    a way that is not usual; it has it anyway.
+
+    :ivar heard: the kinds of forms that were met.
     """
 
-    _pattern: re.Pattern[str] | None
-    heard: bool = False
+    _forms: Mapping[str, Form]
+    _instead: str
+    heard: set[str] = field(factory=set)
 
     @classmethod
     def of(cls, *secrets: str) -> Echo:
         """One that knows these secrets; it shows none."""
-        forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
-        return cls(re.compile("|".join(map(_spelled, forms))) if forms else None)
+        sought: dict[str, Form] = {}
+        for secret in secrets:
+            for form in forms(secret):
+                sought.setdefault(form.text, form)
+        return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT)
 
     def outcome(self, outcome: Outcome) -> Outcome:
-        """The same outcome without an echo; C{notes["echoed"]} tells that there was one."""
+        """The same outcome without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
         fault = outcome.fault and self._fault(outcome.fault)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=self._table(outcome.notes))
-        return evolve(cleaned, notes={**cleaned.notes, "echoed": True}) if self.heard else cleaned
+        return evolve(cleaned, notes={**cleaned.notes, "echoed": sorted(self.heard)}) if self.heard else cleaned
 
     def value(self, value: JSON) -> JSON:
         """The same value, keys as well."""
@@ -51,11 +58,53 @@ class Echo:
 
     def text(self, text: str) -> str:
         """The same text."""
-        if self._pattern is None:
+        if not self._may_hold(text):
             return text
-        cleaned, found = self._pattern.subn(REDACTED, text)
-        self.heard = self.heard or found > 0
-        return cleaned
+        spans, pieces, done = _merged(self._spans(text)), list[str](), 0
+        for start, end in spans:
+            pieces += (text[done:start], self._instead)
+            done = end
+        return "".join((*pieces, text[done:]))
+
+    def listen(self, texts: Iterable[str]) -> None:
+        """Note what echoes in C{texts}, which go nowhere."""
+        for text in texts:
+            self.text(text)
+
+    def _may_hold(self, text: str) -> bool:
+        """Whether to look closer: most texts hold no form, and no escape that could hide one."""
+        return any(form in text for form in self._forms) or (bool(self._forms) and may_be_escaped(text))
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where something of the secrets stands, whichever layer shows it."""
+        layers: list[Undone] = []
+        layer = text
+        for _ in range(MOST_LAYERS + 1):
+            for form in (each for each in self._forms.values() if each.text in layer):
+                yield from self._found(form, text, layer, layers)
+            deeper = undone(layer)
+            if deeper is None:
+                return
+            layers.append(deeper)
+            layer = deeper.text
+
+    def _found(self, form: Form, text: str, layer: str, layers: Sequence[Undone]) -> Iterator[tuple[int, int]]:
+        start = layer.find(form.text)
+        while start >= 0:
+            end = start + len(form.text)
+            first, last = _widened(layer, start, end) if form.cut else (start, end)
+            for each in reversed(layers):
+                first, last = each.source(first), each.source(last)
+            self.heard.add(self._kind(form, text[first:last]))
+            yield first, last
+            start = layer.find(form.text, end)
+
+    def _kind(self, form: Form, written: str) -> str:
+        """The kind of what was found, by the escapes in it."""
+        form = self._forms.get(written, form)
+        if form.kind != "plain" or written == form.text:
+            return form.kind
+        return next((kind for sign, kind in _SIGNS if written.count(sign) > form.text.count(sign)), "split")
 
     def _number(self, value: JSON) -> JSON:
         """A secret of digits may come back as a number."""
@@ -73,33 +122,28 @@ class Echo:
 
     def __repr__(self) -> str:
         """Nothing of the secrets."""
-        return f"<Echo heard={self.heard}>"
+        return f"<Echo heard={sorted(self.heard)}>"
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """The secret as it is and as JSON, URLs, hexadecimal and base64 (at each of three alignments) write it."""
-    if not secret:
-        return
-    yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret)[1:-1].replace("/", "\\/")
-    yield from {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    if len(secret) >= _LONG_ENOUGH:
-        raw = secret.encode("utf-8")
-        yield from (raw.hex(), raw.hex().upper())
-        yield from _base64(raw)
+def _fits(form: str) -> bool:
+    """Whether L{REDACTED} can stand in its place: neither it nor its neighbourhood can make the form anew."""
+    return not {"[", "]"} & set(form) and form not in REDACTED
 
 
-def _base64(secret: bytes) -> Iterator[str]:
-    for shift in range(3):
-        whole = base64.b64encode(bytes(shift) + secret).decode("ascii").rstrip("=")
-        # The first characters mix with what stands before the secret, the last with what follows it.
-        inside = whole[(0, 2, 3)[shift] : len(whole) - bool((shift + len(secret)) % 3)]
-        yield inside
-        yield inside.translate(str.maketrans("+/", "-_"))
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span with the characters at its sides that hold some bits of the secret as well, and the padding."""
+    start -= start > 0 and text[start - 1] in BASE64_CHARACTERS
+    end += end < len(text) and text[end] in BASE64_CHARACTERS
+    while end < len(text) and text[end] == "=":
+        end += 1
+    return start, end
 
 
-def _spelled(form: str) -> str:
-    """A pattern for C{form}: the digits of a percent escape may be of either case."""
-    parts = re.split(r"(%[0-9A-Fa-f]{2})", form)
-    return "".join(f"(?i:{each})" if at % 2 else re.escape(each) for at, each in enumerate(parts))
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged

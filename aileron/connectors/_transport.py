@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
 from attrs import field, frozen
@@ -55,7 +55,7 @@ class HttpTransport:
             response = await self._response(message, terms, line)
             line.head_arrived = True
             body = await _collected(response, terms.max_response_bytes, line)
-            return Answer(response.code, _first_values(response.headers), body)
+            return Answer(response.code, _first_values(response.headers), body, tuple(_head(response)))
         except (Refused, TooLarge, Unreachable):
             raise
         except Exception:  # noqa: BLE001  (whatever the agent makes of it: the connection broke)
@@ -171,6 +171,12 @@ def _host(origin: Origin) -> str:
 
 def _first_values(headers: Headers) -> dict[str, str]:
     return {name.decode("latin-1").lower(): values[0].decode("latin-1") for name, values in headers.getAllRawHeaders()}
+
+
+def _head(response: IResponse) -> Iterator[str]:
+    yield response.phrase.decode("latin-1")
+    for name, values in response.headers.getAllRawHeaders():
+        yield from (each.decode("latin-1") for each in (name, *values))
 
 
 def _abandoned_cleanly(inner: Deferred[_T], line: Line) -> Deferred[_T]:

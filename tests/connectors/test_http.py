@@ -12,7 +12,7 @@ from aileron.connectors import HttpConnector
 from aileron.errors import BindingFailed, BindingRequired, CapabilityDenied
 from aileron.interfaces import ICredential
 from aileron.testing import ConnectorContract, MemoryCredential
-from aileron.values import JSON, READ, Outcome
+from aileron.values import JSON, READ, Outcome, canonical
 from tests.connectors.service import Service, answer, json_answer, spec_of
 
 BASE = "http://127.0.0.1:8080/api"
@@ -69,6 +69,7 @@ class Rig:
     reads: str = "show"
     writes: str = "create"
     inputs: Mapping[str, JSON] = field(factory=lambda: INPUTS)
+    secret: bytes = SECRET
 
     @connector.default
     def _(self) -> HttpConnector:
@@ -96,7 +97,7 @@ class Rig:
             operation, self.inputs if inputs is None else inputs, self.base_url, "effect-1"
         )
         method = self.connector.read if request.effect == READ else self.connector.invoke
-        sending = Deferred.fromCoroutine(method(request, MemoryCredential(SECRET), seconds))
+        sending = Deferred.fromCoroutine(method(request, MemoryCredential(self.secret), seconds))
         self.advance(0)
         return sending
 
@@ -367,7 +368,7 @@ class EchoTests(HttpCase):
             base64.urlsafe_b64encode(SECRET).decode(),
         ]
         outcome = self.outcome(json_answer({"you": forms, secret: 1}))
-        self.assertEqual({"echoed": True}, outcome.notes)
+        self.assertEqual({"echoed": ["base64", "json", "plain", "url"]}, outcome.notes)
         shown = str(outcome)
         for form in (secret, "va%2", base64.b64encode(SECRET).decode()[:-3], "va+lue"):
             self.assertNotIn(form.lower(), shown.lower())
@@ -384,9 +385,48 @@ class EchoTests(HttpCase):
         for before in range(180, 200):
             outcome = self.outcome(json_answer({"error": "x" * before + SECRET.decode()}, 403))
             self.assertNotIn("s3c", str(outcome.fault))
-            self.assertEqual({"echoed": True}, outcome.notes)
+            self.assertEqual(["plain"], outcome.notes["echoed"])
             outcome = self.outcome(json_answer({"ok": False, "error": "x" * before + SECRET.decode()}))
             self.assertNotIn("s3c", str(outcome.fault))
+
+    def test_echo_where_nobody_looks(self) -> None:
+        """An echo in a header, in the reason phrase or in a body that is not read is noted, and crosses nowhere."""
+        secret = SECRET.decode()
+        head = b"HTTP/1.1 200 " + SECRET + b"\r\nContent-Length: 2\r\n\r\n{}"
+        for reply in (
+            json_answer({}, headers={"X-Debug": f"Token {secret}"}),
+            json_answer({}, headers={f"X-{SECRET.hex()}": "1"}),
+            head,
+            json_answer({}, 503, {"Retry-After": "1", "Set-Cookie": f"k={secret}"}),
+            answer(b"not JSON: " + SECRET),
+            answer(b"x" + SECRET, 200, {"Content-Encoding": "gzip"}),
+            json_answer({"e": secret}, 500),
+            answer(b"not JSON: " + SECRET, 500),
+        ):
+            outcome = self.outcome(reply)
+            self.assertEqual(1, len(outcome.notes.get("echoed", ())), reply)  # type: ignore[arg-type]
+            self.assertNotIn("s3cret", str(outcome))
+
+    def test_echo_in_an_answer_that_nobody_wants(self) -> None:
+        """An operation that reads no answer tells of an echo all the same."""
+        outcome = self.outcome(answer(SECRET), "replace", {"title": "hello"})
+        self.assertEqual((None, {"echoed": ["plain"]}), (outcome.output, outcome.notes))
+
+    def test_echo_of_digits_in_a_number(self) -> None:
+        """A secret of digits is no patience, and no number of the output."""
+        self.rig.secret = b"86399"
+        outcome = self.outcome(json_answer({"n": 86399}, 503, {"Retry-After": "86399"}))
+        self.assertEqual((None, ["plain"]), (outcome.retry_after_seconds, outcome.notes["echoed"]))
+        self.assertEqual({"n": "[redacted]"}, self.outcome(json_answer({"n": 86399})).output)
+
+    def test_echo_in_chunks(self) -> None:
+        """A secret that is split between chunks is found, and so is one that JSON escapes hide."""
+        body = canonical({"you": SECRET.decode()})
+        chunks = b"".join(b"%x\r\n%b\r\n" % (1, body[at : at + 1]) for at in range(len(body)))
+        reply = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+        self.assertEqual({"you": "[redacted]"}, self.outcome(reply).output)
+        hidden = "".join(f"\\u{byte:04x}" for byte in SECRET)
+        self.assertEqual({"you": "[redacted]"}, self.outcome(answer(f'{{"you": "{hidden}"}}'.encode())).output)
 
     def test_no_echo(self) -> None:
         """Without an echo nothing is noted."""
