@@ -15,6 +15,8 @@ class IControl(Interface):
 
     It also remembers, inside the vault, which decisions were used and how far the record had come then: a row or a
     database that is put back decides nothing twice.
+
+    Every method raises L{aileron.errors.BindingFailed} where the vault's file is damaged, or another program wrote it.
     """
 
     def sign(statement: Mapping[str, JSON]) -> bytes:

@@ -28,6 +28,7 @@ class ITrust(Interface):
         """Keep them all, each in the place of an earlier one, in one write; durable when it returns.
 
         :raises VaultLocked: the vault is not unlocked.
+        :raises BindingFailed: the vault's file is damaged, or another program wrote it.
         :raises StoreUnavailable: the file could not be written; nothing was kept.
         """
 

@@ -18,4 +18,9 @@ class NoVault(VaultLocked):
 
 
 class VaultDamaged(BindingFailed):
-    """The vault file is no vault that this version wrote.  It is never replaced; a person puts a copy back."""
+    """The vault file is not what the holder of its key wrote last.  It is never replaced; a person puts a copy back."""
+
+
+def damaged(reason: str) -> VaultDamaged:
+    """The error that says C{reason}, and what a person can do."""
+    return VaultDamaged(f"{reason} Put secrets.json back from a copy, or run `aileron vault reset`.")

@@ -1,22 +1,26 @@
-"""The vault without a daemon: make it, open it with a passphrase, prove to a daemon that one could.
+"""The vault without a daemon: make it, open it, change its passphrase, prove to a daemon that one could.
 
 Only short-lived commands in the operator's terminal import this; the daemon never gets a passphrase.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
-from aileron.errors import Conflict
+from aileron.errors import Conflict, StoreUnavailable
 
-from ._cipher import DataKey, Randomness, new_data_key, read_key, unseal
+from ._cipher import DataKey, Randomness, read_key
 from ._disk import Disk
-from ._document import Document, belongs, make_check, wrapping_context
+from ._document import Document
 from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase
-from ._kdf import SALT_BYTES, KdfParameters, stretch
 from ._passphrase import check_passphrase, generate_words
 from ._proofs import NONCE_BYTES, Exchange, base64url, client_proof, daemon_proof, operator_key, same
+from ._rekey import new_document, opened, rekeyed
 
 __all__ = [
     "DataKey",
@@ -25,6 +29,7 @@ __all__ = [
     "VaultDamaged",
     "WeakPassphrase",
     "WrongPassphrase",
+    "change_passphrase",
     "check_passphrase",
     "client_proof",
     "create",
@@ -34,10 +39,9 @@ __all__ = [
     "open_vault",
     "operator_key",
     "read_key",
+    "reset",
     "same",
 ]
-
-_VAULT_ID_BYTES = 16
 
 
 def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
@@ -45,15 +49,12 @@ def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_b
 
     :raises WeakPassphrase: the passphrase is refused.
     :raises Conflict: there is a file already; it is not touched.
+    :raises StoreUnavailable: it could not be written.
     """
     check_passphrase(passphrase)
-    vault, kdf = randomness(_VAULT_ID_BYTES).hex(), KdfParameters(randomness(SALT_BYTES))
-    key = new_data_key(randomness)
-    wrapped = key.wrapped(stretch(passphrase, kdf), wrapping_context(vault, kdf), randomness)
-    try:
-        Disk(path).create(Document(vault, kdf, wrapped, make_check(vault, key)))
-    except FileExistsError:
-        raise Conflict("There is a vault already.") from None
+    document, key = new_document(passphrase, randomness)
+    with _writing():
+        Disk(path).create(document)
     return key
 
 
@@ -62,29 +63,90 @@ def open_vault(path: Path, passphrase: str) -> DataKey:
 
     :raises NoVault: there is none.
     :raises WrongPassphrase: the passphrase does not open it.
-    :raises VaultDamaged: the file is no vault of this version, or asks for a key derivation that is refused.
+    :raises VaultDamaged: the file is no vault of this version, was altered, or asks for a key derivation that is
+        refused.
     """
-    document = Disk(path).read()
-    if document is None:
-        raise NoVault("There is no vault yet: run `aileron vault init`.", {"state": "missing"})
-    wrapping_key = stretch(passphrase, document.kdf)
-    try:
-        secret = unseal(wrapping_key, document.data_key, wrapping_context(document.vault, document.kdf))
-    except VaultDamaged:
-        raise WrongPassphrase("This passphrase does not open the vault.") from None
-    return _checked(document, secret)
+    return opened(_present(Disk(path)), passphrase)
 
 
-def _checked(document: Document, secret: bytes) -> DataKey:
-    try:
-        key = DataKey(secret)
-    except ValueError:
-        raise VaultDamaged("The vault's key has the wrong length.") from None
-    if not belongs(document, key):
-        raise VaultDamaged("The vault's key and the rest of the vault do not belong together.")
+def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
+    """Put the vault under another passphrase and a new data key, which is returned.
+
+    Bindings, trust and what was used stay; a copy of the file under the old passphrase opens nothing of the new one.
+    A daemon that runs with the old key refuses the file from here on: whoever calls this starts it anew.
+
+    :raises WeakPassphrase: the new one is refused.
+    :raises Conflict: the file was written meanwhile; nothing was changed.
+    :raises StoreUnavailable: it could not be written; the old passphrase stands.
+    :raises NoVault, WrongPassphrase, VaultDamaged: as of L{open_vault}.
+    """
+    check_passphrase(new)
+    disk = Disk(path)
+    document = _present(disk)
+    key = opened(document, old)
+    changed, new_key = rekeyed(document, key, new, randomness)
+    key.wipe()
+    if disk.read() != document:
+        raise Conflict("The vault was written meanwhile: stop the daemon first.")
+    with _writing():
+        disk.write(changed)
+    return new_key
+
+
+def reset(
+    path: Path, passphrase: str, *, replace: bool = False, randomness: Randomness = secrets.token_bytes
+) -> DataKey:
+    """Begin anew with an empty vault of another id, in which nothing is bound and nothing trusted; its key.
+
+    :param replace: whether to put a file that is there aside, as C{<name>.before-reset-<n>}.
+    :raises WeakPassphrase: the passphrase is refused.
+    :raises Conflict: there is a file, and it may not be replaced; it is not touched.
+    :raises StoreUnavailable: the new one could not be written; what was there is there again.
+    """
+    check_passphrase(passphrase)
+    if not os.path.lexists(path):
+        return create(path, passphrase, randomness)
+    if not replace:
+        raise Conflict("There is a vault already.")
+    document, key = new_document(passphrase, randomness)
+    aside = _free_name(path)
+    with _writing():
+        path.rename(aside)
+        try:
+            Disk(path).create(document)
+        except OSError:
+            if not os.path.lexists(path):
+                aside.rename(path)
+            raise
     return key
 
 
 def new_nonce(randomness: Randomness = secrets.token_bytes) -> str:
     """A nonce for one login."""
     return base64url(randomness(NONCE_BYTES))
+
+
+def _present(disk: Disk) -> Document:
+    document = disk.read()
+    if document is None:
+        raise NoVault(
+            "There is no vault file: `aileron vault init` makes the first one. If there was one, put secrets.json back"
+            " from a copy, or run `aileron vault reset`.",
+            {"state": "missing"},
+        )
+    return document
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise Conflict("There is a vault already.") from None
+    except OSError as error:
+        raise StoreUnavailable(f"The vault could not be written: {error.strerror}.") from error
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.before-reset-{number}") for number in count(1))
+    return next(name for name in names if not os.path.lexists(name))

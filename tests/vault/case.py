@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.vault import DataKey, VaultFile, keys
+from aileron.testing import example_scope, new_binding, trusted_word
+from aileron.values import Binding, NewBinding, Scope, TrustKind, utc
+from aileron.vault import DataKey, VaultDamaged, VaultFile, keys
+from aileron.vault._format import decode, encode
+from aileron.vault._sealing import authenticated
 
 PASSPHRASE = "Canary battery staple 42"
+NOON = utc(1_700_000_000)
 
 
 @cache
@@ -48,6 +56,59 @@ class VaultCase(SynchronousTestCase):
 
     def rewrite(self, content: Any) -> None:
         """What another process might do: replace the file."""
+        self.put_back(json.dumps(content).encode())
+
+    def put_back(self, data: bytes) -> None:
+        """The same, with bytes that were once seen."""
         other = self.path.with_suffix(".other")
-        other.write_text(json.dumps(content))
+        other.write_bytes(data)
         other.rename(self.path)
+
+    def rewrite_with_key(self, content: Any) -> None:
+        """What only the holder of the data key could do: replace the file and put it under the MAC."""
+        self.put_back(encode(authenticated(decode(json.dumps(content).encode()), self.key())))
+
+    def fill_disk(self) -> None:
+        """Let every write fail from now on."""
+
+        def full(_descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        self.patch(os, "fsync", full)
+
+
+class OpenCase(VaultCase):
+    """With an unlocked vault."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.vault = self.unlocked()
+
+    def set_up(self, new: NewBinding) -> Binding:
+        return self.successResultOf(Deferred.fromCoroutine(self.vault.set_up(new)))
+
+    def rebind(self, name: str, scope: Scope) -> Binding:
+        return self.successResultOf(Deferred.fromCoroutine(self.vault.rebind(name, scope)))
+
+    def refused(self, vault: VaultFile) -> None:
+        """Check that every use of C{vault} is refused because of its file, and that its file stays as it is."""
+        before = self.path.read_bytes()
+        binding = Binding("api_key/slack/me", "api_key", "slack", "me", "builtin://slack", NOON)
+        for use in (
+            vault.list,
+            vault.credential(binding, example_scope()).reveal,
+            lambda: vault.put([trusted_word("another")]),
+            lambda: vault.remove(TrustKind.ACTION, "another"),
+            vault.void,
+            lambda: vault.sign({}),
+            vault.verifier,
+            vault.revision,
+            vault.sealed,
+            lambda: vault.seal(1, "head"),
+            lambda: vault.spent(b"mark"),
+            lambda: vault.spend(b"mark", NOON, 1, "head"),
+        ):
+            self.assertRaises(VaultDamaged, use)
+        for change in (vault.set_up(new_binding("x")), vault.revoke("x"), vault.rebind("x", example_scope())):
+            self.failureResultOf(Deferred.fromCoroutine(change), VaultDamaged)
+        self.assertEqual(self.path.read_bytes(), before)

@@ -1,0 +1,105 @@
+"""The bindings that lie in the vault's file."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.errors import BindingFailed, Conflict, NotFound
+from aileron.interfaces import IBindings, ICredential
+from aileron.values import Binding, NewBinding, Scope, utc
+
+from ._document import Document, Entry
+from ._errors import VaultDamaged
+from ._names import binding_of, check_binding, check_scope
+from ._open_file import OpenFile
+from ._sealing import seal_entry, unseal_entry
+
+
+@implementer(IBindings)
+class FileBindings:
+    """Bindings; a secret opens only if everything that its entry says is what was sealed."""
+
+    def __init__(self, file: OpenFile, clock: IReactorTime) -> None:
+        self._file = file
+        self._clock = clock
+
+    def list(self) -> tuple[Binding, ...]:
+        """See L{IBindings}."""
+        document = self._file.look()
+        return tuple(entry.binding for entry in document.entries) if document else ()
+
+    def get(self, name: str) -> Binding | None:
+        """See L{IBindings}."""
+        return next((binding for binding in self.list() if binding.name == name), None)
+
+    def for_connector(self, fqn: str) -> tuple[Binding, ...]:
+        """See L{IBindings}."""
+        return tuple(binding for binding in self.list() if binding.connector == fqn)
+
+    async def set_up(self, new: NewBinding) -> Binding:
+        """See L{IBindings}."""
+        key, document = self._file.opened()
+        binding = binding_of(new, utc(self._clock.seconds()), document.entry_revisions + 1)
+        if document.find(binding.name):
+            raise Conflict(f"There is a binding {binding.name} already.", {"binding": binding.name})
+        self._file.write(document.with_entry(seal_entry(document, key, binding, new.secret)))
+        return binding
+
+    async def revoke(self, name: str) -> Binding:
+        """See L{IBindings}."""
+        _key, document = self._file.opened()
+        entry = _found(document, name)
+        self._file.write(document.without(name))
+        return entry.binding
+
+    async def rebind(self, name: str, scope: Scope, base_url: str | None = None) -> Binding:
+        """See L{IBindings}."""
+        key, document = self._file.opened()
+        entry = _found(document, name)
+        binding = evolve(entry.binding, scope=scope, base_url=base_url, revision=document.entry_revisions + 1)
+        check_binding(binding)
+        sealed = seal_entry(document, key, binding, unseal_entry(document, key, entry))
+        self._file.write(document.without(name).with_entry(sealed))
+        return binding
+
+    def credential(self, binding: Binding, scope: Scope) -> ICredential:
+        """See L{IBindings}."""
+        return _Credential(self._file, binding, scope)
+
+
+def _found(document: Document, name: str) -> Entry:
+    entry = document.find(name)
+    if entry is None:
+        raise NotFound("There is no such binding.")
+    return entry
+
+
+@implementer(ICredential)
+class _Credential:
+    """One binding's credential; it holds no secret, only the way to it."""
+
+    def __init__(self, file: OpenFile, binding: Binding, scope: Scope) -> None:
+        self._file = file
+        self._binding = binding
+        self._scope = scope
+
+    def __repr__(self) -> str:
+        return f"<credential {self._binding.name}>"
+
+    def reveal(self) -> bytes:
+        """See L{ICredential}."""
+        (key, document), binding = self._file.opened(), self._binding
+        entry = document.find(binding.name)
+        if entry is None or entry.binding != binding:
+            raise self._failed("is gone or was changed.")
+        check_scope(binding, self._scope)
+        try:
+            return unseal_entry(document, key, entry)
+        except VaultDamaged as error:
+            raise self._failed("does not open: its entry was altered.") from error
+
+    def _failed(self, how: str) -> BindingFailed:
+        name, connector = self._binding.name, self._binding.connector
+        return BindingFailed(f"The binding {name} {how}", {"binding": name, "connector": connector})

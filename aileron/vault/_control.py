@@ -1,0 +1,65 @@
+"""The control key, and what was done with it, as it lies in the vault's file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from attrs import evolve
+from zope.interface import implementer
+
+from aileron.errors import Conflict
+from aileron.interfaces import IControl
+from aileron.values import JSON, Mark
+
+from ._control_key import ControlKey
+from ._open_file import OpenFile
+
+
+@implementer(IControl)
+class FileControl:
+    """The control key, derived anew at each use: the data key alone is kept, so that it can be wiped."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+
+    def sign(self, statement: Mapping[str, JSON]) -> bytes:
+        """See L{IControl}."""
+        return self._control_key().sign(statement)
+
+    def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
+        """See L{IControl}.  It holds the control key for as long as its caller holds it."""
+        return self._control_key().verify
+
+    def revision(self) -> tuple[str, int]:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        return document.vault, document.revision
+
+    def sealed(self) -> tuple[int, str] | None:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        return document.sealed
+
+    def seal(self, sequence: int, head: str) -> None:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        if document.sealed != (sequence, head):
+            self._file.write(evolve(document, sealed=(sequence, head)))
+
+    def spent(self, mark: bytes) -> bool:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        return mark.hex() in document.spent
+
+    def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
+        """See L{IControl}.  One that has ended already is remembered until the next write."""
+        _key, document = self._file.opened()
+        if mark.hex() in document.spent:
+            raise Conflict("This decision was used.")
+        spent = {**document.spent, mark.hex(): until}
+        self._file.write(evolve(document, spent=spent, sealed=(sequence, head)))
+
+    def _control_key(self) -> ControlKey:
+        key, _document = self._file.opened()
+        return ControlKey.of(key)

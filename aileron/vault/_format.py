@@ -1,0 +1,188 @@
+"""How a vault is written and read: JSON, every field of one type, none unknown."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, Binding, Scope, Trusted, TrustKind, loads_strict, timestamp
+
+from ._cipher import Sealed
+from ._document import Document, Entry, trust_key
+from ._errors import damaged
+from ._fields import Fields
+from ._kdf import KdfParameters
+from ._names import check_binding
+
+VERSION = 1
+_ALGORITHM = "argon2id"
+_ENTRY_TEXTS = ("name", "kind", "service", "identity", "connector")
+_ENTRY_OPTIONAL = ("base_url", "account")
+
+
+def encode(document: Document) -> bytes:
+    """The file's bytes."""
+    return (json.dumps({**body_json(document), "mac": _text_of(document.mac)}, indent=2) + "\n").encode()
+
+
+def body_json(document: Document) -> dict[str, JSON]:
+    """All that the file says, but for its MAC."""
+    return {
+        "version": VERSION,
+        "vault": document.vault,
+        "revision": document.revision,
+        "kdf": kdf_json(document.kdf),
+        "data_key": _sealed_json(document.data_key),
+        "entry_revisions": document.entry_revisions,
+        "entries": [{**binding_json(entry.binding), **_sealed_json(entry.sealed)} for entry in document.entries],
+        "trust": [_trusted_json(word) for word in document.trust],
+        "sealed": None if document.sealed is None else dict(zip(("sequence", "head"), document.sealed, strict=True)),
+        "spent": {mark: timestamp(until) for mark, until in document.spent.items()},
+    }
+
+
+def binding_json(binding: Binding) -> dict[str, JSON]:
+    """All that an entry says, but for its secret."""
+    return {
+        "name": binding.name,
+        "kind": binding.kind,
+        "service": binding.service,
+        "identity": binding.identity,
+        "connector": binding.connector,
+        "base_url": binding.base_url,
+        "account": binding.account,
+        "revision": binding.revision,
+        "created_at": timestamp(binding.created_at),
+        "scope": None if binding.scope is None else binding.scope.as_json(),
+    }
+
+
+def kdf_json(kdf: KdfParameters) -> dict[str, JSON]:
+    """How the passphrase is stretched."""
+    return {
+        "algorithm": _ALGORITHM,
+        "iterations": kdf.iterations,
+        "memory_kib": kdf.memory_kib,
+        "lanes": kdf.lanes,
+        "salt": _text_of(kdf.salt),
+    }
+
+
+def _trusted_json(word: Trusted) -> dict[str, JSON]:
+    return {
+        "kind": word.kind.value,
+        "name": word.name,
+        "digest": word.digest,
+        "enabled": word.enabled,
+        "changed_at": timestamp(word.changed_at),
+        "changed_by": word.changed_by,
+    }
+
+
+def _sealed_json(sealed: Sealed) -> dict[str, JSON]:
+    return {"nonce": _text_of(sealed.nonce), "ciphertext": _text_of(sealed.ciphertext)}
+
+
+def _text_of(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def decode(data: bytes) -> Document:
+    """What the file's bytes say; whether the key stands behind it is another question.
+
+    :raises VaultDamaged: they are no vault of this version.
+    """
+    try:
+        return _document(Fields(loads_strict(data)))
+    except (ValueError, InvalidRequest) as error:
+        raise damaged(f"The vault file is damaged: {error}") from None
+
+
+def _document(fields: Fields) -> Document:
+    version = fields.number("version")
+    if version != VERSION:
+        raise ValueError(f"version {version} was written by another release; this one knows {VERSION}")
+    document = Document(
+        vault=fields.text("vault"),
+        kdf=_kdf(fields.inner("kdf")),
+        data_key=_whole_sealed(fields.inner("data_key")),
+        revision=fields.number("revision"),
+        entry_revisions=fields.number("entry_revisions"),
+        entries=tuple(_entry(each) for each in fields.list("entries")),
+        trust=tuple(_trusted(each) for each in fields.list("trust")),
+        sealed=_seal(fields.optional_inner("sealed")),
+        spent=fields.moments("spent"),
+        mac=fields.data("mac"),
+    )
+    fields.end()
+    _each_once("entries", [entry.binding.name for entry in document.entries])
+    _each_once("words of trust", [trust_key(word) for word in document.trust])
+    return document
+
+
+def _each_once(what: str, names: list[str] | list[tuple[TrustKind, str]]) -> None:
+    if len(set(names)) != len(names):
+        raise ValueError(f"two {what} have one name")
+
+
+def _kdf(fields: Fields) -> KdfParameters:
+    if fields.text("algorithm") != _ALGORITHM:
+        raise ValueError(f"the key derivation is not {_ALGORITHM}")
+    numbers = [fields.number(name) for name in ("iterations", "memory_kib", "lanes")]
+    kdf = KdfParameters(fields.data("salt"), *numbers)
+    fields.end()
+    return kdf
+
+
+def _whole_sealed(fields: Fields) -> Sealed:
+    sealed = _sealed(fields)
+    fields.end()
+    return sealed
+
+
+def _sealed(fields: Fields) -> Sealed:
+    return Sealed(fields.data("nonce"), fields.data("ciphertext"))
+
+
+def _entry(fields: Fields) -> Entry:
+    name, kind, service, identity, connector = (fields.text(each) for each in _ENTRY_TEXTS)
+    base_url, account = (fields.optional_text(each) for each in _ENTRY_OPTIONAL)
+    created_at, revision = fields.moment("created_at"), fields.number("revision")
+    scope = _scope(fields.optional_inner("scope"))
+    binding = Binding(name, kind, service, identity, connector, created_at, revision, base_url, account, scope)
+    check_binding(binding)
+    if binding.name != f"{kind}/{service}/{identity}":
+        raise ValueError("an entry's name does not say what it is")
+    entry = Entry(binding, _sealed(fields))
+    fields.end()
+    return entry
+
+
+def _scope(fields: Fields | None) -> Scope | None:
+    if fields is None:
+        return None
+    scope = Scope(fields.texts("hosts"), *(fields.text(name) for name in ("base_url", "header", "format")))
+    fields.end()
+    return scope
+
+
+def _trusted(fields: Fields) -> Trusted:
+    word = Trusted(
+        kind=TrustKind(fields.text("kind")),
+        name=fields.text("name"),
+        digest=fields.text("digest"),
+        changed_at=fields.moment("changed_at"),
+        changed_by=fields.text("changed_by"),
+        enabled=fields.flag("enabled"),
+    )
+    fields.end()
+    return word
+
+
+def _seal(fields: Fields | None) -> tuple[int, str] | None:
+    if fields is None:
+        return None
+    found = fields.number("sequence"), fields.text("head")
+    fields.end()
+    return found

@@ -1,0 +1,146 @@
+"""The one open vault of a daemon's life: its key, and what is known to be in its file.
+
+The daemon alone writes the file.  So what it read first and wrote since is what the file must say; an older copy, an
+altered one, or another vault is refused for as long as it lies there, even if an earlier life of the daemon wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import StoreUnavailable, VaultLocked
+from aileron.values import VaultState, utc
+from aileron.waiting import Waiting
+
+from ._cipher import DataKey
+from ._disk import Disk
+from ._document import Document
+from ._errors import NoVault, VaultDamaged, damaged
+from ._sealing import authenticated, is_sound
+
+_HINTS = {
+    VaultState.LOCKED: "The vault is locked: run `aileron vault unlock` in your own terminal.",
+    VaultState.MISSING: "There is no vault yet: run `aileron vault init` in your own terminal.",
+    VaultState.LOST: "There is history but no vault file: put secrets.json back from a copy,"
+    " or run `aileron vault reset` in your own terminal.",
+}
+
+
+class OpenFile:
+    """The vault at C{path}, unlocked for as long as it holds the key that it was given.
+
+    :param has_history: whether the database remembers a vault; asked only where there is no file.
+    :param key: of this vault; L{None}: it starts locked, and stays so.
+    :raises NoVault: there is a key but no file.
+    :raises VaultDamaged: the file is damaged, or the key does not stand behind it.
+    """
+
+    def __init__(
+        self, path: Path, clock: IReactorTime, has_history: Callable[[], bool], key: DataKey | None = None
+    ) -> None:
+        self._disk = Disk(path)
+        self._clock = clock
+        self._has_history = has_history
+        self._key = key
+        self._waiting = Waiting()
+        self._attempted: Document | None = None
+        found = self._disk.read()
+        self.known: Document | None = None if key is None else _checked(found, key)
+
+    def state(self) -> VaultState:
+        """The state now.  A file that vanished while unlocked is lost."""
+        if not self._disk.exists():
+            return VaultState.LOST if self.known is not None or self._has_history() else VaultState.MISSING
+        return VaultState.LOCKED if self._key is None else VaultState.UNLOCKED
+
+    def lock(self) -> None:
+        """Wipe the key.  Twice is safe."""
+        if self._key is not None:
+            self._key.wipe()
+            self._key = None
+            self._waiting.fire()
+
+    def locked(self) -> Deferred[None]:
+        """Fires when the key is wiped; where there is none, it has."""
+        return self._waiting.wait(over=self._key is None)
+
+    def key(self) -> DataKey:
+        """The key, whatever the file says.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+        if self._key is None or not self._disk.exists():
+            raise self._not_open()
+        return self._key
+
+    def look(self) -> Document | None:
+        """What the file says, for showing; L{None}: there is none.  While locked it is but a claim.
+
+        :raises VaultDamaged: it is damaged.
+        """
+        found = self._disk.read()
+        return found if self._key is None or found is None else self._expected(found)
+
+    def opened(self) -> tuple[DataKey, Document]:
+        """The key, and what the file says, which is what the holder of the key wrote last.
+
+        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultDamaged: the file says something else.
+        """
+        key, found = self.key(), self._disk.read()
+        if found is None:
+            raise self._not_open()
+        return key, self._expected(found)
+
+    def write(self, changed: Document) -> None:
+        """Let the file say C{changed}, durably, in another revision and without marks that have ended.
+
+        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultDamaged: another program wrote the file.
+        :raises StoreUnavailable: it could not be written; nothing was kept.
+        """
+        key, known = self.opened()
+        fresh = changed.spent.keys() - known.spent.keys()
+        pruned = changed.remembering(utc(self._clock.seconds()), fresh)
+        self._attempted = authenticated(evolve(pruned, revision=known.revision + 1), key)
+        try:
+            self._disk.write(self._attempted)
+        except OSError as error:
+            raise StoreUnavailable(f"The vault could not be written: {error.strerror}.") from error
+        self.known = self._attempted
+
+    def _expected(self, found: Document) -> Document:
+        if found is not self.known:
+            # A write may fail after the file was replaced: then the file is ours, though nobody was told so.
+            if found not in (self.known, self._attempted):
+                raise damaged(_difference(found, self.known))
+            self.known = found
+        return found
+
+    def _not_open(self) -> VaultLocked:
+        state = self.state()
+        return VaultLocked(_HINTS.get(state, "The vault is not open."), {"state": state.value})
+
+
+def _checked(found: Document | None, key: DataKey) -> Document:
+    if found is None:
+        raise NoVault("There is a key, but no vault that it could open.", {"state": VaultState.MISSING.value})
+    if not is_sound(found, key):
+        raise VaultDamaged(
+            "The vault file was altered, or the key that was handed over is not its own: put secrets.json back from"
+            " a copy, or unlock it again."
+        )
+    return found
+
+
+def _difference(found: Document, known: Document | None) -> str:
+    if known is not None and found.vault != known.vault:
+        return "Another vault was put in the place of this one."
+    if known is not None and found.revision < known.revision:
+        return "An older copy of the vault was put back while the daemon ran."
+    return "Another program wrote the vault file while the daemon ran."

@@ -1,0 +1,62 @@
+"""What in a vault stands under which key: the whole file, each entry, and the data key itself."""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+
+from attrs import evolve
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, Binding, canonical
+
+from ._cipher import DataKey, seal, unseal
+from ._document import Document, Entry
+from ._format import binding_json, body_json, kdf_json
+from ._kdf import KdfParameters
+
+
+def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
+    """What the wrapped data key is bound to."""
+    return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": kdf_json(kdf)}
+
+
+def authenticated(document: Document, key: DataKey) -> Document:
+    """The same vault under the MAC of its key: HMAC-SHA256 over the RFC 8785 form of everything else.
+
+    :raises InvalidRequest: it holds a text or a number that has no such form.
+    """
+    try:
+        return evolve(document, mac=_mac(document, key))
+    except ValueError as error:
+        raise InvalidRequest("The vault cannot keep this: a text or a number in it has no canonical form.") from error
+
+
+def is_sound(document: Document, key: DataKey) -> bool:
+    """Whether all of the vault was written by who held C{key}."""
+    return hmac.compare_digest(_mac(document, key), document.mac)
+
+
+def _mac(document: Document, key: DataKey) -> bytes:
+    return hmac.digest(key.subkey("aileron vault file v1"), canonical(body_json(document)), sha256)
+
+
+def seal_entry(document: Document, key: DataKey, binding: Binding, secret: bytes) -> Entry:
+    """Keep a secret so that it opens only as this binding, with its scope, of this vault."""
+    return Entry(binding, seal(_entry_key(key), secret, _entry_context(document.vault, binding)))
+
+
+def unseal_entry(document: Document, key: DataKey, entry: Entry) -> bytes:
+    """The secret of an entry.
+
+    :raises VaultDamaged: the entry or anything it is bound to was altered.
+    """
+    return unseal(_entry_key(key), entry.sealed, _entry_context(document.vault, entry.binding))
+
+
+def _entry_key(key: DataKey) -> bytes:
+    return key.subkey("aileron vault entries v1")
+
+
+def _entry_context(vault: str, binding: Binding) -> JSON:
+    return {"tag": "aileron.vault.entry.v1", "vault": vault, "entry": binding_json(binding)}

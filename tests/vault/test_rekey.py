@@ -1,0 +1,167 @@
+"""Another passphrase, and another vault."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from aileron.errors import Conflict, StoreUnavailable
+from aileron.testing import example_scope, new_binding, trusted_word
+from aileron.vault import DataKey, VaultDamaged, VaultFile, keys
+from aileron.vault.keys import NoVault, WeakPassphrase, WrongPassphrase
+
+from .case import NOON, PASSPHRASE, OpenCase
+
+_NEW = "Another battery staple 43"
+
+
+class RekeyCase(OpenCase):
+    """With a vault that has something of everything, closed."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.made = self.set_up(new_binding())
+        self.vault.put([trusted_word()])
+        self.vault.spend(b"mark", NOON, 7, "head-7")
+        self.vault_id = self.vault.revision()[0]
+        self.before = self.path.read_bytes()
+
+    def opened(self, key: DataKey) -> VaultFile:
+        return VaultFile(self.path, self.clock, lambda: True, key)
+
+    def unchanged(self) -> None:
+        """Check that nothing lies there but the file as it was."""
+        self.assertEqual(self.path.read_bytes(), self.before)
+        self.assertEqual(os.listdir(self.path.parent), [self.path.name])
+
+
+class ChangeTests(RekeyCase):
+    def test_all_stays(self) -> None:
+        """Bindings, trust, what was used and what was sealed are there under the new passphrase."""
+        key = keys.change_passphrase(self.path, PASSPHRASE, _NEW)
+        vault = self.opened(key)
+        self.assertEqual((vault.list(), vault.trusted()), ((self.made,), (trusted_word(),)))
+        self.assertEqual(vault.credential(self.made, example_scope()).reveal(), new_binding().secret)
+        self.assertEqual((vault.spent(b"mark"), vault.sealed()), (True, (7, "head-7")))
+        self.assertEqual(keys.open_vault(self.path, _NEW)._secret, key._secret)
+
+    def test_all_new(self) -> None:
+        """The old passphrase and the old data key open nothing, and no ciphertext is left as it was."""
+        key = keys.change_passphrase(self.path, PASSPHRASE, _NEW)
+        self.assertNotEqual(key._secret, self.secret)
+        self.assertRaises(WrongPassphrase, keys.open_vault, self.path, PASSPHRASE)
+        self.assertRaises(VaultDamaged, self.unlocked)
+        before, after = json.loads(self.before), self.content()
+        for part in ("data_key", "mac"):
+            self.assertNotEqual(before[part], after[part])
+        self.assertNotEqual(before["kdf"]["salt"], after["kdf"]["salt"])
+        self.assertNotEqual(before["entries"][0]["ciphertext"], after["entries"][0]["ciphertext"])
+
+    def test_running(self) -> None:
+        """A daemon that runs with the old key refuses the file."""
+        keys.change_passphrase(self.path, PASSPHRASE, _NEW)
+        self.refused(self.vault)
+
+    def test_old_copy(self) -> None:
+        """A copy under the old passphrase does not open with the new one, nor with the new key."""
+        key = keys.change_passphrase(self.path, PASSPHRASE, _NEW)
+        self.put_back(self.before)
+        self.assertRaises(WrongPassphrase, keys.open_vault, self.path, _NEW)
+        self.assertRaises(VaultDamaged, self.opened, key)
+
+    def test_wrong(self) -> None:
+        """A wrong old passphrase changes nothing, and neither is repeated."""
+        error = self.assertRaises(WrongPassphrase, keys.change_passphrase, self.path, PASSPHRASE + "x", _NEW)
+        self.assertNotIn("battery", f"{error}{error!r}")
+        self.unchanged()
+
+    def test_weak(self) -> None:
+        """A weak new passphrase changes nothing."""
+        self.assertRaises(WeakPassphrase, keys.change_passphrase, self.path, PASSPHRASE, "short")
+        self.unchanged()
+
+    def test_none(self) -> None:
+        """Where there is no vault, none is made."""
+        self.path.unlink()
+        self.assertRaises(NoVault, keys.change_passphrase, self.path, PASSPHRASE, _NEW)
+        self.assertFalse(self.path.exists())
+
+    def test_altered(self) -> None:
+        """An altered file is not put under a new key: that would vouch for it."""
+        self.rewrite({**self.content(), "trust": []})
+        self.before = self.path.read_bytes()
+        self.assertRaises(VaultDamaged, keys.change_passphrase, self.path, PASSPHRASE, _NEW)
+        self.unchanged()
+
+    def test_meanwhile(self) -> None:
+        """What a daemon wrote meanwhile is not lost."""
+
+        def randomness(count: int) -> bytes:
+            if not self.vault.spent(b"other"):
+                self.vault.spend(b"other", NOON, 8, "head-8")
+            return os.urandom(count)
+
+        self.assertRaises(Conflict, keys.change_passphrase, self.path, PASSPHRASE, _NEW, randomness)
+        self.assertTrue(self.unlocked().spent(b"other"))
+
+    def test_full_disk(self) -> None:
+        """Where the new file cannot be written, the old one stands."""
+        self.fill_disk()
+        self.assertRaises(StoreUnavailable, keys.change_passphrase, self.path, PASSPHRASE, _NEW)
+        self.unchanged()
+
+
+class ResetTests(RekeyCase):
+    def empty(self, key: DataKey) -> None:
+        """Check that the vault is another, of which nothing is known."""
+        vault = self.opened(key)
+        self.assertEqual((vault.list(), vault.trusted(), vault.sealed()), ((), (), None))
+        self.assertFalse(vault.spent(b"mark"))
+        self.assertNotEqual(vault.revision()[0], self.vault_id)
+        self.assertEqual(keys.open_vault(self.path, _NEW)._secret, key._secret)
+
+    def test_lost(self) -> None:
+        """Where the file is lost, an empty vault of another id is made."""
+        self.path.unlink()
+        self.empty(keys.reset(self.path, _NEW))
+        self.assertEqual(os.listdir(self.path.parent), [self.path.name])
+
+    def test_not_lost(self) -> None:
+        """A file that is there, even a damaged one, is replaced only where that was said."""
+        self.assertRaises(Conflict, keys.reset, self.path, _NEW)
+        self.unchanged()
+
+    def test_replaced(self) -> None:
+        """A file that is replaced lies beside the new one, each time under another name."""
+        self.empty(keys.reset(self.path, _NEW, replace=True))
+        second = self.path.read_bytes()
+        self.empty(keys.reset(self.path, _NEW, replace=True))
+        aside = [self.path.with_name(f"{self.path.name}.before-reset-{number}") for number in (1, 2)]
+        self.assertEqual([path.read_bytes() for path in aside], [self.before, second])
+
+    def test_damaged(self) -> None:
+        """A damaged file, and even a directory, can be put aside."""
+        self.path.write_bytes(b"damaged")
+        self.empty(keys.reset(self.path, _NEW, replace=True))
+        self.path.unlink()
+        self.path.mkdir()
+        self.empty(keys.reset(self.path, _NEW, replace=True))
+
+    def test_weak(self) -> None:
+        """A weak passphrase makes no vault and moves none."""
+        self.assertRaises(WeakPassphrase, keys.reset, self.path, "short", replace=True)
+        self.unchanged()
+
+    def test_full_disk(self) -> None:
+        """Where the new file cannot be written, the old one lies where it lay."""
+        self.fill_disk()
+        self.assertRaises(StoreUnavailable, keys.reset, self.path, _NEW, replace=True)
+        self.unchanged()
+
+    def test_create_on_a_full_disk(self) -> None:
+        """Where there was no file and none can be written, there is none."""
+        path = Path(self.mktemp())
+        self.fill_disk()
+        self.assertRaises(StoreUnavailable, keys.create, path, PASSPHRASE)
+        self.assertEqual(os.listdir(path.parent), [])
