@@ -6,6 +6,7 @@ An C{async def} of an interface is implemented by an C{async def}; callers await
 from ._audit import IAudit
 from ._bindings import IBindings
 from ._catalogue import ICatalogue
+from ._config import IConfigFile
 from ._connector import IConnector
 from ._connectors import IConnectors
 from ._contents import IContents
@@ -23,6 +24,7 @@ __all__ = [
     "IAudit",
     "IBindings",
     "ICatalogue",
+    "IConfigFile",
     "IConnector",
     "IConnectors",
     "IContents",
