@@ -20,6 +20,7 @@ from aileron.store import Seals, Store, make_store
 from aileron.values import DAEMON, AuditQuery, Event, utc
 from aileron.vault import VaultFile
 
+from ._config_file import ConfigFile
 from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._life import Life
@@ -44,6 +45,8 @@ async def start(reactor: Any, settings: Settings, life: Life) -> None:
     store = await _open_store(reactor, home, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
     vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
+    config_file = ConfigFile(home, vault)
+    settings = settings.over(config_file.config)
     own_ports: set[int] = set()
     runner, connectors = await _start_runner(reactor, settings, store, vault, own_ports, life)
     sites = Sites(reactor, settings, store, vault, runner, connectors)
@@ -77,11 +80,15 @@ async def _start_runner(
     runner = build(
         Collaborators(
             runs=store.runs,
-            overlay=store.overlay,
+            audit=store.audit,
+            contents=store.contents,
+            watermarks=store.watermarks,
             catalogue=catalogue,
             connectors=connectors,
             vault=vault,
             bindings=vault,
+            trust=vault,
+            control=vault,
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=random.random,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 from typing import Any
 
 from attrs import frozen
@@ -29,6 +30,10 @@ class Bound:
     port: int
     hosts: tuple[str, ...]
     url: str
+
+    def called(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Every C{name:port} by which a client may call it, further names included."""
+        return (*self.hosts, *(f"{name}:{self.port}" for name in names))
 
 
 async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None) -> Bound:

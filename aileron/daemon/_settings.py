@@ -6,13 +6,15 @@ import os
 import sys
 from typing import ClassVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.python import usage
 
 from aileron import __version__
 from aileron.home import Home, find_home
 from aileron.values import PendingLimits
 from aileron.vault import DataKey, read_key
+
+from ._config import Config
 
 
 class Options(usage.Options):
@@ -23,8 +25,9 @@ class Options(usage.Options):
         ["listen", None, None, "Endpoint string of the agent site; else a remembered or free port of 127.0.0.1."],
         ["operator-listen", None, None, "Endpoint string of the operator site; else likewise, of localhost."],
         ["key-fd", None, None, "Inherited descriptor from which the vault's key is read.", int],
-        ["pending-per-session", None, PendingLimits().per_session, "How many approvals of one session may wait.", int],
-        ["pending-per-home", None, PendingLimits().per_home, "How many approvals may wait in all.", int],
+        ["pending-per-session", None, None, "How many approvals of one session may wait.", int],
+        ["pending-per-home", None, None, "How many approvals may wait in all.", int],
+        ["pending-per-action", None, None, "How many approvals of one action may wait.", int],
     ]
 
     def opt_version(self) -> None:
@@ -39,9 +42,31 @@ class Settings:
 
     home: Home
     key: DataKey | None = field(repr=False)
-    listen: str | None = None
-    operator_listen: str | None = None
-    limits: PendingLimits = field(factory=PendingLimits)
+    config: Config = field(factory=Config)
+
+    def over(self, config: Config) -> Settings:
+        """The same; where the command line said nothing, as the configuration says."""
+        return evolve(self, config=self.config.over(config))
+
+    @property
+    def listen(self) -> str | None:
+        """Where the agent site listens, if that was said."""
+        return self.config.listen
+
+    @property
+    def operator_listen(self) -> str | None:
+        """Where the operator site listens, if that was said."""
+        return self.config.operator_listen
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Further names, without a port, by which clients may call."""
+        return self.config.hosts or ()
+
+    @property
+    def limits(self) -> PendingLimits:
+        """How many approvals may wait."""
+        return self.config.limits()
 
     @classmethod
     def read(cls, options: Options) -> Settings:
@@ -55,7 +80,11 @@ class Settings:
         return cls(
             home=find_home(environ),
             key=None if descriptor is None else read_key(descriptor),
-            listen=options["listen"],
-            operator_listen=options["operator-listen"],
-            limits=PendingLimits(options["pending-per-session"], options["pending-per-home"]),
+            config=Config(
+                listen=options["listen"],
+                operator_listen=options["operator-listen"],
+                per_session=options["pending-per-session"],
+                per_home=options["pending-per-home"],
+                per_action=options["pending-per-action"],
+            ),
         )

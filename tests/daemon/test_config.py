@@ -1,0 +1,189 @@
+"""The configuration file: read strictly, obeyed only if trusted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.daemon._config import Config, NotConfig, read_config
+from aileron.daemon._config_file import ConfigFile
+from aileron.errors import InvalidRequest
+from aileron.home import Home, prepare
+from aileron.interfaces import IConfigFile
+from aileron.testing import MemoryTrust
+from aileron.values import PendingLimits, Trusted, TrustKind, digest_of_bytes
+
+_WHOLE = """\
+# where the container's own network reaches us
+listen: tcp:8081:interface=0.0.0.0
+operator_listen: "tcp:8082"
+hosts: [aileron.internal, box]
+pending:
+  per_session: 5
+  per_action: 7
+"""
+
+
+class ReadingTests(SynchronousTestCase):
+    """What is a configuration."""
+
+    def refused(self, text: str, line: int | None, word: str) -> None:
+        """Assert that a text is refused, with the line and a word of the reason."""
+        error = self.assertRaises(NotConfig, read_config, text)
+        self.assertEqual(error.line, line, error)
+        self.assertIn(word, error.problem)
+
+    def test_whole(self) -> None:
+        """Every key is read; a limit that is not said stays the product's."""
+        config = read_config(_WHOLE)
+        self.assertEqual(
+            config,
+            Config("tcp:8081:interface=0.0.0.0", "tcp:8082", ("aileron.internal", "box"), per_session=5, per_action=7),
+        )
+        self.assertEqual(config.limits(), PendingLimits(5, PendingLimits().per_home, 7))
+
+    def test_empty(self) -> None:
+        """An empty file, and one with comments only, says nothing."""
+        for text in ("", "# nothing\n", "---\n"):
+            self.assertEqual(read_config(text), Config())
+
+    def test_unknown(self) -> None:
+        """A key that is not known, or said twice, is refused at its line, and never repeated."""
+        self.refused("listen: tcp:1\nlisten_on: canary\n", 2, "unknown key")
+        self.refused("pending:\n  per_session: 1\n  per_day: 2\n", 3, "per_action")
+        self.refused("hosts: []\n\nhosts: []\n", 3, "twice")
+        self.refused("? [a, b]\n: 1\n", 1, "unknown key")
+
+    def test_types(self) -> None:
+        """A value of another type is refused at its key's line, or its own in a list."""
+        for text in ("listen: 8080", "listen: ''", "listen: [tcp:1]", "listen: no-endpoint", "listen: null"):
+            self.refused(f"\n{text}\n", 2, "endpoint")
+        for text in ("hosts: box", "hosts: {a: b}"):
+            self.refused(text, 1, "list")
+        for text in ("hosts: [Box]", "hosts: [box:80]", "hosts:\n  - '*'", "hosts: [1]", "hosts: [box.]"):
+            self.refused(text, text.count("\n") + 1, "lower case")
+        for text in ("0", "-1", "1.5", "'5'", "true", "1000001", "٣", "9" * 5000, "0x10"):
+            self.refused(f"pending: {{per_home: {text}}}", 1, "whole number")
+        self.refused("pending: 5", 1, "mapping")
+        self.refused("- listen\n", 1, "mapping")
+
+    def test_no_yaml(self) -> None:
+        """What is no YAML, or more than one document, is refused; a tag of Python's makes nothing."""
+        self.refused("listen: [\n", 2, "no YAML")
+        self.refused("a: 1\n---\nb: 2\n", 2, "no YAML")
+        self.refused("listen: !!python/object/apply:os.system ['true']", 1, "endpoint")
+        self.refused("[" * 5000, None, "deep")
+        self.refused("\x00", None, "no YAML")
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.text(st.sampled_from("listen:pd g_so[]{}\n-&*!'\"#1\t|>?")))
+    def test_wild(self, text: str) -> None:
+        """Any text is a configuration or a refusal."""
+        try:
+            self.assertIsInstance(read_config(text), Config)
+        except NotConfig as error:
+            self.assertTrue(error.problem)
+
+    def test_over(self) -> None:
+        """What the command line says wins; where it says nothing the file does."""
+        self.assertEqual(
+            Config(listen="tcp:1", per_home=3).over(Config(listen="tcp:2", hosts=("box",), per_home=4, per_action=5)),
+            Config(listen="tcp:1", hosts=("box",), per_home=3, per_action=5),
+        )
+
+
+class FileTests(SynchronousTestCase):
+    """Which configuration is in force."""
+
+    def setUp(self) -> None:
+        self.home = Home(Path(self.mktemp()).absolute())
+        prepare(self.home)
+        self.trust = MemoryTrust()
+
+    def write(self, text: str, *, trusted: bool = False) -> None:
+        """Put a file there, and trust it."""
+        self.home.config.write_text(text)
+        if trusted:
+            digest = digest_of_bytes(text.encode())
+            self.trust.put([Trusted(TrustKind.CONFIG, "config.yaml", digest, datetime.now(UTC), "ops_1")])
+
+    def found(self) -> ConfigFile:
+        """A new life's."""
+        return ConfigFile(self.home, self.trust)
+
+    def problem(self, file: ConfigFile) -> str:
+        """What the only problem of it is."""
+        (error,) = file.problems()
+        self.assertEqual(error.file, str(self.home.config))
+        return error.message
+
+    def test_absent(self) -> None:
+        """Without a file nothing is said and nothing is wrong."""
+        file = self.found()
+        self.assertTrue(verifyObject(IConfigFile, file))
+        self.assertEqual((file.config, file.candidate(), file.problems()), (Config(), None, ()))
+
+    def test_untrusted(self) -> None:
+        """A sound file that nobody trusts is not obeyed; it is shown, and said to be untrusted."""
+        self.write(_WHOLE)
+        file = self.found()
+        self.assertEqual(file.config, Config())
+        self.assertIn("not trusted", self.problem(file))
+        candidate = file.candidate()
+        assert candidate is not None
+        self.assertEqual((candidate.text, candidate.digest), (_WHOLE, digest_of_bytes(_WHOLE.encode())))
+
+    def test_trusted(self) -> None:
+        """A trusted file is obeyed from the start on."""
+        self.write(_WHOLE, trusted=True)
+        file = self.found()
+        self.assertEqual((file.config, file.problems()), (read_config(_WHOLE), ()))
+
+    def test_trusted_later(self) -> None:
+        """A file that is trusted while the daemon runs counts from the next start."""
+        self.write(_WHOLE)
+        file = self.found()
+        self.write(_WHOLE, trusted=True)
+        self.assertEqual(file.config, Config())
+        self.assertIn("next start", self.problem(file))
+        self.assertEqual(self.found().config, read_config(_WHOLE))
+
+    def test_changed(self) -> None:
+        """One byte more in a trusted file, and it is obeyed no longer; what is in force stays until the next start."""
+        self.write(_WHOLE, trusted=True)
+        file = self.found()
+        self.write(_WHOLE + "\n")
+        self.assertEqual(file.config, read_config(_WHOLE))
+        self.assertIn("not trusted", self.problem(file))
+        self.assertEqual(self.found().config, Config())
+
+    def test_locked(self) -> None:
+        """While the vault was never open the operator's word is not known, so nothing is obeyed."""
+        self.write(_WHOLE)
+        self.assertIn("not trusted", self.problem(ConfigFile(self.home, MemoryTrust())))
+
+    def test_unsound(self) -> None:
+        """A file with a fault is told with its line, cannot be trusted, and does not keep the daemon from starting."""
+        self.write("hosts: []\nnonsense: 1\n")
+        file = self.found()
+        (error,) = file.problems()
+        self.assertEqual((error.line, file.candidate(), file.config), (2, None, Config()))
+        self.home.config.write_bytes(b"\xff")
+        self.assertIn("UTF-8", self.problem(file))
+
+    def test_unsound_and_trusted(self) -> None:
+        """A file that was trusted and has a fault, as of a newer version, refuses the start with file and line."""
+        self.write("hosts: []\nnonsense: 1\n", trusted=True)
+        error = self.assertRaises(InvalidRequest, self.found)
+        self.assertIn(f"{self.home.config}:2: ", error.message)
+
+    def test_link(self) -> None:
+        """A link is not followed."""
+        self.home.config.symlink_to("/etc/hostname")
+        file = self.found()
+        self.assertEqual((file.candidate(), len(file.problems())), (None, 1))
