@@ -84,8 +84,8 @@ class Sites:
         save_ports(home, Ports(agent.port, operator.port))
         self._bound = (agent, operator)
         lookup, uid = peer_uid_lookup(), os.getuid()
-        self._agent_site.rules = SiteRules(agent.hosts, peer_uid=lookup, own_uid=uid)
-        self._operator_site.rules = SiteRules(operator.hosts, frozenset({HANDOVER}), lookup, uid)
+        self._agent_site.rules = SiteRules(agent.called(settings.hosts), peer_uid=lookup, own_uid=uid)
+        self._operator_site.rules = SiteRules(operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid)
         return agent, operator
 
     def announce(self, life: Life) -> None:
