@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -17,21 +18,29 @@ KINDS = {
     "noop": "run endpoint: ungated no-op action, audit durable",
     "http": "the same through the HTTP connector",
 }
+_AGAINST = {"bare": (), "contract": ("bare",), "noop": ("bare", "contract"), "http": ("noop",)}
+_FIGURES = ("per_second", "cpu_ms", "p50_ms", "p99_ms")
 _PATH, _BODY = "/v1/actions/noop/run", '{"args":{"text":"hello"}}'
 
 Figures = dict[str, float]
 
 
 def report(seconds: float) -> None:
-    """One row for each kind, compared to the bare route of the same round."""
+    """One row for each kind, compared to what keeps nothing in the same round."""
     rounds = [{kind: measured(kind, seconds) for kind in KINDS} for _ in range(ROUNDS)]
     for kind, what in KINDS.items():
-        cpu, p50, p99 = (median(each[kind][name] for each in rounds) for name in ("cpu_ms", "p50_ms", "p99_ms"))
-        rate = median(each[kind]["per_second"] for each in rounds)
-        slower = median(each["bare"]["per_second"] / each[kind]["per_second"] for each in rounds)
-        dearer = median(each[kind]["cpu_ms"] / each["bare"]["cpu_ms"] for each in rounds)
-        ratios = "" if kind == "bare" else f" = {dearer:.1f} x bare, {slower:.1f} x slower;"
-        row(what, f"{rate:.0f} req/s", f"{cpu:.2f} ms of cpu{ratios or ';'} p50 {p50:.1f} p99 {p99:.1f} ms")
+        rate, cpu, p50, p99 = (median(each[kind][name] for each in rounds) for name in _FIGURES)
+        times = f"{cpu:.2f} ms of cpu; p50 {p50:.1f} p99 {p99:.1f} ms"
+        row(what, f"{rate:.0f} req/s", f"{times}{_shares(kind, rounds)}")
+
+
+def _shares(kind: str, rounds: Sequence[Mapping[str, Figures]]) -> str:
+    """How many requests it answers where what keeps less answers one."""
+    shares = {
+        against: median(each[kind]["per_second"] / each[against]["per_second"] for each in rounds)
+        for against in _AGAINST[kind]
+    }
+    return "".join(f"; {share:.3f} of {against}" for against, share in shares.items())
 
 
 def measured(kind: str, seconds: float) -> Figures:
