@@ -89,7 +89,7 @@ class HttpConnector:
             _url.base_url(origin.url, private_network=self.spec.private_network)
         except ValueError as error:
             raise CapabilityDenied(f"The URL of the request {error}.") from error
-        if not self.spec.allows(origin.host_and_port):
+        if not self.spec.allows(origin.host_and_port) or not self.spec.leads_to(origin):
             raise not_declared(self.spec, origin.host_and_port)
         return operation
 

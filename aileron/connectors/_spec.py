@@ -9,6 +9,7 @@ from attrs import field, frozen
 from aileron.values import ConnectorDescription, Operation
 
 from ._template import Template
+from ._url import Origin, origin_of
 from ._when import Condition, Steps
 
 DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
@@ -82,3 +83,8 @@ class HttpSpec:
     def allows(self, host_and_port: str) -> bool:
         """Whether a request may go to that host and port: a declared one, or any that a binding chose where it may."""
         return self.description.bindable or host_and_port in self.description.hosts
+
+    def leads_to(self, origin: Origin) -> bool:
+        """Whether a base URL of this connector is there: its own, or any that a binding chose where it may."""
+        own = self.description.base_url
+        return self.description.bindable or (own is not None and origin_of(own) == origin)

@@ -18,7 +18,6 @@ from twisted.internet.interfaces import (
     IStreamClientEndpoint,
 )
 from twisted.internet.protocol import Protocol, connectionDone
-from twisted.internet.ssl import optionsForClientTLS
 from twisted.python.failure import Failure
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ResponseDone
 from twisted.web.http import PotentialDataLoss
@@ -31,6 +30,7 @@ from aileron import __version__
 from ._address import effective
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Unreachable
 from ._line import IConnectingReactor, Line, Lines, Resolve
+from ._roots import verifying
 from ._url import Origin, origin_of
 
 _T = TypeVar("_T")
@@ -237,9 +237,9 @@ def system_resolver(reactor: IConnectingReactor) -> Resolve:
 
 
 def system_transport(reactor: IConnectingReactor, own_ports: Callable[[], Collection[int]]) -> HttpTransport:
-    """The transport of the daemon.
+    """The transport of the daemon: no proxy, the system's certificate authorities, nothing from the environment.
 
     :param reactor: a real one.
     :param own_ports: the ports that the daemon listens on now; never connected to on loopback.
     """
-    return HttpTransport(Lines(reactor, system_resolver(reactor), optionsForClientTLS, own_ports))
+    return HttpTransport(Lines(reactor, system_resolver(reactor), verifying(), own_ports))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from attrs import define, field
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import ConnectionLost, DNSLookupError
 from twisted.internet.error import ConnectionRefusedError as ConnectionRefused
-from twisted.internet.interfaces import IProtocol
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator, IProtocol
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
@@ -86,6 +86,7 @@ class Service:
     :ivar connected: the addresses that were connected to.
     :ivar certificate: the service speaks TLS with it, if there is one.
     :ivar trusted: what the connector's side trusts.
+    :ivar verify: how it trusts, instead.
     """
 
     names: dict[str, Sequence[str]] = field(factory=dict)
@@ -95,6 +96,7 @@ class Service:
     own_ports: set[int] = field(factory=set)
     certificate: Certificate | None = None
     trusted: Certificate | None = None
+    verify: Callable[[str], IOpenSSLClientConnectionCreator] | None = None
     refusing: set[str] = field(factory=set)
     reactor: _Reactor = field(factory=_Reactor)
     peers: list[_Peer] = field(factory=list)
@@ -103,7 +105,7 @@ class Service:
 
     def connector(self, spec: HttpSpec) -> HttpConnector:
         """A connector whose network is this service."""
-        tls = (self.trusted or Certificate.made("nobody.invalid")).verifying
+        tls = self.verify or (self.trusted or Certificate.made("nobody.invalid")).verifying
         lines = Lines(self.reactor, self._resolve, tls, lambda: self.own_ports)
         return HttpConnector(spec, HttpTransport(lines), self.reactor, lambda: NOW)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -348,6 +348,20 @@ class LimitTests(HttpCase):
         self.assertEqual(
             (True, False, "external_api_error"), (outcome.sent, outcome.classified, self.fault(outcome)[0])
         )
+
+
+class PlaceTests(HttpCase):
+    """Where the credential goes."""
+
+    def test_another_declared_host(self) -> None:
+        """A host that is declared but is not the base URL's gets no credential: none is opened, nothing is sent."""
+        text = TRACKER.replace('["127.0.0.1:8080"]', '["127.0.0.1:8080", "127.0.0.1:8081"]')
+        connector = self.rig.service.connector(spec_of(text))
+        request = connector.prepare("create", INPUTS, BASE, "effect-1")
+        credential = MemoryCredential(SECRET)
+        moved = evolve(request, url=request.url.replace(":8080", ":8081"))
+        self.failureResultOf(Deferred.fromCoroutine(connector.invoke(moved, credential, 9)), CapabilityDenied)
+        self.assertEqual((0, 0), (credential.opened, self.rig.sent()))
 
 
 class EchoTests(HttpCase):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors._roots import verifying
 from aileron.connectors._spec import HttpSpec
 from aileron.values import Outcome
 from tests.connectors.certificate import Certificate
@@ -54,6 +58,66 @@ class NetworkCase(SynchronousTestCase):
         """It failed with this class before anything was sent, and no request arrived."""
         self.assertEqual((kind, False), (outcome.fault and outcome.fault.kind, outcome.sent))
         self.assertEqual([], self.service.requests)
+
+
+class EnvironmentTests(NetworkCase):
+    """The environment is whoever's started the daemon: nothing there chooses whom we trust or ask."""
+
+    def bundle(self, *certificates: Certificate) -> str:
+        """A file of authorities."""
+        path = Path(self.mktemp())
+        path.write_bytes(b"Some words.\n" + b"".join(each.pem for each in certificates))
+        return str(path)
+
+    def setenv(self, **values: str) -> None:
+        """For this test."""
+        for name, value in values.items():
+            before = os.environ.get(name)
+            os.environ[name] = value
+            self.addCleanup(_restore, name, before)
+
+    def test_system_authorities(self) -> None:
+        """Who is in the first bundle that holds certificates is trusted, and nobody of the later ones."""
+        good = Certificate.made("api.example")
+        broken = Certificate(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        other = self.bundle(Certificate.made("other.example"))
+        self.service.verify = verifying(["/nowhere", self.bundle(), self.bundle(broken, good), other])
+        self.service.replies.append(json_answer({}))
+        self.assertIsNone(self.successResultOf(self.sending()).fault)
+        self.service.verify = verifying([other, self.bundle(good)])
+        self.unsent_since(1)
+
+    def test_no_authorities(self) -> None:
+        """Without any bundle no certificate is good."""
+        self.service.verify = verifying(["/nowhere"])
+        self.unsent_since(0)
+
+    def test_environment_names_no_authority(self) -> None:
+        """An authority that only the environment names is not trusted."""
+        mine = self.bundle(Certificate.made("api.example"))
+        self.setenv(SSL_CERT_FILE=mine, SSL_CERT_DIR=str(Path(mine).parent))
+        self.service.verify = verifying([self.bundle(Certificate.made("other.example"))])
+        self.unsent_since(0)
+
+    def test_environment_names_no_proxy(self) -> None:
+        """A proxy that the environment names is never connected to."""
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            self.setenv(**{name: "http://127.0.0.1:9", name.upper(): "http://127.0.0.1:9"})
+        self.service.replies.append(json_answer({}))
+        self.assertIsNone(self.successResultOf(self.sending()).fault)
+        self.assertEqual([(PUBLIC, 443)], self.service.connected)
+
+    def unsent_since(self, requests: int) -> None:
+        """Another sending reaches nobody."""
+        self.assertFalse(self.successResultOf(self.sending()).sent)
+        self.assertEqual(requests, len(self.service.requests))
+
+
+def _restore(name: str, value: str | None) -> None:
+    if value is None:
+        del os.environ[name]
+    else:
+        os.environ[name] = value
 
 
 class HandshakeTests(NetworkCase):

@@ -157,6 +157,10 @@ class FormTests(SynchronousTestCase):
         self.assertEqual((f"no {REDACTED}", {"code": REDACTED}), (outcome.fault.message, outcome.fault.details))
         self.assertEqual({"said": REDACTED, "echoed": ["plain"]}, outcome.notes)
 
+    def test_no_secret(self) -> None:
+        """Without a secret nothing is touched."""
+        self.assertEqual([None, 1, "%41"], Echo.of().value([None, 1, "%41"]))
+
     def test_shows_nothing(self) -> None:
         """No secret is in its repr."""
         self.assertNotIn("k3y", repr(Echo.of(SECRET)))

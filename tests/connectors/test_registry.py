@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.connectors import Registry, check
-from aileron.interfaces import IConnectors
+from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, TrustKind, digest_of_bytes
 from tests.connectors.service import Service
 from tests.connectors.test_schema import GOOD
@@ -34,6 +34,10 @@ class Raises(ScriptedConnector):
 
 good = ScriptedConnector(scripted_description(fqn="local://plugged/in"))
 """
+
+
+def _identity(connector: IConnector) -> tuple[str, str]:
+    return connector.describe().version, connector.describe().content_hash
 
 
 class RegistryCase(SynchronousTestCase):
@@ -136,6 +140,17 @@ class DirectoryTests(RegistryCase):
         path.unlink()
         self.assertEqual(None, refreshed())
         self.assertEqual([1, 1, 2, 2, 3, 4], generations)
+
+    def test_a_connector_stays_what_it_is(self) -> None:
+        """Who holds a connector holds the bytes that it was made of, whatever becomes of the file."""
+        path = self.write("tracker.toml")
+        registry = self.registry()
+        held = registry.get("local://me/tracker")
+        assert held is not None
+        path.write_text(GOOD.replace("1.2.3", "1.2.4"), encoding="utf-8")
+        registry.refresh()
+        self.assertEqual(("1.2.3", digest_of_bytes(GOOD.encode())), _identity(held))
+        self.assertNotEqual(held.describe(), registry.descriptions()[-1])
 
     def test_faults_leave_the_others(self) -> None:
         """A bad file is reported and left out; the good ones load."""

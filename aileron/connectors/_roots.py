@@ -1,0 +1,60 @@
+"""The certificate authorities that this system trusts, whatever the environment says.
+
+OpenSSL's own way to them obeys C{SSL_CERT_FILE} and C{SSL_CERT_DIR}, and reads the file anew for each connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from OpenSSL.crypto import Error
+from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
+from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
+
+PLACES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",  # SUSE
+    "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
+)
+"""Bundles that only an administrator can write; the first that holds certificates is taken."""
+
+_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+
+def verifying(places: Iterable[str] = PLACES) -> Callable[[str], IOpenSSLClientConnectionCreator]:
+    """From a host name to what verifies it by the system's authorities, which are read once, when first needed.
+
+    Where there are none, no certificate is good.
+    """
+
+    @cache
+    def roots() -> Any:
+        return trustRootFromCertificates(next(filter(None, map(_certificates, places)), []))
+
+    def verify(host: str) -> IOpenSSLClientConnectionCreator:
+        made: IOpenSSLClientConnectionCreator = optionsForClientTLS(host, trustRoot=roots())
+        return made
+
+    return verify
+
+
+def _certificates(place: str) -> list[Certificate]:
+    try:
+        bundle = Path(place).read_bytes()
+    except OSError:  # it is at another place
+        return []
+    return list(_sound(_BLOCK.findall(bundle)))
+
+
+def _sound(blocks: Iterable[bytes]) -> Iterator[Certificate]:
+    for block in blocks:
+        try:
+            yield Certificate.loadPEM(block)
+        except Error:  # what cannot be read vouches for nobody
+            continue
