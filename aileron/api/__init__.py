@@ -6,9 +6,10 @@ L{Channel}s that keep L{SiteRules}.
 
 from ._channel import Channel
 from ._checks import MAX_BODY_BYTES, Refused, SiteRules
+from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._framing import Malformed, RequestHead, parse_request
-from ._guard import COOKIE, PAGE_KEY, Who
+from ._guard import PAGE_KEY, POLL, Who
 from ._parts import Parts
 from ._peer import peer_uid, peer_uid_lookup
 from ._serving import write
@@ -18,14 +19,15 @@ from ._tokens import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
 
 __all__ = [
     "AGENT_TOKEN",
-    "COOKIE",
     "HANDOVER",
     "HEADERS",
     "LAUNCH_KEY",
     "MAX_BODY_BYTES",
     "PAGE_KEY",
+    "POLL",
     "Answer",
     "Channel",
+    "Door",
     "GuardedSite",
     "Malformed",
     "Parts",

@@ -17,10 +17,11 @@ from ._parts import Parts
 from ._reading import header
 from ._tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 
-COOKIE = b"aileron"
-"""The browser's cookie; worthless without the page key in L{PAGE_KEY}."""
-
 PAGE_KEY = "X-Aileron-Proof"
+"""The header of the page key, without which the cookie L{Parts.cookie} is worth nothing, as it is without that."""
+
+POLL = "X-Aileron-Poll"
+"""The header by which a page says that it asks by itself, which keeps no session alive."""
 
 _AUTHORIZATION = b"Authorization"
 
@@ -89,9 +90,10 @@ async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
 
     :raises Unauthorized: neither.
     """
-    cookie, page_key = request.getCookie(COOKIE), header(request, PAGE_KEY.encode("ascii"))
+    cookie, page_key = request.getCookie(parts.cookie), header(request, PAGE_KEY.encode("ascii"))
     if header(request, _AUTHORIZATION) is None and cookie and page_key:
-        session = parts.operators.by_browser(cookie.decode("latin-1"), page_key)
+        used = header(request, POLL.encode("ascii")) is None
+        session = parts.operators.by_browser(cookie.decode("latin-1"), page_key, renew=used)
         token = None
     else:
         token = _bearer(request)

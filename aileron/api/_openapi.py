@@ -10,7 +10,7 @@ from typing import TypeAlias
 from aileron.values import JSON
 
 from ._endpoint import EMPTY, Endpoint, Schema
-from ._guard import COOKIE, PAGE_KEY, Who
+from ._guard import PAGE_KEY, Who
 from ._schemas import COMPONENTS, ref
 
 Served: TypeAlias = Iterable[tuple[Endpoint, Who]]
@@ -94,7 +94,7 @@ def _security_schemes() -> dict[str, JSON]:
             "type": "apiKey",
             "in": "header",
             "name": PAGE_KEY,
-            "description": f"The page key, together with the cookie {COOKIE.decode('ascii')}",
+            "description": "The page key, together with the browser's cookie",
         },
     }
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, Factory, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
 from aileron.interfaces import IAudit, IBindings, IConnectors, IOperators, IRunner, ISessions, IVault
 from aileron.values import utc
+
+from ._door import Door
 
 
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
@@ -30,6 +32,8 @@ class Parts:
     :ivar ids: fresh ULIDs.
     :ivar randomness: as many unpredictable bytes as asked for.
     :ivar review_url: the page where a run, by its id, is decided.
+    :ivar instance: of this life of the daemon.
+    :ivar door: the record of logins.
     """
 
     runner: IRunner = field(validator=_provides(IRunner))
@@ -46,11 +50,20 @@ class Parts:
     version: str
     started_at: datetime
     review_url: Callable[[str], str]
+    instance: str
+    door: Door = field(
+        init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
+    )
 
     @launch_key_digest.validator
     def _whole(self, _attribute: Attribute[bytes], value: bytes) -> None:
         if len(value) != 32:
             raise ValueError("launch_key_digest must be a SHA-256")
+
+    @property
+    def cookie(self) -> bytes:
+        """Name of the browser's cookie: every port of a host sees the cookies of all, so each daemon has its own."""
+        return f"aileron_{self.instance}".encode("ascii")
 
     def now(self) -> datetime:
         """The moment, by the clock."""

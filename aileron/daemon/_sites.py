@@ -27,9 +27,9 @@ class Sites:
         self, reactor: Any, settings: Settings, store: Store, vault: VaultFile, runner: Runner, connectors: Registry
     ) -> None:
         from aileron.api import (
-            COOKIE,
             LAUNCH_KEY,
             PAGE_KEY,
+            POLL,
             GuardedSite,
             Parts,
             SiteRules,
@@ -38,7 +38,7 @@ class Sites:
             operator_site,
             token_digest,
         )
-        from aileron.web import PageParts, pages
+        from aileron.web import KnownBy, PageParts, pages
 
         self._reactor, self._settings = reactor, settings
         self._instance = secrets.token_hex(8)
@@ -61,9 +61,11 @@ class Sites:
             version=__version__,
             started_at=self._started_at,
             review_url=lambda run_id: f"{self._bound[1].url}/approvals/{run_id}",
+            instance=self._instance,
         )
         self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor)
-        web = pages(PageParts(runner, store.sessions, operators, COOKIE, PAGE_KEY))
+        known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
+        web = pages(PageParts(runner, store.sessions, operators, self._parts.door, known_by))
         self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
 
     def _addresses(self) -> tuple[str, ...]:

@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from attrs import frozen
 from twisted.web.template import XMLString
 
 from aileron.interfaces import IOperators, IRunner, ISessions
+from aileron.values import JSON, Actor
 
 STATIC = Path(__file__).with_name("static")
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
+class DoorRecord(Protocol):
+    """Where it is put on record who comes to the door."""
+
+    async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
+        """Put one thing on record; durable when it returns."""
+
+    async def refuse(self) -> None:
+        """Count a refused login."""
+
+
+@frozen
+class KnownBy:
+    """By what a browser is known, and what it does by itself.
+
+    :ivar cookie: its name.
+    :ivar page_key: the header in which a page proves that it has the page key.
+    :ivar poll: the header by which a page says that nobody asked it to ask.
+    """
+
+    cookie: bytes
+    page_key: str
+    poll: str
+
+
 @frozen
 class PageParts:
-    """What the pages reach.
-
-    :ivar cookie: name of the browser's cookie.
-    :ivar page_key_header: the header in which the page proves that it has the page key.
-    """
+    """What the pages reach."""
 
     runner: IRunner
     sessions: ISessions
     operators: IOperators
-    cookie: bytes
-    page_key_header: str
+    door: DoorRecord
+    known_by: KnownBy
 
 
 def template(name: str) -> XMLString:

@@ -82,6 +82,7 @@ class ApiCase(SynchronousTestCase):
             version="1.2.3",
             started_at=utc(NOW - 60),
             review_url=lambda run_id: f"http://localhost:7001/approvals/{run_id}",
+            instance="life",
         )
         self.build()
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.api import COOKIE, PAGE_KEY, Parts, mint, token_digest
+from aileron.api import PAGE_KEY, Parts, mint, token_digest
 from aileron.api._endpoint import Endpoint
 from aileron.api._guard import NONE, Who
 from aileron.api._sites import agent_routes, operator_routes
@@ -175,7 +175,7 @@ class BrowserTests(ApiCase):
 
     def runs(self, cookie: str | None, page_key: str | None) -> int:
         """The status of a list of runs."""
-        headers = {} if cookie is None else {"Cookie": f"{COOKIE.decode()}={cookie}"}
+        headers = {} if cookie is None else {"Cookie": f"{self.parts.cookie.decode()}={cookie}"}
         if page_key is not None:
             headers[PAGE_KEY] = page_key
         return self.operator.ask("GET", "/v1/runs", headers=headers).status
@@ -197,13 +197,13 @@ class BrowserTests(ApiCase):
 
     def test_no_further_browser(self) -> None:
         """A browser cannot let another browser in."""
-        headers = {"Cookie": f"{COOKIE.decode()}={self.cookie}", PAGE_KEY: self.page_key}
+        headers = {"Cookie": f"{self.parts.cookie.decode()}={self.cookie}", PAGE_KEY: self.page_key}
         heard = self.operator.ask("POST", "/v1/operator/handover", headers=headers)
         self.assertEqual((heard.status, heard.kind), (403, "forbidden"))
 
     def test_agent_site(self) -> None:
         """The agent site knows no browser."""
-        headers = {"Cookie": f"{COOKIE.decode()}={self.cookie}", PAGE_KEY: self.page_key}
+        headers = {"Cookie": f"{self.parts.cookie.decode()}={self.cookie}", PAGE_KEY: self.page_key}
         self.assertEqual(self.agents.ask("GET", "/v1/runs", headers=headers).status, 401)
 
 

@@ -345,51 +345,6 @@ class AuditTests(ApiCase):
             self.assertEqual(self.operator.ask("GET", f"/v1/audit?since={wrong}", token).status, 400, wrong)
 
 
-class OperatorTests(ApiCase):
-    """Logging in and out."""
-
-    def challenge(self, **more: str) -> Heard:
-        """Ask for a challenge."""
-        return self.operator.ask("POST", "/v1/operator/challenge", None, {"nonce": self.operators.CLIENT_NONCE, **more})
-
-    def test_login(self) -> None:
-        """A proof over the daemon's nonce gives a token that opens the site; it is on record."""
-        for more in ({}, {"address": self.operators.ADDRESS}):
-            nonce = self.challenge(**more).json["nonce"]
-            body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
-            heard = self.operator.ask("POST", "/v1/operator/login", None, body)
-            self.assertEqual(heard.status, 200)
-            self.assertEqual(self.operator.ask("GET", "/v1/status", heard.json["token"]).status, 200)
-            self.assertEqual(self.operator.ask("POST", "/v1/operator/login", None, body).status, 401)
-        self.assertEqual(self.events(), ["operator.login"] * 2)
-
-    def test_other_address(self) -> None:
-        """A client that believes to speak to another address is told so."""
-        self.assertEqual(self.challenge(address="http://localhost:1").status, 403)
-
-    def test_logout(self) -> None:
-        """A logged-out token opens nothing."""
-        token = self.operator_token()
-        self.assertEqual(self.operator.ask("POST", "/v1/operator/logout", token).status, 200)
-        self.assertEqual(self.operator.ask("GET", "/v1/status", token).status, 401)
-
-    def test_sessions(self) -> None:
-        """Logins are listed and ended, one or all."""
-        token, others = self.operator_token(), [self.operators.log_in()[1] for _ in range(2)]
-        listed = self.operator.ask("GET", "/v1/operator/sessions", token).json["items"]
-        self.assertEqual(len(listed), 3)
-        path = f"/v1/operator/sessions/{others[0].id}"
-        self.assertEqual(self.operator.ask("DELETE", path, token).json, {"ended": [others[0].id]})
-        self.assertEqual(self.operator.ask("DELETE", path, token).status, 404)
-        self.assertEqual(len(self.operator.ask("DELETE", "/v1/operator/sessions", token).json["ended"]), 2)
-        self.assertEqual(self.operators.list(), ())
-
-    def test_handover(self) -> None:
-        """A terminal's session mints a code that lets one browser in."""
-        code = self.operator.ask("POST", "/v1/operator/handover", self.operator_token()).json["code"]
-        self.assertTrue(self.operators.redeem(code)[2].browser)
-
-
 class VaultTests(ApiCase):
     """Locking."""
 

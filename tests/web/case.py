@@ -22,9 +22,9 @@ from aileron.testing import (
     scripted_offer,
 )
 from aileron.values import JSON, Actor, Approval, Call, Event, Page, Run, RunQuery, Session, utc
-from aileron.web import PageParts, pages
+from aileron.web import KnownBy, PageParts, pages
 
-COOKIE, PAGE_KEY = b"aileron", "X-Aileron-Proof"
+COOKIE, PAGE_KEY, POLL = b"aileron_life", "X-Aileron-Proof", "X-Aileron-Poll"
 ADDRESS = "http://localhost:7001"
 NOW = 1_760_000_000.0
 
@@ -103,6 +103,26 @@ class KnownSessions:
         return Page(tuple(self.known.values())[:limit])
 
 
+@define
+class MemoryDoor:
+    """What was put on record.
+
+    :ivar events: type, actor and payload of each.
+    :ivar refused: how many logins were.
+    """
+
+    events: list[tuple[str, Actor, Mapping[str, JSON]]] = field(factory=list)
+    refused: int = 0
+
+    async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
+        """Keep it."""
+        self.events.append((kind, actor, payload))
+
+    async def refuse(self) -> None:
+        """Count it."""
+        self.refused += 1
+
+
 class WebCase(SynchronousTestCase):
     """Pages, and a browser session of theirs."""
 
@@ -114,7 +134,9 @@ class WebCase(SynchronousTestCase):
         self.runner = ReviewedRunner(self.clock)
         self.runner.offer(scripted_offer())
         self.sessions = KnownSessions()
-        self.parts = PageParts(self.runner, self.sessions, self.operators, COOKIE, PAGE_KEY)
+        self.door = MemoryDoor()
+        known_by = KnownBy(COOKIE, PAGE_KEY, POLL)
+        self.parts = PageParts(self.runner, self.sessions, self.operators, self.door, known_by)
         self.resource = pages(self.parts)
         self.cookie, self.page_key, self.session = self.operators.open_browser()
 

@@ -40,7 +40,15 @@ async function findKey() {
 export async function call(path, options = {}) {
   const key = await findKey();
   if (!key) return null;
-  const answer = await fetch(path, {
+  const answer = await callWith(key, path, options);
+  if (answer.status !== 401) return answer;
+  forget(key);
+  return null;
+}
+
+// The same with a key that this tab alone has.
+export function callWith(key, path, options = {}) {
+  return fetch(path, {
     ...options,
     headers: { ...options.headers, [HEADER]: key },
     credentials: "same-origin",
@@ -48,7 +56,4 @@ export async function call(path, options = {}) {
     redirect: "error",
     signal: AbortSignal.timeout(DAEMON_ANSWERS_MS),
   });
-  if (answer.status !== 401) return answer;
-  forget(key);
-  return null;
 }

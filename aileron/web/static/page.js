@@ -1,7 +1,9 @@
 // The shell's script: it shows what belongs to the page's path, and keeps it as it is in the daemon.
 
 import { arm, outdate } from "./decide.js";
-import { call, keep } from "./key.js";
+import { begin, waitForWords } from "./entrance.js";
+import { call } from "./key.js";
+import { ended, follows, used } from "./login.js";
 import { parse, say, showFragment, showTemplate } from "./view.js";
 
 const SEEN_MS = 2000;
@@ -23,7 +25,7 @@ async function look() {
   const path = location.pathname === "/" ? "/approvals" : location.pathname;
   let answer, text;
   try {
-    answer = await call(`/fragments${path}`);
+    answer = await call(`/fragments${path}`, { headers: used() });
     text = answer && await answer.text();
   } catch (error) {
     say("trouble", "The daemon does not answer. What waits is kept.");
@@ -31,14 +33,16 @@ async function look() {
   }
   if (mine !== turn) return;
   say("trouble", answer && !answer.ok && answer.status !== 404 ? text : "");
-  if (!answer) leave("no-session");
+  if (answer) follows(answer);
+  if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
   else if (answer.ok && text !== shown) present(text);
 }
 
-function leave(template) {
+function leave(template, why = "") {
   shown = "";
   showTemplate(template);
+  if (why) say("why", why);
 }
 
 // What is being read is not exchanged under the reader: a new question is shown when they ask to see it.
@@ -77,6 +81,7 @@ async function follow() {
 
 document.addEventListener("visibilitychange", () => wake());
 const told = takeTold();
-if (told["page-key"]) keep(told["page-key"]);
-if (told.next) location.replace(told.next);
+if (told["page-key"]) begin(told["page-key"], told.next);
+else if (told["turned-away"]) showTemplate(told["turned-away"]);
+else if (location.pathname === "/confirm") waitForWords();
 else follow();

@@ -1,0 +1,48 @@
+"""What happens at the operator's door, put on record; refusals by number, so that nobody fills the record with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from aileron.interfaces import IAudit
+from aileron.values import DAEMON, JSON, Actor, Event, utc
+
+_log = Logger()
+
+REFUSALS_SECONDS = 10.0
+
+
+class Door:
+    """The record of who came in, who left, and who was refused."""
+
+    def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._ids = ids
+        self._counting = False
+        self._refused = 0
+
+    async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
+        """Put one thing on record; durable when it returns."""
+        await self._audit.append(Event(self._ids(), kind, utc(self._clock.seconds()), actor, payload))
+
+    async def refuse(self) -> None:
+        """Count a refused login: the first is on record at once, those of the next ten seconds together after them."""
+        self._refused += 1
+        if not self._counting:
+            await self._tell()
+
+    async def _tell(self) -> None:
+        count, self._refused, self._counting = self._refused, 0, True
+        self._clock.callLater(REFUSALS_SECONDS, self._go_on)
+        await self.record("operator.login_refused", DAEMON, {"count": count})
+
+    def _go_on(self) -> None:
+        self._counting = False
+        if self._refused:
+            told = Deferred.fromCoroutine(self._tell())
+            told.addErrback(lambda failure: _log.failure("recording refused logins", failure))

@@ -1,0 +1,78 @@
+"""The way in: a single-use code makes a browser that waits for its two words, and only then is somebody."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from twisted.web.iweb import IRequest
+
+from aileron.errors import Conflict, Unauthorized
+from aileron.values import DAEMON, HandOverState, timestamp
+
+from ._parts import PageParts
+from ._shell import Shell
+
+EXPIRES, ENDS = b"X-Aileron-Expires", b"X-Aileron-Ends"
+_JSON = b"application/json"
+_local_path = re.compile(r"/(approvals(/[0-9A-Za-z_-]{1,64})?|trust)?").fullmatch
+
+
+def admit(request: IRequest, parts: PageParts) -> None:
+    """Let pass who is logged in, and tell the page when that ends without a use, and whatever its use.
+
+    :raises Unauthorized: nobody is.
+    """
+    used = request.getHeader(parts.known_by.poll) is None
+    session = parts.operators.by_browser(*_credentials(request, parts), renew=used)
+    if session is None:
+        raise Unauthorized("Nobody is logged in.")
+    request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
+    request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
+
+
+async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
+    """Turn a code into a browser that waits: the cookie, the page key, and the shell.  Nothing else."""
+    code, target = _form_field(request, b"code"), _form_field(request, b"next")
+    try:
+        cookie, page_key, maker = parts.operators.redeem(code)
+    except Conflict as error:
+        payload = {"reason": HandOverState.TWICE.value, "login": error.details.get("login")}
+        await parts.door.record("operator.handover_refused", DAEMON, payload)
+        return _turned_away(request, shell, error.status, HandOverState.TWICE.value)
+    except Unauthorized as error:
+        await parts.door.refuse()
+        return _turned_away(request, shell, error.status, "void")
+    await parts.door.record("operator.handover_opened", DAEMON, {"login": maker.id})
+    attributes = b"; Path=/; HttpOnly; SameSite=Strict"
+    given = parts.known_by.cookie + b"=" + cookie.encode("ascii") + attributes
+    request.responseHeaders.addRawHeader(b"Set-Cookie", given)
+    return shell.page(request, {"page-key": page_key, "next": target if _local_path(target) else "/approvals"})
+
+
+async def entering(request: IRequest, parts: PageParts) -> bytes:
+    """How far this browser has come, and the words that it shows: all that is answered to one that waits.
+
+    :raises Unauthorized: it does not wait, or its time is long over.
+    """
+    found = parts.operators.entering(*_credentials(request, parts))
+    if found is None:
+        raise Unauthorized("This browser does not wait to be let in.")
+    request.setHeader(b"Content-Type", _JSON)
+    return json.dumps({"state": found.state.value, "words": found.words}).encode("ascii")
+
+
+def _turned_away(request: IRequest, shell: Shell, status: int, why: str) -> bytes:
+    request.setResponseCode(status)
+    return shell.page(request, {"turned-away": why})
+
+
+def _credentials(request: IRequest, parts: PageParts) -> tuple[str, str]:
+    cookie, page_key = request.getCookie(parts.known_by.cookie), request.getHeader(parts.known_by.page_key.encode())
+    return (cookie or b"").decode("latin-1"), (page_key or b"").decode("latin-1")
+
+
+def _form_field(request: IRequest, name: bytes) -> str:
+    """What the form's body says; a query says nothing here, so that no code stands in a URL."""
+    values = [] if b"?" in request.uri else request.args.get(name, [])
+    return values[0].decode("utf-8", "replace") if len(values) == 1 else ""

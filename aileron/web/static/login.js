@@ -1,0 +1,50 @@
+// How long the login goes on: the page says so in time, and what it asks by itself does not keep it.
+
+import { say } from "./view.js";
+
+const MINUTE_MS = 60000;
+const IDLE_NOTICE_MS = 5 * MINUTE_MS;
+const END_NOTICE_MS = 15 * MINUTE_MS;
+const SLACK_MS = 15000;
+let acted = true;
+let idleAt = Infinity;
+let endAt = Infinity;
+
+for (const kind of ["pointerdown", "keydown", "wheel", "touchmove"]) {
+  addEventListener(kind, () => { acted = true; }, { passive: true, capture: true });
+}
+document.addEventListener("visibilitychange", () => { acted ||= !document.hidden; });
+
+// What goes with a request: whether the person has done anything here since the last one.
+export function used() {
+  const headers = acted ? {} : { "X-Aileron-Poll": "1" };
+  acted = false;
+  return headers;
+}
+
+// By the daemon's clock, for this one may be another machine's.
+export function follows({ headers }) {
+  const there = Date.parse(headers.get("Date"));
+  const idle = Date.parse(headers.get("X-Aileron-Expires")) - there;
+  const whole = Date.parse(headers.get("X-Aileron-Ends")) - there;
+  if (Number.isNaN(idle + whole)) return;
+  [idleAt, endAt] = [Date.now() + idle, Date.now() + whole];
+  say("login", notice(idle, whole));
+}
+
+// Why nobody is logged in any more, as far as that can be known here.
+export function ended() {
+  say("login", "");
+  const now = Date.now() + SLACK_MS;
+  if (now >= endAt) return "The login ended: it was as old as a login may become.";
+  return now >= idleAt ? "The login ended: nothing was done here for half an hour." : "";
+}
+
+function notice(idle, whole) {
+  if (whole <= END_NOTICE_MS) return `This login ends ${within(whole)}, whatever you do.`;
+  return idle <= IDLE_NOTICE_MS ? `This login ends ${within(idle)}, unless you do something here.` : "";
+}
+
+function within(time) {
+  return time < MINUTE_MS ? "within a minute" : `in ${Math.floor(time / MINUTE_MS)} min`;
+}

@@ -1,0 +1,220 @@
+"""The operator's door: logging in and out, letting a browser in, and what of it is on record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from aileron.api import PAGE_KEY, POLL, Door
+from aileron.values import AuditQuery, Event
+
+from .case import ApiCase, Heard
+
+
+class DoorCase(ApiCase):
+    """What happened at the door."""
+
+    def recorded(self, kind: str) -> list[Event]:
+        """The events of a type, oldest first."""
+        page = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery(type=kind))))
+        return [record.event for record in reversed(page.items)]
+
+    def payloads(self, kind: str) -> list[Any]:
+        """What they say."""
+        return [event.payload for event in self.recorded(kind)]
+
+
+class OperatorTests(DoorCase):
+    """Logging in and out."""
+
+    def challenge(self, **more: str) -> Heard:
+        """Ask for a challenge."""
+        return self.operator.ask("POST", "/v1/operator/challenge", None, {"nonce": self.operators.CLIENT_NONCE, **more})
+
+    def test_login(self) -> None:
+        """A proof over the daemon's nonce gives a token that opens the site; it is on record."""
+        for more in ({}, {"address": self.operators.ADDRESS}):
+            nonce = self.challenge(**more).json["nonce"]
+            body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
+            heard = self.operator.ask("POST", "/v1/operator/login", None, body)
+            self.assertEqual(heard.status, 200)
+            self.assertEqual(self.operator.ask("GET", "/v1/status", heard.json["token"]).status, 200)
+            self.assertEqual(self.operator.ask("POST", "/v1/operator/login", None, body).status, 401)
+        self.assertEqual(self.events().count("operator.login"), 2)
+
+    def test_other_address(self) -> None:
+        """A client that believes to speak to another address is told so."""
+        self.assertEqual(self.challenge(address="http://localhost:1").status, 403)
+
+    def test_logout(self) -> None:
+        """A logged-out token opens nothing."""
+        token = self.operator_token()
+        self.assertEqual(self.operator.ask("POST", "/v1/operator/logout", token).status, 200)
+        self.assertEqual(self.operator.ask("GET", "/v1/status", token).status, 401)
+
+    def test_sessions(self) -> None:
+        """Logins are listed and ended, one or all."""
+        token, others = self.operator_token(), [self.operators.log_in()[1] for _ in range(2)]
+        listed = self.operator.ask("GET", "/v1/operator/sessions", token).json["items"]
+        self.assertEqual(len(listed), 3)
+        path = f"/v1/operator/sessions/{others[0].id}"
+        self.assertEqual(self.operator.ask("DELETE", path, token).json, {"ended": [others[0].id]})
+        self.assertEqual(self.operator.ask("DELETE", path, token).status, 404)
+        self.assertEqual(len(self.operator.ask("DELETE", "/v1/operator/sessions", token).json["ended"]), 2)
+        self.assertEqual(self.operators.list(), ())
+
+    def test_logouts_on_record(self) -> None:
+        """Each session that is ended is on record, with who ended it."""
+        token, own = self.operators.log_in()
+        other = self.operators.log_in()[1]
+        self.operator.ask("DELETE", f"/v1/operator/sessions/{other.id}", token)
+        self.operator.ask("POST", "/v1/operator/logout", token)
+        events = self.recorded("operator.logout")
+        self.assertEqual([event.payload for event in events], [{"session": other.id}, {"session": own.id}])
+        self.assertEqual({event.actor.id for event in events}, {own.id})
+
+    def test_refusals_on_record(self) -> None:
+        """A refused login is on record at once, the next ones by their number, at most one event in ten seconds."""
+        login = ("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
+        for _ in range(3):
+            self.assertEqual(self.operator.ask(*login).status, 401)
+        self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}])
+        self.clock.advance(9.9)
+        self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}])
+        self.clock.advance(0.1)
+        self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}, {"count": 2}])
+        self.clock.advance(60)
+        self.assertEqual(self.operator.ask(*login).status, 401)
+        self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}, {"count": 2}, {"count": 1}])
+
+    def test_failures_slow(self) -> None:
+        """After three failures the next try waits, and is let in if it proves it."""
+        for _ in range(3):
+            self.operator.ask("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
+        nonce = self.challenge().json["nonce"]
+        body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
+        held = self.operator.start("POST", "/v1/operator/login", None, body)
+        self.assertNoResult(held)
+        self.clock.advance(0.25)
+        self.operator.treq.flush()
+        self.assertEqual(self.successResultOf(held).status, 200)
+        self.assertEqual(self.operators.delay_seconds(), 0)
+
+    def test_flood(self) -> None:
+        """Ten thousand challenges leave the door open for who asks after them."""
+        for _ in range(10_000):
+            self.operators.challenge(self.operators.CLIENT_NONCE, self.operators.ADDRESS)
+        nonce = self.challenge().json["nonce"]
+        body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
+        self.assertEqual(self.operator.ask("POST", "/v1/operator/login", None, body).status, 200)
+
+
+class HandOverTests(DoorCase):
+    """A terminal lets one browser in."""
+
+    PATH = "/v1/operator/handover"
+
+    def setUp(self) -> None:
+        """Mint a code."""
+        super().setUp()
+        self.token, self.login = self.operators.log_in()
+        self.code = self.operator.ask("POST", self.PATH, self.token).json["code"]
+
+    def state(self) -> str:
+        """How far it is."""
+        return str(self.operator.ask("GET", self.PATH, self.token).json["state"])
+
+    def confirm(self, words: str) -> Heard:
+        """Type these words."""
+        return self.operator.ask("POST", f"{self.PATH}/confirm", self.token, {"words": words})
+
+    def opened(self) -> tuple[dict[str, str], str]:
+        """What a browser that came sends with each request, and its words."""
+        cookie, page_key, _maker = self.operators.redeem(self.code)
+        headers = {"Cookie": f"{self.parts.cookie.decode()}={cookie}", PAGE_KEY: page_key}
+        return headers, self.operators.words_of(cookie, page_key)
+
+    def reads(self, headers: dict[str, str]) -> int:
+        """The status of what this browser asks for."""
+        return self.operator.ask("GET", "/v1/runs", headers=headers).status
+
+    def test_confirmed(self) -> None:
+        """The browser is let in by its two words, and by nothing before; it is on record as a login of its own."""
+        self.assertEqual(self.state(), "made")
+        headers, words = self.opened()
+        self.assertEqual((self.state(), self.reads(headers)), ("opened", 401))
+        heard = self.confirm(words)
+        self.assertEqual((heard.status, heard.json["browser"]), (200, True))
+        self.assertEqual((self.state(), self.reads(headers)), ("confirmed", 200))
+        (event,) = self.recorded("operator.login")
+        self.assertEqual(event.actor.id, heard.json["id"])
+        self.assertEqual(event.payload, {"browser": True, "from": self.login.id})
+
+    def test_words_stay_with_the_page(self) -> None:
+        """No answer to the terminal holds the words."""
+        _headers, words = self.opened()
+        answers = [self.operator.ask("GET", self.PATH, self.token), self.confirm("not these")]
+        for answer in answers:
+            self.assertNotIn(words, answer.text + str(answer.headers))
+        self.assertEqual(set(answers[0].json), {"state"})
+
+    def test_wrong_words(self) -> None:
+        """Wrong words end it at once, for good, with a sentence; that is on record, without any words."""
+        headers, words = self.opened()
+        heard = self.confirm("not these")
+        self.assertEqual((heard.status, self.state()), (403, "wrong_words"))
+        self.assertIn("aileron open", heard.json["error"]["message"])
+        self.assertEqual(self.confirm(words).status, 409)
+        self.assertEqual(self.reads(headers), 401)
+        (event,) = self.recorded("operator.handover_refused")
+        self.assertEqual((event.actor.id, event.payload), (self.login.id, {"reason": "wrong_words"}))
+
+    def test_too_early(self) -> None:
+        """Before a browser came there is nothing to confirm, and nothing is spent by trying."""
+        self.assertEqual(self.confirm("any words").status, 409)
+        headers, words = self.opened()
+        self.assertEqual(self.confirm(words).status, 200)
+        self.assertEqual(self.reads(headers), 200)
+
+    def test_nothing_handed_over(self) -> None:
+        """A login that handed nothing over is told so."""
+        self.assertEqual(self.operator.ask("GET", self.PATH, self.operator_token()).status, 404)
+
+    def test_no_browser_has_a_say(self) -> None:
+        """A browser lets no other browser in, and learns nothing of it."""
+        headers, words = self.opened()
+        self.confirm(words)
+        for method, path in (("POST", self.PATH), ("GET", self.PATH), ("POST", f"{self.PATH}/confirm")):
+            body = {"words": words} if path.endswith("confirm") else None
+            self.assertEqual(self.operator.ask(method, path, body=body, headers=headers).status, 403)
+
+    def test_polls(self) -> None:
+        """A page that only looks, and says so, does not keep its session."""
+        headers, words = self.opened()
+        self.confirm(words)
+        for _ in range(29):
+            self.clock.advance(60)
+            self.assertEqual(self.reads({**headers, POLL: "1"}), 200)
+        self.clock.advance(60)
+        self.assertEqual(self.reads(headers), 401)
+
+    def test_cookie_of_another_daemon(self) -> None:
+        """Two daemons of one host have cookies of two names."""
+        headers, words = self.opened()
+        self.confirm(words)
+        value = headers["Cookie"].partition("=")[2]
+        self.assertEqual(self.reads({**headers, "Cookie": f"aileron_other=x; {headers['Cookie']}"}), 200)
+        self.assertEqual(self.reads({**headers, "Cookie": f"aileron_other={value}"}), 401)
+
+
+class RecordTests(DoorCase):
+    """The record of refusals."""
+
+    def test_quiet(self) -> None:
+        """After ten seconds without one nothing more is written, and no timer is left."""
+        door = Door(self.store.audit, self.clock, self.fresh_id)
+        self.successResultOf(Deferred.fromCoroutine(door.refuse()))
+        self.clock.advance(10)
+        self.assertEqual(len(self.payloads("operator.login_refused")), 1)
+        self.assertEqual(self.clock.getDelayedCalls(), [])

@@ -1,0 +1,204 @@
+"""A browser comes to the door by one code, and is nobody until its two words were typed in the terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aileron.errors import Conflict
+from aileron.values import DAEMON
+
+from .case import COOKIE, POLL, Heard, WebCase
+
+CODE_SECONDS, WORDS_SECONDS = 60, 120
+
+
+class EntranceCase(WebCase):
+    """A code."""
+
+    def setUp(self) -> None:
+        """Mint it."""
+        super().setUp()
+        self.token, self.login = self.operators.log_in()
+        self.code = self.operators.hand_over(self.token)
+
+    def enter(self, heard: Heard) -> tuple[str, str]:
+        """The cookie and page key that an answer gives."""
+        cookie = heard.cookies[0].partition(";")[0].removeprefix(f"{COOKIE.decode()}=")
+        return cookie, heard.told["page-key"]
+
+    def state(self, cookie: str | None, page_key: str | None) -> Any:
+        """What a browser that waits is told, or the status of the refusal."""
+        heard = self.get("/handover/state", cookie, page_key)
+        return json.loads(heard.text) if heard.status == 200 else heard.status
+
+
+class HandOverTests(EntranceCase):
+    """What a code gives."""
+
+    def test_given(self) -> None:
+        """A code gives the cookie to the browser and the page key to the script, in that one answer, on record."""
+        heard = self.hand_over(code=self.code, next="/approvals/run-1")
+        self.assertEqual(heard.status, 200)
+        cookie, page_key = self.enter(heard)
+        self.assertEqual(heard.told, {"page-key": page_key, "next": "/approvals/run-1"})
+        self.assertNotIn(cookie, heard.text)
+        self.assertNotIn(page_key, str(heard.headers))
+        self.assertEqual(self.get("/").told, {}, "only that one answer tells it")
+        self.assertEqual(self.door.events, [("operator.handover_opened", DAEMON, {"login": self.login.id})])
+
+    def test_nobody_yet(self) -> None:
+        """Before the words are typed it gets no fragment; after that it does, with the same cookie and page key."""
+        cookie, page_key = self.enter(self.hand_over(code=self.code, next="/"))
+        paths = ("/fragments/approvals", "/fragments/approvals/run-1", "/fragments/x")
+        self.assertEqual([self.get(path, cookie, page_key).status for path in paths], [401] * 3)
+        self.operators.confirm(self.token, self.operators.words_of(cookie, page_key))
+        self.assertEqual(self.get("/fragments/approvals", cookie, page_key).status, 200)
+
+    def test_cookie(self) -> None:
+        """The cookie is out of reach of scripts and other sites, of this host and daemon alone, and ends with the
+        browser."""
+        heard = self.hand_over(code=self.code, next="/")
+        name, *attributes = [part.strip() for part in heard.cookies[0].split(";")]
+        self.assertTrue(name.startswith("aileron_life="))
+        self.assertEqual(attributes, ["Path=/", "HttpOnly", "SameSite=Strict"])
+        self.assertEqual(len(heard.cookies), 1)
+
+    def test_once(self) -> None:
+        """A second use of a code voids the first: neither is let in, both see why, and it is on record."""
+        cookie, page_key = self.enter(self.hand_over(code=self.code, next="/"))
+        words = self.operators.words_of(cookie, page_key)
+        again = self.hand_over(code=self.code, next="/approvals/run-1")
+        self.assertEqual((again.status, again.cookies, again.told), (409, (), {"turned-away": "opened_twice"}))
+        self.assertEqual(self.state(cookie, page_key), {"state": "opened_twice", "words": ""})
+        self.assertRaises(Conflict, self.operators.confirm, self.token, words)
+        self.assertEqual(self.get("/fragments/approvals", cookie, page_key).status, 401)
+        kind, actor, payload = self.door.events[-1]
+        self.assertEqual((kind, actor), ("operator.handover_refused", DAEMON))
+        self.assertEqual(payload, {"reason": "opened_twice", "login": self.login.id})
+
+    def test_tried_again_and_again(self) -> None:
+        """Further uses of a code are counted as refused logins, which cannot fill the record."""
+        for _ in range(5):
+            self.hand_over(code=self.code, next="/")
+        self.assertEqual((len(self.door.events), self.door.refused), (2, 3))
+
+    def test_late(self) -> None:
+        """After a minute a code is void."""
+        self.clock.advance(CODE_SECONDS)
+        self.refused(self.hand_over(code=self.code, next="/"))
+
+    def test_malformed(self) -> None:
+        """No code, a wrong one, or two, gives nothing, and is counted."""
+        self.refused(self.hand_over())
+        self.refused(self.hand_over(code="x" * 43))
+        self.refused(self.heard("POST", "/handover", data=[("code", self.code), ("code", self.code)]))
+        self.assertEqual((self.door.events, self.door.refused), ([], 3))
+
+    def test_code_in_url(self) -> None:
+        """A code in a URL is not taken, and not spent."""
+        self.refused(self.hand_over(f"?code={self.code}"))
+        self.refused(self.hand_over("?x=1", code=self.code))
+        self.assertEqual(self.hand_over(code=self.code).status, 200)
+
+    def test_next(self) -> None:
+        """The page that comes next is one of ours, whatever the form says."""
+        for target in (
+            "https://evil.example/",
+            "//evil.example/approvals",
+            "/\\evil.example",
+            "javascript:alert(1)",
+            "/approvals/../../evil",
+            "/approvals/x\n",
+            "/approvals/" + "x" * 65,
+            "/approvals?x=1",
+            "/handover",
+            "",
+        ):
+            code = self.operators.hand_over(self.token)
+            self.assertEqual(self.hand_over(code=code, next=target).told["next"], "/approvals", target)
+        for target in ("/", "/approvals", "/approvals/01K7AZ3N8QXW", "/trust"):
+            code = self.operators.hand_over(self.token)
+            self.assertEqual(self.hand_over(code=code, next=target).told["next"], target)
+
+    def test_only_post(self) -> None:
+        """A navigation opens nothing."""
+        for method in ("GET", "HEAD"):
+            heard = self.get(f"/handover?code={self.code}", method=method)
+            self.assertEqual((heard.status, heard.cookies), (404, ()))
+        self.assertEqual(self.hand_over(code=self.code).status, 200)
+
+    def refused(self, heard: Heard) -> None:
+        """It gave nothing away."""
+        self.assertEqual((heard.status, heard.cookies), (401, ()))
+        self.assertEqual(heard.told, {"turned-away": "void"})
+
+
+class StateTests(EntranceCase):
+    """What a browser is told while it waits."""
+
+    def setUp(self) -> None:
+        """Have one wait."""
+        super().setUp()
+        self.waits = self.enter(self.hand_over(code=self.code, next="/"))
+
+    def test_waits(self) -> None:
+        """It is told its two words, and once they were typed, that it is in."""
+        words = self.operators.words_of(*self.waits)
+        self.assertEqual(len(words.split()), 2)
+        self.assertEqual(self.state(*self.waits), {"state": "opened", "words": words})
+        self.operators.confirm(self.token, words)
+        self.assertEqual(self.state(*self.waits), {"state": "confirmed", "words": ""})
+
+    def test_late(self) -> None:
+        """After two minutes it is told that it is late."""
+        self.clock.advance(WORDS_SECONDS)
+        self.assertEqual(self.state(*self.waits), {"state": "late", "words": ""})
+
+    def test_table(self) -> None:
+        """Without both the cookie and the page key of the one that waits, nothing is told; nor of what is over."""
+        cookie, page_key = self.waits
+        for pair in (
+            (None, None),
+            (cookie, None),
+            (None, page_key),
+            (cookie, ""),
+            (page_key, cookie),
+            (self.cookie, page_key),
+            (cookie, self.page_key),
+            (self.token, self.token),
+        ):
+            self.assertEqual(self.state(*pair), 401, pair)
+        self.operators.hand_over(self.token)
+        self.assertEqual(self.state(cookie, page_key), 401)
+
+    def test_only_get(self) -> None:
+        """Nothing is posted there."""
+        self.assertEqual(self.get("/handover/state", *self.waits, method="POST").status, 404)
+
+
+class EndTests(WebCase):
+    """How long a login goes on, and what keeps it."""
+
+    def looked(self, **headers: str) -> Heard:
+        """What the page is answered."""
+        cookie = {"Cookie": f"{COOKIE.decode()}={self.cookie}", self.parts.known_by.page_key: self.page_key}
+        return self.heard("GET", "/fragments/approvals", headers={**cookie, **headers})
+
+    def test_told(self) -> None:
+        """Each fragment says when the login ends without a use, and whatever its use."""
+        headers = self.looked().headers
+        self.assertEqual(headers["x-aileron-expires"], "2025-10-09T09:23:20.000000Z")
+        self.assertEqual(headers["x-aileron-ends"], "2025-10-09T20:53:20.000000Z")
+        self.assertIn("date", headers)
+
+    def test_polls(self) -> None:
+        """What the page asks by itself keeps no login, and what the person does there does."""
+        for _ in range(29):
+            self.clock.advance(60)
+            self.assertEqual(self.looked(**{POLL: "1"}).status, 200)
+        self.assertEqual(self.looked().status, 200)
+        self.clock.advance(29 * 60)
+        self.assertEqual(self.looked(**{POLL: "1"}).status, 200)
+        self.clock.advance(60)
+        self.assertEqual(self.looked(**{POLL: "1"}).status, 401)
