@@ -32,8 +32,17 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "action.disabled": "The operator switched an action off.",
         "session.started": "An agent's session began.",
         "session.ended": "An agent's session ended.",
-        "tamper.detected": "A decision on record was not one for what would have run; the run is asked about anew.",
-        "operator.login": "The operator proved the passphrase and was given a session.",
+        "tamper.detected": "A decision on record was not the operator's for what would have run, or was used before; "
+        "or the vault or the record was put back to what it was. What was found is told; what it let run is asked anew.",
+        "secret.echoed": "An answer held the credential that was sent; it was taken out before anybody saw it.",
+        "trust.given": "The operator read a file and trusts it, as it was; kept before the vault is written.",
+        "trust.taken": "The operator trusts a file no more; kept before the vault is written.",
+        "vault.replaced": "Another vault took the place of the earlier one; what was approved by then is asked anew.",
+        "operator.login": "The operator proved the passphrase, or let a browser in, and that was given a session.",
+        "operator.login_refused": "Logins were refused, so many since the last of these; at most one in ten seconds.",
+        "operator.logout": "A session of the operator was ended.",
+        "operator.handover_opened": "A browser came with the code of `aileron open`, and waits for its two words.",
+        "operator.handover_refused": "A browser was not let in: its code was used twice, or the two words were wrong.",
     }
 )
 """Each type of event, and what happened when it is on record."""

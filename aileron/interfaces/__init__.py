@@ -12,16 +12,18 @@ from ._connectors import IConnectors
 from ._contents import IContents
 from ._control import IControl
 from ._credential import ICredential
+from ._flags import IBindingFlags
 from ._operators import IOperators
-from ._overlay import IOverlay
 from ._runner import IRunner
 from ._runs import IRuns
 from ._sessions import ISessions
 from ._trust import ITrust
 from ._vault import IVault
+from ._watermarks import IWatermarks
 
 __all__ = [
     "IAudit",
+    "IBindingFlags",
     "IBindings",
     "ICatalogue",
     "IConfigFile",
@@ -31,10 +33,10 @@ __all__ = [
     "IControl",
     "ICredential",
     "IOperators",
-    "IOverlay",
     "IRunner",
     "IRuns",
     "ISessions",
     "ITrust",
     "IVault",
+    "IWatermarks",
 ]

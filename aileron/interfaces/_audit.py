@@ -21,6 +21,12 @@ class IAudit(Interface):
         :raises StoreUnavailable: nothing of it was kept.
         """
 
+    async def head() -> tuple[int, str] | None:
+        """Sequence and hash of the newest record, or L{None}."""
+
+    async def at(sequence: int) -> str | None:
+        """The hash of the record of that number, or L{None}: there is none."""
+
     async def get(audit_id: str) -> Record | None:
         """One record, or L{None}."""
 

@@ -43,8 +43,8 @@ class IRuns(Interface):
         """Apply C{transitions} of one run, in order, all or none.
 
         An C{ask} in a transition replaces the approval's digest, review, times and staleness and forgets its decision;
-        a C{decision} is kept beside them.  C{verify} is called with the run (and its approval, if gated) as read in the
-        transaction.
+        a C{decision} is kept beside them.  C{verify} is called with the run (and its approval, if it has one) as
+        read in the transaction.
 
         :return: the run as it now stands.
         :raises StateConflict: the run was not in C{start}; it carries the present run.  Nothing was written.

@@ -78,6 +78,7 @@ def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
         input_schema=input_schema(inputs),
         digest=digest_of_bytes(data),
         path=path,
+        text=data.decode("utf-8"),
     )
     root.close(_KEYS, _LATER_KEYS)
     return action

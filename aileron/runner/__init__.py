@@ -10,10 +10,25 @@ from collections.abc import Callable
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import IBindings, ICatalogue, IConnectors, IOverlay, IRuns, IVault
+from aileron.interfaces import (
+    IAudit,
+    IBindings,
+    ICatalogue,
+    IConfigFile,
+    IConnectors,
+    IContents,
+    IControl,
+    IRuns,
+    ITrust,
+    IVault,
+    IWatermarks,
+)
 from aileron.values import PendingLimits
 
+from ._decisions import Decisions
+from ._desk import Desk
 from ._executor import Executor
+from ._freshness import Freshness
 from ._gate import Gate
 from ._ledger import Ledger
 from ._offering import Offerings
@@ -34,20 +49,26 @@ def _no_probe(point: str) -> None:
 class Collaborators:
     """All that a runner works with.
 
+    :param config: the file that the operator is asked to trust as well, if there may be one.
     :param ids: a fresh ULID at each call.
     :param chance: uniform in [0, 1) at each call, for the jitter of retries.
     :param probe: told of each point that a crash may hit.
     """
 
     runs: IRuns
-    overlay: IOverlay
+    audit: IAudit
+    contents: IContents
+    watermarks: IWatermarks
     catalogue: ICatalogue
     connectors: IConnectors
     vault: IVault
     bindings: IBindings
+    trust: ITrust
+    control: IControl
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]
+    config: IConfigFile | None = None
     limits: PendingLimits = field(factory=PendingLimits)
     probe: Callable[[str], None] = _no_probe
 
@@ -56,9 +77,37 @@ def build(with_: Collaborators) -> Runner:
     """A runner over its collaborators; call its C{start} before anybody is served."""
     pen = Pen(with_.clock, with_.ids)
     ledger = Ledger.over(with_.runs, with_.clock)
-    offerings = Offerings.over(with_.catalogue, with_.connectors, with_.overlay, with_.vault, pen, with_.clock)
+    offerings = Offerings.over(with_.catalogue, with_.connectors, with_.trust, with_.vault, with_.config, with_.clock)
     planner = Planner(with_.connectors, with_.bindings)
-    gate = Gate(ledger, offerings, planner, pen)
+    decisions = Decisions(with_.control, with_.audit, pen)
+    gate = Gate(ledger, offerings, planner, decisions, pen)
+    freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, gate, pen)
+    desk = Desk(
+        with_.trust,
+        with_.contents,
+        with_.audit,
+        with_.vault,
+        with_.catalogue,
+        with_.connectors,
+        with_.config,
+        offerings,
+        pen,
+        freshness.note,
+    )
     executor = Executor(ledger, with_.bindings, pen, with_.clock, RetryPolicy(with_.chance), with_.probe)
-    tasks = Tasks(with_.clock)
-    return Runner(with_.runs, with_.vault, ledger, offerings, planner, gate, executor, tasks, pen, with_.limits)
+    return Runner(
+        with_.runs,
+        with_.vault,
+        ledger,
+        offerings,
+        planner,
+        gate,
+        decisions,
+        freshness,
+        desk,
+        executor,
+        Tasks(with_.clock),
+        pen,
+        with_.limits,
+        with_.probe,
+    )

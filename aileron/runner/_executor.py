@@ -18,8 +18,9 @@ from aileron.values import (
     JSON,
     READ,
     Actor,
-    Approval,
     AttemptRow,
+    BindingFlag,
+    Event,
     Fault,
     Outcome,
     Progress,
@@ -30,6 +31,7 @@ from aileron.values import (
     Transition,
 )
 
+from ._decisions import Verify
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
@@ -37,7 +39,6 @@ from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
 
 T = TypeVar("T")
-Verify = Callable[[Run, Approval | None], None]
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0
@@ -64,6 +65,8 @@ class _Execution:
     outputs: dict[str, JSON] = field(factory=dict)
     steps: tuple[StepRow, ...] = ()  # done and not yet written
     attempts: tuple[AttemptRow, ...] = ()  # begun or ended and not yet written
+    events: tuple[Event, ...] = ()  # not yet written
+    flags: tuple[BindingFlag, ...] = ()  # not yet written
 
 
 @define(eq=False)
@@ -113,6 +116,15 @@ class Executor:
                 return await self._stop(execution, planned, outcome.fault)
         return await self._complete(execution)
 
+    async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
+        """End a run whose C{opening} is committed and of which nothing will be sent."""
+        now = self._pen.now()
+        ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
+        connector = plan.steps[0].description.fqn
+        event = self._pen.of_run("execution.failed", run, fault=fault, connector=connector)
+        ending = transition(run, RunState.FAILED, now, *found, event, attempts=tuple(ended), fault=fault)
+        return await self._insist(run.id, lambda: self._ledger.apply(ending))
+
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time."""
         number = 0
@@ -140,8 +152,10 @@ class Executor:
             return _BROKEN
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
-        needed = planned.description.credential is not None and planned.binding is not None
-        credential = self._bindings.credential(planned.binding) if needed and planned.binding else None
+        credential = None
+        scope = planned.description.scope(planned.base_url)
+        if scope is not None and planned.binding is not None:
+            credential = self._bindings.credential(planned.binding, scope)
         seconds = self._remaining(execution)
         if planned.effect == READ:
             return await planned.connector.read(request, credential, seconds)
@@ -167,9 +181,10 @@ class Executor:
             if row.fault is not None
         )
         rows = (*execution.attempts, begun)
-        progress = Progress(execution.run.id, events, execution.steps, rows)
+        events = (*execution.events, *events)
+        progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
         await self._insist(execution.run.id, lambda: self._ledger.progress(progress))
-        execution.steps = execution.attempts = ()
+        execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
         """Remember how an attempt ended, to be written with whatever comes next."""
@@ -187,6 +202,25 @@ class Executor:
             execution.outputs[planned.step.id] = outcome.output
             done = StepRow(execution.run.id, planned.step.id, position, "completed", outcome.output)
             execution.steps = (*execution.steps, done)
+        if outcome.notes.get("echoed"):
+            self._keep_echo(execution, planned, outcome)
+
+    def _keep_echo(self, execution: _Execution, planned: PlannedStep, outcome: Outcome) -> None:
+        """Remember that an answer held the credential, to be written likewise."""
+        binding, fqn = planned.binding, planned.description.fqn
+        name = None if binding is None else binding.name
+        event = self._pen.of_run(
+            "secret.echoed",
+            execution.run,
+            connector=fqn,
+            step=planned.step.id,
+            binding=name,
+            forms=outcome.notes["echoed"],
+        )
+        execution.events = (*execution.events, event)
+        if binding is not None:
+            reason = f"An answer to {fqn} held this credential."
+            execution.flags = (*execution.flags, BindingFlag(binding.name, binding.revision, event.at, reason))
 
     async def _complete(self, execution: _Execution) -> Run:
         last = execution.plan.steps[-1].step.id
@@ -208,9 +242,11 @@ class Executor:
             execution.run,
             state,
             event.at,
+            *execution.events,
             event,
             steps=execution.steps,
             attempts=execution.attempts,
+            flags=execution.flags,
             result=result,
             fault=fault,
         )

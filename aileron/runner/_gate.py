@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from attrs import define, evolve
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict, StoreUnavailable
+from aileron.errors import AileronError, ApprovalStale, Conflict, NotFound, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
 from aileron.values import (
+    JSON,
     Actor,
     Approval,
     ApprovalRule,
@@ -23,14 +23,12 @@ from aileron.values import (
     timestamp,
 )
 
+from ._decisions import Decisions, NoDecision, Verify
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
 from ._pen import Pen
 from ._plan import Plan, Planner
-
-APPROVAL_HOLDS = timedelta(hours=24)
-"""An approved run that has not started by then asks again."""
 
 
 @define(eq=False)
@@ -40,6 +38,7 @@ class Gate:
     _ledger: Ledger
     _offerings: Offerings
     _planner: Planner
+    _decisions: Decisions
     _pen: Pen
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
@@ -90,46 +89,54 @@ class Gate:
             )
         if decision.approved:
             self._check_can_run(approval)
+        signed = self._decisions.signed(approval.run, decision)
         try:
-            run = await self._ledger.apply(self._decided(approval, decision))
+            run = await self._ledger.apply(self._decided(approval, signed))
         except StateConflict as conflict:
             raise _too_late(conflict.present) from conflict
         return evolve(
             approval,
             run=run,
-            approved=decision.approved,
-            decided_at=run.changed_at,
-            decided_by=decision.decided_by,
-            reason=decision.reason,
+            approved=signed.approved,
+            decided_at=signed.decided_at,
+            decided_by=signed.decided_by,
+            reason=signed.reason,
+            not_after=signed.not_after,
+            mark=signed.mark,
         )
 
-    async def ready(self, run: Run) -> Plan | None:
-        """The plan of an approved run, if its approval still holds; else L{None}, and it is asked anew."""
+    async def ready(self, run: Run) -> tuple[Plan, Approval] | None:
+        """What an approved run would do, and the decision for it, if that still holds; else it is asked anew.
+
+        :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
+        """
         self._offerings.refresh()
-        approval = await self._ledger.approval(run.id)
-        plan, ask = self._look(approval)
-        ask = ask or self._too_old(approval)
-        if ask is None:
-            return plan
-        await self._ask_again(approval, ask)
+        approval = await self._recorded(run)
+        try:
+            if approval is None:
+                raise NoDecision("There is no decision on record.")
+            self._decisions.check(approval.run, approval)
+            return self._as_approved(approval), approval
+        except ApprovalStale as found:
+            await self.ask_anew(run, found)
         return None
 
-    def verification(self, approved_digest: str) -> Callable[[Run, Approval | None], None]:
-        """What is checked inside the transaction that commits C{executing}: there is a decision, and it is for this."""
+    async def ask_anew(self, run: Run, found: ApprovalStale) -> None:
+        """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
 
-        def verify(run: Run, approval: Approval | None) -> None:
-            if approval is None or not approval.approved or approval.digest != approved_digest:
-                raise ApprovalStale("There is no decision for exactly this.")
-
-        return verify
-
-    async def distrust(self, run: Run, plan: Plan) -> None:
-        """Ask anew about an approved run whose recorded decision is not one for what would run."""
-        stale = "The decision on record was not for this."
-        event = self._pen.of_run("tamper.detected", run, reason=stale)
-        expires = self._expires(plan.action.approval)
-        ask = Ask(plan.digest(run), plan.review(), self._pen.now(), expires, stale)
+        :raises StateConflict: it is approved no longer.
+        """
+        approval = await self._recorded(run)
+        ask = self._anew(run, approval, found.message)
+        event = self._pen.of_run("approval.stale", run, reason=found.message, digest=ask.digest)
+        if isinstance(found, NoDecision):
+            event = self._pen.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
         await self._ledger.apply(transition(run, RunState.PENDING, self._pen.now(), event, ask=ask))
+        await self._decisions.retire(run, approval)
+
+    async def retire(self, run: Run) -> None:
+        """Use up the decision for a run that will not be carried out by it any more."""
+        await self._decisions.retire(run, await self._recorded(run))
 
     async def expire(self, run: Run) -> None:
         """End a wait that the manifest limits."""
@@ -139,7 +146,8 @@ class Gate:
     def _decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
         actor = Actor("human", decision.decided_by)
-        waited = int((self._pen.now() - approval.requested_at).total_seconds() * 1000)
+        now = decision.decided_at or self._pen.now()
+        waited = int((now - approval.requested_at).total_seconds() * 1000)
         event = self._pen.of_run(
             "approval.approved" if decision.approved else "approval.denied",
             run,
@@ -152,7 +160,7 @@ class Gate:
         return transition(
             run,
             end,
-            self._pen.now(),
+            now,
             event,
             decision=decision,
             reason=decision.reason,
@@ -181,28 +189,47 @@ class Gate:
         asked = plan.digest(run)
         if asked == approval.digest:
             return plan, None
-        expires = approval.expires_at if run.state is RunState.PENDING else self._expires(plan.action.approval)
-        return plan, Ask(asked, plan.review(), self._pen.now(), expires, _difference(approval, plan))
+        return plan, Ask(asked, plan.review(), self._pen.now(), approval.expires_at, _difference(approval, plan))
 
     def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
         stale = f"It cannot run now: {error.message}"
-        if approval.stale == stale:
+        if (approval.stale or "").endswith(stale):
             return None
-        mark = digest({"run": approval.run.id, "stale": stale, "at": timestamp(self._pen.now())})
-        expires = approval.expires_at if approval.run.state is RunState.PENDING else None
-        return Ask(mark, approval.review, self._pen.now(), expires, stale)
+        return Ask(self._nothing(approval.run, stale), approval.review, self._pen.now(), approval.expires_at, stale)
 
-    def _too_old(self, approval: Approval) -> Ask | None:
-        decided = approval.decided_at
-        if decided is not None and self._pen.now() - decided <= APPROVAL_HOLDS:
-            return None
-        return Ask(
-            approval.digest,
-            approval.review,
-            self._pen.now(),
-            self._expires(self._offerings.find(approval.run.action).action.approval),
-            "It was approved more than 24 hours ago and had not started.",
-        )
+    def _as_approved(self, approval: Approval) -> Plan:
+        """What would run now, where that is what a sound decision is for.
+
+        :raises ApprovalStale: it is something else, or cannot run.
+        """
+        try:
+            plan = self.plan(approval.run)
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}") from error
+        if plan.digest(approval.run) != approval.digest:
+            raise _otherwise(approval, plan)
+        return plan
+
+    def _anew(self, run: Run, approval: Approval | None, stale: str) -> Ask:
+        """What to ask of an approved run whose decision counts no more."""
+        now = self._pen.now()
+        try:
+            plan = self.plan(run)
+        except AileronError as error:
+            cannot = f"It cannot run now: {error.message}"
+            stale = stale if stale == cannot else f"{stale} {cannot}"
+            review = _bare_review(run) if approval is None else approval.review
+            return Ask(self._nothing(run, stale), review, now, None, stale)
+        return Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval), stale)
+
+    def _nothing(self, run: Run, stale: str) -> str:
+        """A digest that is of nothing that could run."""
+        return digest({"run": run.id, "stale": stale, "at": timestamp(self._pen.now())})
+
+    async def _recorded(self, run: Run) -> Approval | None:
+        with suppress(NotFound):
+            return await self._ledger.approval(run.id)
+        return None
 
     def _expires(self, rule: ApprovalRule) -> datetime | None:
         """When a wait for a decision that begins now ends, if it does."""
@@ -210,7 +237,7 @@ class Gate:
         return None if seconds is None else self._pen.now() + timedelta(seconds=seconds)
 
     async def _ask_again(self, approval: Approval, ask: Ask) -> None:
-        """Put C{ask} in the place of C{approval}.
+        """Put C{ask} in the place of C{approval}, which waits.
 
         :raises StateConflict, ApprovalStale: something else has taken its place.
         """
@@ -222,7 +249,7 @@ class Gate:
         )
 
 
-def _still_shows(shown: str) -> Callable[[Run, Approval | None], None]:
+def _still_shows(shown: str) -> Verify:
     def verify(run: Run, approval: Approval | None) -> None:
         if approval is None or approval.digest != shown:
             raise ApprovalStale("It was asked anew just now: look at it again.")
@@ -232,6 +259,21 @@ def _still_shows(shown: str) -> Callable[[Run, Approval | None], None]:
 
 def _too_late(run: Run) -> Conflict:
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
+
+
+def _otherwise(approval: Approval, plan: Plan) -> ApprovalStale:
+    """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
+    before, after = approval.review, plan.review()
+    same_file = before.get("manifest_digest") == after["manifest_digest"]
+    if same_file and before.get("fields") != after["fields"]:
+        return NoDecision("What is on record of the run is not what was approved.")
+    return ApprovalStale(_difference(approval, plan))
+
+
+def _bare_review(run: Run) -> dict[str, JSON]:
+    """What can be shown of a run whose approval is gone and that cannot be worked out."""
+    action: JSON = {"name": run.action, "version": run.action_version, "source": ""}
+    return {"action": action, "manifest_digest": run.manifest_digest, "fields": [], "steps": []}
 
 
 def _difference(approval: Approval, plan: Plan) -> str:

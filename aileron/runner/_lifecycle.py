@@ -18,12 +18,13 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
         (_R.PENDING, _R.DENIED),
         (_R.PENDING, _R.CANCELLED),
         (_R.PENDING, _R.EXPIRED),
-        (_R.APPROVED, _R.PENDING),  # stale or too old: asked anew
+        (_R.APPROVED, _R.PENDING),  # stale, too old or no decision: asked anew
         (_R.APPROVED, _R.AWAITING_VAULT),
         (_R.APPROVED, _R.CANCELLED),
         (_R.APPROVED, _R.EXECUTING),
         (_R.AWAITING_VAULT, _R.APPROVED),
         (_R.AWAITING_VAULT, _R.CANCELLED),
+        (_R.AWAITING_VAULT, _R.PENDING),  # the record or the vault was put back: asked anew
         (_R.EXECUTING, _R.COMPLETED),
         (_R.EXECUTING, _R.FAILED),
         (_R.EXECUTING, _R.UNKNOWN),

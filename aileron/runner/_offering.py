@@ -1,32 +1,39 @@
-"""What can be run now: the catalogue, checked against the connectors that are there and the operator's switches."""
+"""What can be run now: the catalogue, checked against the connectors that are there and the operator's word."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from attrs import define, evolve, field
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.errors import Conflict, NotFound
-from aileron.interfaces import ICatalogue, IConnectors, IOverlay, IVault
-from aileron.values import READ, Action, Actor, ConnectorDescription, ConnectorPin, LoadError, Offer, Offering
+from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVault
+from aileron.values import READ, Action, ConnectorDescription, ConnectorPin, LoadError, Offer, Offering, TrustKind
 
-from ._pen import Pen
 from ._waiters import Waiters
+
+UNTRUSTED = "untrusted"
+_SHIPPED = "builtin://"
 
 
 @define(eq=False)
 class Offerings:
-    """The one view on actions that the runner and its callers share."""
+    """The one view on actions that the runner and its callers share.
+
+    While the vault was never unlocked nobody's word is known: then nothing is offered and nothing is called untrusted,
+    and what is asked for by a gated call is judged when the vault is open, before anything is decided.
+    """
 
     _catalogue: ICatalogue
     _connectors: IConnectors
-    _overlay: IOverlay
+    _trust: ITrust
     _vault: IVault
-    _pen: Pen
+    _config: IConfigFile | None
     _waiters: Waiters[None, Offering]
     _offering: Offering
-    _disabled: frozenset[str] = frozenset()
+    _config_problems: tuple[LoadError, ...] = ()
+    _refused: Mapping[str, str] = field(factory=dict)  # by action, the first thing that is wrong with it
     _seen: tuple[object, ...] = field(default=())
 
     @classmethod
@@ -34,29 +41,25 @@ class Offerings:
         cls,
         catalogue: ICatalogue,
         connectors: IConnectors,
-        overlay: IOverlay,
+        trust: ITrust,
         vault: IVault,
-        pen: Pen,
+        config: IConfigFile | None,
         clock: IReactorTime,
     ) -> Offerings:
         """An offering that starts with a generation that no earlier life of the daemon had."""
         first = Offering(int(clock.seconds() * 1000), {})
-        return cls(catalogue, connectors, overlay, vault, pen, Waiters(clock), first)
-
-    async def load(self) -> None:
-        """Learn which actions are switched off."""
-        self._disabled = await self._overlay.disabled()
-        self.look()
+        return cls(catalogue, connectors, trust, vault, config, Waiters(clock), first)
 
     def look(self) -> None:
         """Work the offering out again if anything it depends on has changed, and tell who waits for that."""
         catalogue = self._catalogue.current()
-        seen = (catalogue.generation, self._connectors.generation(), self._disabled, self._vault.ever_unlocked())
-        if seen == self._seen:
+        known = self._vault.ever_unlocked()
+        seen = (catalogue.generation, self._connectors.generation(), self._trust.generation(), self._config_problems)
+        if (*seen, known) == self._seen:
             return
-        self._seen = seen
-        offers, faults = self._check(catalogue.actions.values())
-        errors = (*catalogue.load_errors, *self._connectors.problems(), *faults)
+        self._seen = (*seen, known)
+        offers, faults, self._refused = self._check(catalogue.actions.values())
+        errors = (*catalogue.load_errors, *self._connectors.problems(), *self._config_problems, *faults)
         self._offering = Offering(self._offering.generation + 1, offers, errors)
         self._waiters.tell(None, self.current())
 
@@ -64,6 +67,8 @@ class Offerings:
         """Read the files again, now: what is decided next is decided about the bytes that are there."""
         self._catalogue.refresh()
         self._connectors.refresh()
+        if self._config is not None:
+            self._config_problems = self._config.problems()
         self.look()
 
     def current(self) -> Offering:
@@ -80,51 +85,73 @@ class Offerings:
     def find(self, name: str) -> Offer:
         """The offer of an action that is on.
 
-        :raises NotFound: there is none of that name, or it did not load.
+        :raises NotFound: as of L{look_up}.
         :raises Conflict: it is switched off.
         """
-        offer = self._find(name)
+        offer = self.look_up(name)
         if not offer.enabled:
             raise Conflict(f"The action {name} is switched off.", {"action": name, "enabled": False})
         return offer
 
-    async def switch(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """Switch an action on or off, on record.
+    def look_up(self, name: str) -> Offer:
+        """The offer of an action, on or off.
 
-        :raises NotFound: there is none of that name.
+        :raises NotFound: there is none of that name, it did not load, or it is not trusted as it lies there.
         """
-        self._find(name)
-        event = self._pen.of_action("action.enabled" if enabled else "action.disabled", name, actor)
-        await self._overlay.set_enabled(name, enabled, [event])
-        self._disabled = self._disabled - {name} if enabled else self._disabled | {name}
-        self.look()
-        return self._find(name)
-
-    def _find(self, name: str) -> Offer:
         self.look()
         offer = self._offering.offers.get(name)
-        if offer is None:
-            raise NotFound(f"There is no action {name!r} that loaded.", {"action": name})
-        return offer
+        if offer is not None:
+            return offer
+        refused = self._refused.get(name)
+        raise NotFound(
+            f"There is no action {name!r} that loaded." if refused is None else f"The action {name} {refused}.",
+            {"action": name},
+        )
 
-    def _check(self, actions: Iterable[Action]) -> tuple[dict[str, Offer], list[LoadError]]:
+    def _check(self, actions: Iterable[Action]) -> tuple[dict[str, Offer], list[LoadError], dict[str, str]]:
         offers: dict[str, Offer] = {}
         faults: list[LoadError] = []
+        refused: dict[str, str] = {}
         for action in actions:
             wrong = [problem for pin in action.requires if (problem := self._mismatch(action, pin))]
-            faults.extend(LoadError("connector", problem, action.path) for problem in wrong)
-            if not wrong:
+            found = [LoadError("connector", problem, action.path) for problem in wrong]
+            found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]
+            faults += found
+            if found:
+                refused[action.name] = found[0].message
+            else:
                 offers[action.name] = self._offer(action)
-        return offers, faults
+        return offers, faults, refused
 
     def _offer(self, action: Action) -> Offer:
         operations = [self._described(step.connector).operations[step.operation] for step in action.steps]
+        word = self._trust.find(TrustKind.ACTION, action.name)
         return Offer(
             action,
-            enabled=action.name not in self._disabled,
+            enabled=word is None or word.enabled,
             read_only=all(operation.effect == READ for operation in operations),
             idempotent=all(operation.effect == READ or operation.idempotent for operation in operations),
         )
+
+    def _untrusted(self, action: Action) -> list[str]:
+        """What of this action the operator has not trusted as it lies there."""
+        if not self._vault.ever_unlocked():
+            return []
+        found = [self._unread(TrustKind.ACTION, action.name, action.digest)]
+        for fqn in dict.fromkeys(pin.name for pin in action.requires):
+            connector = self._connectors.get(fqn)
+            if connector is None or fqn.startswith(_SHIPPED):
+                continue
+            why = self._unread(TrustKind.CONNECTOR, fqn, connector.describe().content_hash)
+            found.append(why and f"needs the connector {fqn}, which {why}")
+        return [why for why in found if why is not None]
+
+    def _unread(self, kind: TrustKind, name: str, digest: str) -> str | None:
+        word = self._trust.find(kind, name)
+        if word is not None and word.digest == digest:
+            return None
+        how = "is new" if word is None else "was changed since it was trusted"
+        return f"{how}: read it, then `aileron {kind.value} trust {name}`"
 
     def _described(self, fqn: str) -> ConnectorDescription:
         connector = self._connectors.get(fqn)

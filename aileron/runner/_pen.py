@@ -54,6 +54,10 @@ class Pen:
             failure_class=None if fault is None else fault.kind,
         )
 
+    def of_home(self, type_: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
+        """An event that concerns no run.  C{payload} holds no secret."""
+        return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, payload=payload)
+
     def of_action(self, type_: str, action: str, actor: Actor) -> Event:
         """An event that concerns an action but no run."""
         return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, action=action)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from attrs import define, evolve
 from twisted.logger import Logger
@@ -28,6 +28,7 @@ class Recovery:
 
     :param advance: starts an approved run, as after a decision.
     :param watch: minds the expiry of a pending approval.
+    :param retire: uses up the decision for a run that is not carried out by it any more.
     """
 
     _runs: IRuns
@@ -35,6 +36,7 @@ class Recovery:
     _pen: Pen
     _advance: Callable[[Run], None]
     _watch: Callable[[Approval], None]
+    _retire: Callable[[Run], Awaitable[None]]
 
     async def recover(self) -> None:
         """Go through them, oldest first."""
@@ -67,7 +69,7 @@ class Recovery:
         elif run.state is RunState.PENDING:
             if run.id not in asked:  # one damaged row must not keep the daemon from the others
                 _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
-        elif run.gated:
+        elif run.gated and run.state is not RunState.RECEIVED:
             self._advance(run)  # approved, or waiting for the vault
         else:
             await self._give_up(run)
@@ -80,9 +82,11 @@ class Recovery:
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
         event = self._pen.of_run("execution.unknown", run, fault=fault)
         await self._ledger.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
+        if run.gated:
+            await self._retire(run)
 
     async def _give_up(self, run: Run) -> None:
-        """An ungated run that had not begun: whoever asked is told that nothing was sent, and may ask again."""
+        """A run that had not begun: whoever asked is told that nothing was sent, and may ask again."""
         if run.state is RunState.RECEIVED:
             event = self._pen.of_run("run.approved", run)
             run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))

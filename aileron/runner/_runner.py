@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
-from twisted.internet.task import deferLater
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.errors import ApprovalStale, Conflict, StateConflict, StoreUnavailable, VaultLocked
+from aileron.errors import Conflict, StateConflict, StoreUnavailable, VaultLocked
 from aileron.interfaces import IRunner, IRuns, IVault
 from aileron.manifests import check_arguments
 from aileron.values import (
@@ -32,12 +30,18 @@ from aileron.values import (
     RunState,
     StepRow,
     Transition,
+    TrustItem,
+    TrustKind,
     VaultState,
     canonical,
 )
 
+from ._advance import Advance
+from ._decisions import Decisions
+from ._desk import Desk
 from ._executor import Executor
 from ._expiry import Expiry
+from ._freshness import Freshness
 from ._gate import Gate
 from ._ledger import Ledger
 from ._lifecycle import transition
@@ -47,8 +51,6 @@ from ._plan import Plan, Planner
 from ._recovery import Recovery
 from ._tasks import Tasks
 
-_log = Logger()
-_STORE_PAUSE_SECONDS = 1.0
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
@@ -66,41 +68,64 @@ class Runner:
     _offerings: Offerings
     _planner: Planner
     _gate: Gate
+    _decisions: Decisions
+    _freshness: Freshness
+    _desk: Desk
     _executor: Executor
     _tasks: Tasks
     _pen: Pen
     _limits: PendingLimits
+    _probe: Callable[[str], None]
     _expiry: Expiry = field(init=False)
+    _approved: Advance = field(init=False)
     _held: bool = field(default=False, init=False)
     _could_act: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._expiry = Expiry(self._tasks.clock, self._expire)
+        self._approved = Advance(
+            self._ledger,
+            self._gate,
+            self._decisions,
+            self._executor,
+            self._tasks,
+            self._pen,
+            self._may_act,
+            self._watch,
+            self._probe,
+        )
 
     # the life of the runner ------------------------------------------------------------------
 
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
-        await self._offerings.load()
-        await Recovery(self._runs, self._ledger, self._pen, self._start, self._watch).recover()
+        self._offerings.look()
+        await self._freshness.check()
+        retire = self._gate.retire
+        await Recovery(self._runs, self._ledger, self._pen, self._approved.start, self._watch, retire).recover()
+        self._could_act = self._freshness.comparable
 
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
         self._offerings.refresh()
-        could, self._could_act = self._could_act, self._may_act()
+        could, self._could_act = self._could_act, self._may_act() and self._freshness.comparable
         if self._could_act and not could:
             self._tasks.start("what waits for the vault", self._resume())
+        elif self._freshness.moved:
+            self._tasks.start("how far the vault has come", self._freshness.note())
 
     async def _resume(self) -> None:
-        """The vault's file was gone, and is there again: a run that met its absence goes on."""
+        """The vault's file was gone or another, and is there again: a run that met its absence goes on."""
+        await self._freshness.check()
         waiting = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
         for run in (await self._runs.list(waiting)).items:
-            self._start(run)
+            self._approved.start(run)
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""
         self._expiry.stop()
         await self._tasks.drain(seconds)
+        await self._freshness.note()
 
     async def hold(self) -> None:
         """See L{IRunner.hold}."""
@@ -120,7 +145,19 @@ class Runner:
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
         """See L{IRunner.set_enabled}."""
-        return await self._tasks.shielded(self._offerings.switch(name, enabled, actor))
+        return await self._tasks.shielded(self._desk.switch(name, enabled, actor))
+
+    async def trust_items(self) -> tuple[TrustItem, ...]:
+        """See L{IRunner.trust_items}."""
+        return await self._desk.items()
+
+    async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
+        """See L{IRunner.trust}."""
+        return await self._tasks.shielded(self._desk.trust(items, actor))
+
+    async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
+        """See L{IRunner.distrust}."""
+        await self._tasks.shielded(self._desk.distrust(kind, name, actor))
 
     # invocations -----------------------------------------------------------------------------
 
@@ -166,6 +203,8 @@ class Runner:
         event = self._pen.of_run("run.cancelled", run, actor, reason=reason)
         cancelled = await self._change(transition(run, RunState.CANCELLED, self._pen.now(), event, reason=reason))
         self._expiry.forget(run_id)
+        if run.state is not RunState.PENDING:
+            await self._gate.retire(run)
         return cancelled
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
@@ -204,7 +243,7 @@ class Runner:
         approval = await self._gate.decide(run_id, decision)
         self._expiry.forget(run_id)
         if approval.run.state is RunState.APPROVED:
-            self._start(approval.run)
+            self._approved.start(approval.run)
         return approval
 
     async def pending(self, session_id: str | None) -> int:
@@ -277,51 +316,6 @@ class Runner:
         kept.callback(standing)
         if created:
             await self._executor.carry_out(standing, plan, steps[-1])
-
-    def _start(self, run: Run) -> None:
-        """Take an approved (or waiting) gated run further, unless that is under way."""
-        name = f"{run.id}, approved"  # not the run's bare id, which says that its end can no longer be missed
-        self._tasks.start(name, self._advance(run.id))
-
-    async def _advance(self, run_id: str) -> None:
-        """Take a gated run as far as it goes now, however long the database refuses."""
-        while True:
-            try:
-                return await self._take_further(await self._ledger.run(run_id))
-            except StoreUnavailable:
-                _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
-                await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
-            except StateConflict as conflict:
-                _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
-                return None
-
-    async def _take_further(self, run: Run) -> None:
-        """Through the gate's last look to the effect, or to wait for the vault, or back to be asked anew."""
-        unlocked = self._may_act()
-        if run.state is RunState.AWAITING_VAULT and unlocked:
-            event = self._pen.of_run("run.resumed", run)
-            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
-        if run.state is not RunState.APPROVED:
-            return
-        if not unlocked:
-            event = self._pen.of_run("run.awaiting_vault", run)
-            await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
-            return
-        plan = await self._gate.ready(run)
-        if plan is None:
-            self._watch(await self._ledger.approval(run.id))
-        else:
-            await self._carry_out(run, plan)
-
-    async def _carry_out(self, run: Run, plan: Plan) -> None:
-        opening = self._executor.opening(run, plan, verify=self._gate.verification(plan.digest(run)))
-        try:
-            begun = await self._ledger.apply(opening)
-        except ApprovalStale:
-            await self._gate.distrust(run, plan)
-            self._watch(await self._ledger.approval(run.id))
-        else:
-            await self._executor.carry_out(begun, plan, opening)
 
     async def _expire(self, run_id: str) -> None:
         run = await self._ledger.run(run_id)

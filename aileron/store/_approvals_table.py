@@ -14,16 +14,19 @@ from ._runs_table import WIDTH, matching, run_of
 
 _COLUMNS = """
     approvals.digest, approvals.review, approvals.requested_at, approvals.expires_at, approvals.stale,
-    approvals.approved, approvals.decided_at, approvals.decided_by, approvals.reason
+    approvals.approved, approvals.decided_at, approvals.decided_by, approvals.reason,
+    approvals.not_before, approvals.not_after, approvals.decision_mark
 """
 _PUT = """
     INSERT INTO approvals (
-        run_id, digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        run_id, digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason,
+        not_before, not_after, decision_mark
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run_id) DO UPDATE SET
         digest = excluded.digest, review = excluded.review, requested_at = excluded.requested_at,
         expires_at = excluded.expires_at, stale = excluded.stale, approved = excluded.approved,
-        decided_at = excluded.decided_at, decided_by = excluded.decided_by, reason = excluded.reason
+        decided_at = excluded.decided_at, decided_by = excluded.decided_by, reason = excluded.reason,
+        not_before = excluded.not_before, not_after = excluded.not_after, decision_mark = excluded.decision_mark
 """
 _JOINED = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
 
@@ -41,6 +44,9 @@ def put(cursor: sqlite3.Cursor, approval: Approval) -> None:
         of_moment(approval.decided_at),
         approval.decided_by,
         approval.reason,
+        of_moment(approval.not_before),
+        of_moment(approval.not_after),
+        approval.mark,
     )
     cursor.execute(_PUT, row)
 
@@ -60,7 +66,8 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tup
 
 
 def _approval(run: Run, row: tuple[Any, ...]) -> Approval:
-    digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason = row
+    digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason, *holds = row
+    not_before, not_after, mark = holds
     return Approval(
         run=run,
         digest=digest,
@@ -72,4 +79,7 @@ def _approval(run: Run, row: tuple[Any, ...]) -> Approval:
         decided_at=moment_of(decided_at),
         decided_by=decided_by,
         reason=reason,
+        not_before=moment_of(not_before),
+        not_after=moment_of(not_after),
+        mark=mark,
     )

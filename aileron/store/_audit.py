@@ -29,6 +29,14 @@ class SQLiteAudit:
         """See L{IAudit.append}."""
         await shielded(self._writer.write(keep, self._seals, events))
 
+    async def head(self) -> tuple[int, str] | None:
+        """See L{IAudit.head}."""
+        return await self._readers.read(events_table.head)
+
+    async def at(self, sequence: int) -> str | None:
+        """See L{IAudit.at}."""
+        return await self._readers.read(events_table.hash_at, sequence)
+
     async def get(self, audit_id: str) -> Record | None:
         """See L{IAudit.get}."""
         return await self._readers.read(events_table.get, audit_id)

@@ -33,6 +33,12 @@ def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
     return row
 
 
+def hash_at(cursor: sqlite3.Cursor, sequence: int) -> str | None:
+    """The hash of one record, or L{None}."""
+    row = cursor.execute("SELECT hash FROM audit_events WHERE seq = ?", (sequence,)).fetchone()
+    return None if row is None else str(row[0])
+
+
 def insert(cursor: sqlite3.Cursor, links: Iterable[tuple[Link, str, str]]) -> None:
     """Add links to the chain, each with the hash before it and its own."""
     cursor.executemany(_INSERT, [_row(*link) for link in links])

@@ -28,6 +28,7 @@ from aileron.values import (
 )
 
 from . import _approvals_table as approvals_table
+from . import _binding_flags_table as flags_table
 from . import _run_attempts_table as attempts_table
 from . import _run_steps_table as steps_table
 from . import _runs_table as runs_table
@@ -142,14 +143,16 @@ def _same_call(earlier: Run, run: Run) -> bool:
 def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
     """:raises LimitExceeded: as many approvals wait as may."""
     details = {"retry_after": _RETRY_AFTER_SECONDS}
-    if run.session_id is not None and runs_table.pending(cursor, run.session_id) >= limits.per_session:
+    if run.session_id is not None and runs_table.pending(cursor, session_id=run.session_id) >= limits.per_session:
         raise LimitExceeded("Too many approvals of this session wait for a decision.", details)
+    if runs_table.pending(cursor, action=run.action) >= limits.per_action:
+        raise LimitExceeded("Too many approvals of this action wait for a decision.", details)
     if runs_table.pending(cursor) >= limits.per_home:
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
 def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
-    before = _standing(cursor, transitions[0].run_id)
+    before = _standing(cursor, transitions)
     standing = advanced(before, transitions)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
@@ -164,6 +167,7 @@ def _keep_rest(cursor: sqlite3.Cursor, seals: Seals, standing: Standing, transit
     for transition in transitions:
         steps_table.put(cursor, transition.steps)
         attempts_table.put(cursor, transition.attempts)
+        flags_table.put(cursor, transition.flags)
     keep(cursor, seals, [event for transition in transitions for event in transition.events])
 
 
@@ -173,12 +177,15 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
         raise StateConflict(run)
     steps_table.put(cursor, progress.steps)
     attempts_table.put(cursor, progress.attempts)
+    flags_table.put(cursor, progress.flags)
     keep(cursor, seals, progress.events)
 
 
-def _standing(cursor: sqlite3.Cursor, run_id: str) -> Standing:
-    run = _known(cursor, run_id)
-    return Standing(run, approvals_table.of_run(cursor, run) if run.gated else None)
+def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
+    """The run, and its approval if it is asked for, whatever the run's own row says of being gated."""
+    run = _known(cursor, transitions[0].run_id)
+    about_it = any(each.verify or each.ask or each.decision for each in transitions)
+    return Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
 
 
 def _known(cursor: sqlite3.Cursor, run_id: str) -> Run:

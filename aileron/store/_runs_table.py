@@ -34,7 +34,6 @@ _BY_KEY = """
 _UNFINISHED = """
     WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'executing') ORDER BY ordinal
 """
-_PENDING = "SELECT count(*) FROM runs WHERE state = 'pending_approval'"
 
 
 def insert(cursor: sqlite3.Cursor, run: Run) -> None:
@@ -86,10 +85,11 @@ def unfinished(cursor: sqlite3.Cursor) -> tuple[Run, ...]:
     return tuple(run_of(row) for row in rows)
 
 
-def pending(cursor: sqlite3.Cursor, session_id: str | None = None) -> int:
-    """How many runs wait for a decision, of one session or of all."""
-    more, values = ("", ()) if session_id is None else ("AND session_id = ?", (session_id,))
-    count: int = cursor.execute(" ".join((_PENDING, more)), values).fetchone()[0]
+def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:
+    """How many runs wait for a decision, of one session, of one action, or of all."""
+    waits = ("state = ?", RunState.PENDING.value)
+    where, values = conditions(waits, ("session_id = ?", session_id), ("action = ?", action))
+    count: int = cursor.execute(" ".join(("SELECT count(*) FROM runs", where)), values).fetchone()[0]
     return count
 
 

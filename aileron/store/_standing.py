@@ -67,7 +67,10 @@ def _decided(approval: Approval, decision: Decision, transition: Transition) -> 
     return evolve(
         approval,
         approved=decision.approved,
-        decided_at=transition.at,
+        decided_at=decision.decided_at or transition.at,
         decided_by=decision.decided_by,
         reason=decision.reason,
+        not_before=decision.not_before,
+        not_after=decision.not_after,
+        mark=decision.mark,
     )

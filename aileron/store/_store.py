@@ -13,13 +13,13 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
-from aileron.interfaces import IAudit, IOverlay, IRuns, ISessions
+from aileron.interfaces import IAudit, IBindingFlags, IContents, IRuns, ISessions, IWatermarks
 
 from ._audit import SQLiteAudit
 from ._chain import Seals
 from ._connections import Threads, Tuning, reading_pool, writing_pool
+from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
-from ._overlay import SQLiteOverlay
 from ._readers import Readers
 from ._runs import SQLiteRuns
 from ._sessions import SQLiteSessions
@@ -50,7 +50,9 @@ class Store:
     runs: IRuns
     audit: IAudit
     sessions: ISessions
-    overlay: IOverlay
+    contents: IContents
+    watermarks: IWatermarks
+    flags: IBindingFlags
     _path: Path
     _schema: Schema
     _tuning: Tuning
@@ -105,7 +107,9 @@ def make_store(
         runs=SQLiteRuns(writer, readers, clock, seals),
         audit=SQLiteAudit(writer, readers, seals),
         sessions=sessions,
-        overlay=SQLiteOverlay(writer, readers, clock, seals),
+        contents=SQLiteContents(writer, readers),
+        watermarks=SQLiteWatermarks(writer, readers),
+        flags=SQLiteBindingFlags(readers),
         path=path,
         schema=schema or shipped(),
         tuning=tuning,

@@ -12,7 +12,7 @@ from ._runner import ScriptedRunner, scripted_offer
 from ._runs_contract import RunsContract
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
 from ._store import memory_store, seals, unopened_store
-from ._store_contracts import AuditContract, OverlayContract, SessionsContract
+from ._store_contracts import AuditContract, SessionsContract
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
 from ._vault_contract import BindingsContract, VaultContract, example_scope, new_binding
@@ -36,7 +36,6 @@ __all__ = [
     "MemoryTrust",
     "MemoryVault",
     "OperatorsContract",
-    "OverlayContract",
     "RefusingAgent",
     "RunsContract",
     "ScriptedConnector",

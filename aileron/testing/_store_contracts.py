@@ -1,4 +1,4 @@
-"""What every record, every keeper of sessions and every overlay must do."""
+"""What every record and every keeper of sessions must do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.audit import GENESIS, check_chain
 from aileron.errors import InvalidRequest, LimitExceeded, NotFound
-from aileron.interfaces import IAudit, IOverlay, ISessions
+from aileron.interfaces import IAudit, ISessions
 from aileron.values import AuditQuery, Session
 
 from ._examples import AGENT, NOON, example_event, example_session
@@ -220,33 +220,6 @@ class SessionsContract(_RecordCase):
         self.assertEqual([session.id for session in (*first.items, *second.items)], ["s-2", "s-1", "s-0"])
         self.assertIsNone(second.cursor)
         self.refused(self.sessions.list(False, 2, "x"), InvalidRequest)
-
-
-class OverlayContract(_RecordCase):
-    """Mix into a test case with C{make_overlay}."""
-
-    def make_overlay(self) -> tuple[IOverlay, IAudit]:
-        """An overlay where all is on, and the record beside it."""
-        raise NotImplementedError
-
-    def setUp(self) -> None:
-        """Make it."""
-        super().setUp()
-        self.overlay, self.audit = self.make_overlay()
-
-    def test_provides(self) -> None:
-        """It provides IOverlay."""
-        self.assertTrue(verifyObject(IOverlay, self.overlay))
-
-    def test_switched(self) -> None:
-        """What is switched off is off until it is switched on, each on record."""
-        self.assertEqual(self.do(self.overlay.disabled()), frozenset())
-        self.do(self.overlay.set_enabled("a", False, (example_event("action.disabled"),)))
-        self.do(self.overlay.set_enabled("b", False, ()))
-        self.assertEqual(self.do(self.overlay.disabled()), {"a", "b"})
-        self.do(self.overlay.set_enabled("a", True, (example_event("action.enabled"),)))
-        self.assertEqual(self.do(self.overlay.disabled()), {"b"})
-        self.assertEqual(self.types(), ["action.enabled", "action.disabled"])
 
 
 def _digest(token: str) -> bytes:

@@ -74,6 +74,7 @@ class Action:
     :ivar input_schema: JSON Schema (2020-12) of the arguments; C{additionalProperties} is false.
     :ivar timeout_seconds: wall-clock limit of one execution, retries included.
     :ivar body: the Markdown the LLM reads.
+    :ivar text: the file's text, whole: what the operator is asked to trust.
     """
 
     name: str
@@ -90,13 +91,14 @@ class Action:
     input_schema: Mapping[str, JSON]
     digest: str
     path: str
+    text: str = field(default="", repr=False)
 
 
 @frozen
 class LoadError:
     """One fault of one file, found while loading: the file is left out, the others load.
 
-    :ivar kind: C{parse_error}, C{validation_error}, C{unreadable}, C{duplicate} or C{connector}.
+    :ivar kind: C{parse_error}, C{validation_error}, C{unreadable}, C{duplicate}, C{connector} or C{untrusted}.
     """
 
     kind: str

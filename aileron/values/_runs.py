@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ._audit import Actor, Event
 from ._faults import Fault
 from ._json import JSON
 from ._sessions import Session
+from ._vault import BindingFlag
 
 
 class RunState(StrEnum):
@@ -99,6 +100,7 @@ class Approval:
     :ivar digest: binds everything that was shown (see L{aileron.runner}).
     :ivar review: what is shown: C{fields}, C{steps} with the requests that will leave, C{binding}s.
     :ivar stale: why the last decision or view no longer holds, or L{None}.
+    :ivar mark: what makes the rest a decision: without a sound one it decides nothing.
     """
 
     run: Run
@@ -111,16 +113,26 @@ class Approval:
     decided_at: datetime | None = None
     decided_by: str | None = None
     reason: str | None = None
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    mark: bytes | None = field(default=None, repr=False)
 
 
 @frozen
 class Decision:
-    """What the operator says of one approval, naming the digest that was on the page."""
+    """What the operator says of one approval, naming the digest that was on the page.
+
+    :ivar decided_at: from here on the runner's: when it was taken, within which times it holds, and its mark.
+    """
 
     approved: bool
     digest: str
     decided_by: str
     reason: str | None = None
+    decided_at: datetime | None = None
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    mark: bytes | None = field(default=None, repr=False)
 
 
 @frozen
@@ -185,6 +197,7 @@ class Transition:
     decision: Decision | None = None
     steps: tuple[StepRow, ...] = ()
     attempts: tuple[AttemptRow, ...] = ()
+    flags: tuple[BindingFlag, ...] = ()
     verify: Callable[[Run, Approval | None], None] | None = None
 
 
@@ -196,6 +209,7 @@ class Progress:
     events: tuple[Event, ...]
     steps: tuple[StepRow, ...] = ()
     attempts: tuple[AttemptRow, ...] = ()
+    flags: tuple[BindingFlag, ...] = ()
 
 
 @frozen
@@ -204,6 +218,7 @@ class PendingLimits:
 
     per_session: int = 20
     per_home: int = 200
+    per_action: int = 50
 
 
 @frozen

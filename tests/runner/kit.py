@@ -18,6 +18,8 @@ from aileron.store import Store
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
+    MemoryControl,
+    MemoryTrust,
     MemoryVault,
     ScriptedConnector,
     UnthreadedPool,
@@ -34,6 +36,10 @@ from aileron.values import (
     PendingLimits,
     Run,
     Session,
+    Trusted,
+    TrustKind,
+    VaultState,
+    digest_of_bytes,
     utc,
 )
 
@@ -101,7 +107,9 @@ class RunnerCase(SynchronousTestCase):
         self.connector = ScriptedConnector(clock=self.clock)
         self.connectors = MemoryConnectors.of([self.connector])
         self.vault = MemoryVault()
+        self.trust, self.control = MemoryTrust(self.vault), MemoryControl(self.vault)
         self.bindings = MemoryBindings(self.vault)
+        self.believe_connectors()
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
         self.points: list[str] = []
@@ -123,11 +131,15 @@ class RunnerCase(SynchronousTestCase):
         return build(
             Collaborators(
                 runs=self.store.runs,
-                overlay=self.store.overlay,
+                audit=self.store.audit,
+                contents=self.store.contents,
+                watermarks=self.store.watermarks,
                 catalogue=self.catalogue,
                 connectors=self.connectors,
                 vault=self.vault,
                 bindings=self.bindings,
+                trust=self.trust,
+                control=self.control,
                 clock=self.clock,
                 ids=self.fresh_id,
                 chance=lambda: 0.0,
@@ -142,15 +154,31 @@ class RunnerCase(SynchronousTestCase):
         self.sync(self.runner.start())
         return self.runner
 
+    def unlock_anew(self, state: VaultState = VaultState.UNLOCKED) -> None:
+        """Have the next life find the same vault, in C{state}."""
+        self.vault = MemoryVault(state)
+        self.trust._vault = self.control._vault = self.bindings._vault = self.vault
+
+    def believe(self, kind: TrustKind, name: str, digest: str, enabled: bool = True) -> None:
+        """Let the operator have trusted a file."""
+        self.trust.put([Trusted(kind, name, digest, utc(self.clock.seconds()), OPERATOR.id, enabled)])
+
+    def believe_connectors(self) -> None:
+        """Trust every connector as it is."""
+        for each in self.connectors.descriptions():
+            self.believe(TrustKind.CONNECTOR, each.fqn, each.content_hash)
+
     def fresh_id(self) -> str:
         """Ids that count."""
         return f"{next(self._numbers):026d}"
 
-    def write(self, name: str, text: str) -> None:
-        """Put an action file there, or replace it."""
+    def write(self, name: str, text: str, *, trusted: bool = True) -> None:
+        """Put an action file there, or replace it; the operator trusts it at once, if the vault is unlocked."""
         path = self.directory / f"{name}.md"
         path.unlink(missing_ok=True)
         path.write_text(text, encoding="utf-8")
+        if trusted and self.vault.state() is VaultState.UNLOCKED:
+            self.believe(TrustKind.ACTION, name, digest_of_bytes(text.encode()))
 
     def sync(self, work: Coroutine[Deferred[Any], Any, T]) -> T:
         """What C{work} answers at once."""

@@ -62,10 +62,10 @@ CREATE TABLE approvals (
     decided_at TEXT,
     decided_by TEXT,
     reason TEXT,
-    -- later
     not_before TEXT,
     not_after TEXT,
-    decision_hmac BLOB,
+    decision_mark BLOB,
+    -- later
     grant_id TEXT,
     CHECK ((approved IS NULL) = (decided_at IS NULL) AND (approved IS NULL) = (decided_by IS NULL))
 ) STRICT;
@@ -125,10 +125,21 @@ CREATE TABLE audit_payloads (
 CREATE TRIGGER audit_events_stay BEFORE UPDATE ON audit_events BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
 CREATE TRIGGER audit_events_last BEFORE DELETE ON audit_events BEGIN SELECT RAISE(ABORT, 'the record is append-only'); END;
 
-CREATE TABLE action_overlay (
-    action TEXT PRIMARY KEY,
-    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
-    changed_at TEXT NOT NULL,
-    -- later
-    hmac BLOB
+-- Texts that were trusted once, to show what changed; nothing follows from what lies here.
+CREATE TABLE trusted_texts (
+    digest TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- How far something had come that this file does not hold: the vault.
+CREATE TABLE watermarks (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE binding_flags (
+    binding TEXT PRIMARY KEY,
+    revision INTEGER NOT NULL,
+    since TEXT NOT NULL,
+    reason TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

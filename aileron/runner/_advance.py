@@ -1,0 +1,111 @@
+"""From the operator's decision to the effect: approved runs, taken as far as they go now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict, StoreUnavailable
+from aileron.values import Approval, Run, RunState, Transition
+
+from ._decisions import UNUSABLE, Decisions
+from ._executor import Executor
+from ._gate import Gate
+from ._ledger import Ledger
+from ._lifecycle import transition
+from ._pen import Pen
+from ._plan import Plan
+from ._tasks import Tasks
+
+_log = Logger()
+_STORE_PAUSE_SECONDS = 1.0
+
+
+@frozen(eq=False)
+class Advance:
+    """Takes gated runs further, each in a task of its own.
+
+    :param may_act: whether effects may begin now.
+    :param watch: minds the expiry of a run that is asked anew.
+    :param probe: called with the name of each point that a crash may hit.
+    """
+
+    _ledger: Ledger
+    _gate: Gate
+    _decisions: Decisions
+    _executor: Executor
+    _tasks: Tasks
+    _pen: Pen
+    _may_act: Callable[[], bool]
+    _watch: Callable[[Approval], None]
+    _probe: Callable[[str], None]
+
+    def start(self, run: Run) -> None:
+        """Take an approved (or waiting) gated run further, unless that is under way."""
+        name = f"{run.id}, approved"  # not the run's bare id, which says that its end can no longer be missed
+        self._tasks.start(name, self._advance(run.id))
+
+    async def _advance(self, run_id: str) -> None:
+        """Take a gated run as far as it goes now, however long the database refuses."""
+        while True:
+            try:
+                return await self._take_further(await self._ledger.run(run_id))
+            except StoreUnavailable:
+                _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
+                await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
+            except StateConflict as conflict:
+                _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
+                return None
+
+    async def _take_further(self, run: Run) -> None:
+        """Through the gate's last look to the effect, or to wait for the vault, or back to be asked anew."""
+        unlocked = self._may_act()
+        if run.state is RunState.AWAITING_VAULT and unlocked:
+            event = self._pen.of_run("run.resumed", run)
+            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
+        if run.state is not RunState.APPROVED:
+            return
+        try:
+            if unlocked:
+                await self._begin(run)
+        except UNUSABLE:
+            unlocked = False
+        if not unlocked:
+            event = self._pen.of_run("run.awaiting_vault", run)
+            await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
+
+    async def _begin(self, run: Run) -> None:
+        """:raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood."""
+        ready = await self._gate.ready(run)
+        if ready is None:
+            self._watch(await self._ledger.approval(run.id))
+            return
+        plan, approval = ready
+        verify = self._decisions.verification(plan.digest(run), approval.mark)
+        opening = self._executor.opening(run, plan, verify=verify)
+        try:
+            begun = await self._ledger.apply(opening)
+        except ApprovalStale as found:
+            await self._gate.ask_anew(run, found)
+            self._watch(await self._ledger.approval(run.id))
+        else:
+            await self._carry_out(begun, plan, opening, approval)
+
+    async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
+        """Use the decision, then have the effect; where it cannot be used nothing is sent."""
+        self._probe("opened")
+        try:
+            await self._decisions.spend(approval)
+        except Conflict as error:
+            found = self._pen.of_run(
+                "tamper.detected", run, row="runs", found="The decision on record was used before."
+            )
+            await self._executor.abandon(run, plan, opening, error.fault(), found)
+        except AileronError as error:
+            await self._executor.abandon(run, plan, opening, error.fault())
+        else:
+            self._probe("spent")
+            await self._executor.carry_out(run, plan, opening)

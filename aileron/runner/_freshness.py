@@ -1,0 +1,137 @@
+"""At the start: whether the record or the vault was put back to what it was before."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from attrs import define, frozen
+from twisted.logger import Logger
+
+from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
+from aileron.interfaces import IAudit, IControl, IRuns, ITrust, IWatermarks
+from aileron.values import RunState
+
+from ._decisions import UNUSABLE
+from ._gate import Gate
+from ._pen import Pen
+
+_log = Logger()
+_CURRENT = "vault"  # the name of the watermark that holds the vault's id
+_APPROVED = (RunState.APPROVED, RunState.AWAITING_VAULT)
+
+
+@frozen
+class _Reached:
+    """How far a vault had come.
+
+    :ivar sequence: of the record that it sealed last.
+    """
+
+    vault: str
+    revision: int
+    sequence: int
+
+    @property
+    def name(self) -> str:
+        """Of its watermark."""
+        return f"{_CURRENT} {self.vault}"
+
+    def written(self) -> str:
+        """As a watermark."""
+        return f"{self.revision} {self.sequence}"
+
+    def behind(self, watermark: str | None) -> bool:
+        """Whether C{watermark} says that it had come further; one that cannot be read says so too."""
+        if watermark is None:
+            return False
+        revision, _, sequence = watermark.partition(" ")
+        readable = revision.isdecimal() and sequence.isdecimal()
+        return not readable or self.revision < int(revision) or self.sequence < int(sequence)
+
+
+@define(eq=False)
+class Freshness:
+    """Each of record and vault remembers how far the other had come."""
+
+    _control: IControl
+    _trust: ITrust
+    _audit: IAudit
+    _watermarks: IWatermarks
+    _runs: IRuns
+    _gate: Gate
+    _pen: Pen
+    _noted: _Reached | None = None
+
+    async def check(self) -> None:
+        """Compare; where something was put back, say so on record and believe nothing that came with it.
+
+        Nothing happens while the vault cannot be used.
+
+        :raises StoreUnavailable: the record or the vault cannot be read or written.
+        """
+        reached = self._reached()
+        if reached is None:
+            return
+        remembered = await self._watermarks.all()
+        current = remembered.get(_CURRENT, reached.vault)
+        returned = current != reached.vault and reached.name in remembered
+        old_vault = returned or reached.behind(remembered.get(reached.name))
+        old_record = not await self._in_record()
+        if old_vault or old_record:
+            await self._distrust(reached, old_vault, old_record)
+        elif current != reached.vault:
+            await self._audit.append(self._pen.of_home("vault.replaced", before=current, now=reached.vault))
+        await self.note()
+
+    async def note(self) -> None:
+        """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
+        reached = self._reached()
+        if reached is None or reached == self._noted:
+            return
+        try:
+            await self._watermarks.put(_CURRENT, reached.vault)
+            await self._watermarks.put(reached.name, reached.written())
+        except StoreUnavailable:
+            _log.warn("how far the vault has come cannot be written yet")
+        else:
+            self._noted = reached
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the vault's file can be read, and is the one that it was."""
+        return self._reached() is not None
+
+    @property
+    def moved(self) -> bool:
+        """Whether L{note} has something to do."""
+        return self._reached() not in (None, self._noted)
+
+    def _reached(self) -> _Reached | None:
+        try:
+            sequence, _ = self._control.sealed() or (0, "")
+            return _Reached(*self._control.revision(), sequence)
+        except UNUSABLE:
+            return None
+
+    async def _in_record(self) -> bool:
+        """Whether the record reaches what the vault sealed."""
+        sealed = self._control.sealed()
+        return sealed is None or await self._audit.at(sealed[0]) == sealed[1]
+
+    async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
+        """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
+        found = ["The vault is older than what was done with it."] if old_vault else []
+        found += ["The record is not the one that the vault sealed."] if old_record else []
+        event = self._pen.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
+        await self._audit.append(event)
+        _log.error("something was put back: {found}", found=found)
+        if old_vault:
+            self._trust.void()
+        why = ApprovalStale(" ".join(found))
+        for run in await self._runs.unfinished():
+            if run.gated and run.state in _APPROVED:
+                with suppress(StateConflict):  # it moved by itself
+                    await self._gate.ask_anew(run, why)
+        head = await self._audit.head()
+        if head is not None:
+            self._control.seal(*head)
