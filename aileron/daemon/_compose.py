@@ -48,7 +48,7 @@ async def start(reactor: Any, settings: Settings, life: Life) -> None:
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     own_ports: set[int] = set()
-    runner, connectors = await _start_runner(reactor, settings, store, vault, own_ports, life)
+    runner, connectors = await _start_runner(reactor, settings, store, vault, config_file, own_ports, life)
     sites = Sites(reactor, settings, store, vault, runner, connectors)
     agent, operator = await sites.open(life)
     own_ports.update((agent.port, operator.port))
@@ -69,7 +69,13 @@ async def _open_store(reactor: Any, home: Home, life: Life) -> Store:
 
 
 async def _start_runner(
-    reactor: Any, settings: Settings, store: Store, vault: VaultFile, own_ports: set[int], life: Life
+    reactor: Any,
+    settings: Settings,
+    store: Store,
+    vault: VaultFile,
+    config_file: ConfigFile,
+    own_ports: set[int],
+    life: Life,
 ) -> tuple[Runner, Registry]:
     home = settings.home
     transport = system_transport(reactor, lambda: own_ports)
@@ -89,6 +95,7 @@ async def _start_runner(
             bindings=vault,
             trust=vault,
             control=vault,
+            config=config_file,
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=random.random,
