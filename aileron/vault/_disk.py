@@ -57,6 +57,9 @@ class Disk:
         :raises OSError: it could not be written; the old one stands.
         """
         atomic_write(self._path, _bytes_of(document))
+        # Whoever replaces it within these microseconds is noticed no later than when he does so again.
+        self._seen = self._stamp()
+        self._document = document if self._seen else None
 
     def create(self, document: Document) -> None:
         """Write the first file.
