@@ -13,7 +13,7 @@ from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 
 from . import _options
-from ._errors import FAILED
+from ._errors import FAILED, LOST
 from ._output import note, say, say_json, values
 from ._process import start, stop
 from ._surroundings import Surroundings, pass_surroundings
@@ -117,5 +117,7 @@ def _hint(found: Discovery, state: str) -> None:
         )
     if state == "missing":
         note("There is no vault yet: aileron vault init")
+    elif state == "lost":
+        note(LOST)
     elif state == "locked":
         note("The vault is locked, so nothing runs: aileron vault unlock")

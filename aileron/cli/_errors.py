@@ -15,6 +15,8 @@ from ._output import complain, note
 
 FAILED, USAGE, PENDING, INTERRUPTED = 1, 2, 75, 130
 
+LOST = "There is history but no vault file: put secrets.json back from a copy, or begin anew: aileron vault reset"
+
 
 class Trouble(Exception):
     """A command cannot go on; its message is a sentence of ours, already fit to be shown.
@@ -100,7 +102,7 @@ def _vault_hint(state: object) -> str:
     if state == "missing":
         return "Make a vault first: aileron vault init"
     if state == "lost":
-        return "There is history but no vault file: put secrets.json back from your backup."
+        return LOST
     return "Unlock it: aileron vault unlock"
 
 

@@ -15,7 +15,7 @@ from ._errors import Trouble
 from ._output import note
 from ._process import start
 from ._surroundings import Links, Surroundings, pass_surroundings
-from ._unlocking import vault_state
+from ._unlocking import refuse_lost, vault_state
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
@@ -77,6 +77,7 @@ def ensure_daemon(around: Surroundings) -> Discovery:
     :raises Trouble: there is no vault, or the person did not make or open one.
     """
     if not around.home.secrets.exists():
+        refuse_lost(around)
         _make_vault(around)
     found = live_discovery(around.home) or start(around, None)
     if vault_state(around, found) == "locked":

@@ -18,6 +18,13 @@ passphrase_fd = click.option(
     help="Read the vault's passphrase from this inherited descriptor, not in the terminal.",
 )
 
+new_passphrase_fd = click.option(
+    "--new-passphrase-fd",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Read the new passphrase from this inherited descriptor, not in the terminal.",
+)
+
 
 def paged(command: F) -> F:
     """Add C{--limit} and C{--cursor}."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aileron.home import Discovery, live_discovery
 
-from ._errors import Trouble
+from ._errors import LOST, Trouble
 from ._process import start, stop
 from ._session import PROMPT
 from ._surroundings import Surroundings
@@ -19,6 +19,25 @@ if TYPE_CHECKING:
 def vault_state(around: Surroundings, found: Discovery) -> str:
     """C{missing locked unlocked lost}, as the daemon says."""
     return str(around.probe(found.url, "/v1/vault/status", found.launch_key).get("state"))
+
+
+def state_of_file(around: Surroundings) -> str | None:
+    """What can be told without a daemon: C{locked}, C{missing}, or L{None}: the daemon knows whether it is lost."""
+    if around.home.secrets.exists():
+        return "locked"
+    return None if around.home.database.exists() else "missing"
+
+
+def refuse_lost(around: Surroundings) -> None:
+    """Make sure that a vault which is not there was never there; where there is history, a daemon tells.
+
+    :raises Trouble: it is lost, and must not be replaced by the way.
+    """
+    if state_of_file(around) is not None:
+        return
+    found = live_discovery(around.home) or start(around, None)
+    if vault_state(around, found) == "lost":
+        raise Trouble("The vault is lost, so no other is made by the way.", LOST)
 
 
 def any_key(around: Surroundings, descriptor: int | None, file: Path | None) -> DataKey | None:

@@ -1,4 +1,4 @@
-"""C{aileron vault}: make it, open it, lock it."""
+"""C{aileron vault}: make it, open it, lock it, change its passphrase, begin anew."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import click
 from aileron.home import Discovery, live_discovery, prepare
 
 from . import _options
-from ._errors import Trouble
-from ._output import say, say_json
+from ._errors import LOST, Trouble
+from ._output import note, say, say_json
+from ._rekeying import change_passphrase
+from ._rekeying import reset as begin_anew
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
-from ._unlocking import restart_with, unlocking_key, vault_state
+from ._unlocking import refuse_lost, restart_with, state_of_file, unlocking_key, vault_state
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def vault() -> None:
-    """Make, unlock and lock your vault."""
+    """Make, unlock and lock your vault; change its passphrase."""
 
 
 @vault.command("init")
@@ -32,6 +34,7 @@ def init(around: Surroundings, passphrase_fd: int | None) -> None:
     """Make the vault, with a passphrase of your own or six generated words, and start the daemon."""
     if around.home.secrets.exists():
         raise Trouble("There is a vault already; it was left as it is.", "To open it: aileron vault unlock")
+    refuse_lost(around)
     make_vault(around, passphrase_fd)
 
 
@@ -71,17 +74,44 @@ def lock(around: Surroundings, passphrase_fd: int | None) -> None:
     say("The vault is locked. What waits for approval keeps waiting.")
 
 
+@vault.command("passphrase")
+@_options.passphrase_fd
+@_options.new_passphrase_fd
+@pass_surroundings
+def passphrase(around: Surroundings, passphrase_fd: int | None, new_passphrase_fd: int | None) -> None:
+    """Change the vault's passphrase; the daemon is started anew.
+
+    Bindings and trust stay, and agents keep their sessions. What you approved and has not begun is asked again.
+    """
+    _tell_open(change_passphrase(around, passphrase_fd, new_passphrase_fd))
+
+
+@vault.command("reset")
+@_options.new_passphrase_fd
+@pass_surroundings
+def reset(around: Surroundings, new_passphrase_fd: int | None) -> None:
+    """Begin anew with an empty vault, where the old one is lost or its passphrase forgotten.
+
+    Credentials, trust and approvals that have not begun are void. The word reset is asked for in the terminal.
+    """
+    _tell_open(begin_anew(around, new_passphrase_fd))
+
+
 @vault.command("status")
 @_options.as_json
 @pass_surroundings
 def vault_status(around: Surroundings, as_json: bool) -> None:
-    """Say whether the vault is missing, locked or unlocked."""
+    """Say whether the vault is missing, locked, unlocked or lost."""
     found = live_discovery(around.home)
-    state = vault_state(around, found) if found is not None else _state_of_file(around)
+    state = vault_state(around, found) if found is not None else state_of_file(around)
     if as_json:
         say_json({"state": state, "running": found is not None})
-    else:
-        say("{state}{more}", state=state, more="" if found is not None else " (no daemon runs)")
+        return
+    say("{state}{more}", state=state or "no vault file", more="" if found is not None else " (no daemon runs)")
+    if state is None:
+        note("Whether it is missing or lost the daemon knows: aileron daemon start")
+    elif state == "lost":
+        note(LOST)
 
 
 def _create(around: Surroundings, descriptor: int | None) -> DataKey:
@@ -89,10 +119,6 @@ def _create(around: Surroundings, descriptor: int | None) -> DataKey:
 
     prepare(around.home)
     return create(around.home.secrets, around.new_passphrase(descriptor))
-
-
-def _state_of_file(around: Surroundings) -> str:
-    return "locked" if around.home.secrets.exists() else "missing"
 
 
 def _tell_open(found: Discovery) -> None:

@@ -30,7 +30,7 @@ class ReportTests(SynchronousTestCase):
         """A vault that is not open says how to go on, by its state."""
         self.assertIn("aileron vault init", told(VaultLocked("x", {"state": "missing"}))[1])
         self.assertIn("aileron vault unlock", told(VaultLocked("x", {"state": "locked"}))[1])
-        self.assertIn("from your backup", told(VaultLocked("x", {"state": "lost"}))[1])
+        self.assertIn("aileron vault reset", told(VaultLocked("x", {"state": "lost"}))[1])
 
     def test_problems(self) -> None:
         """Every fault of the arguments is told."""
