@@ -17,7 +17,7 @@ _PAGE = """<!doctype html>
 <form method="post" action="{action}">
 <input type="hidden" name="code" value="{code}">
 <input type="hidden" name="next" value="{path}">
-<p>Opening your Aileron pages … <button>Go on</button></p>
+<p>Opening your Aileron pages … <noscript><button>Go on</button></noscript></p>
 </form>
 <script>document.forms[0].submit()</script>
 </html>

@@ -7,6 +7,7 @@ import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -45,6 +46,16 @@ class Drive(Protocol):
         """What C{work} returns or raises; once a process."""
 
 
+class Conversation(Protocol):
+    """The person's terminal, while other things go on."""
+
+    def put(self, prompt: str) -> None:
+        """Ask, and do not wait; what was typed before is thrown away."""
+
+    def answered(self) -> str | None:
+        """The line that was typed since, or L{None}."""
+
+
 def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
     from ._drive import drive
 
@@ -63,6 +74,12 @@ def _ask(prompt: str) -> str:
 
     with interruptible(), Terminal.open() as terminal:
         return terminal.ask(prompt)
+
+
+def _terminal() -> AbstractContextManager[Conversation]:
+    from ._terminal import Terminal
+
+    return Terminal.open()
 
 
 def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
@@ -122,6 +139,7 @@ class Surroundings:
     :ivar drive: see L{Drive}.
     :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
     :ivar ask: one line from the person's terminal, after a prompt.
+    :ivar terminal: the same without waiting; L{InvalidRequest} where there is none.
     :ivar passphrase: of the vault, as L{aileron.cli._passphrase.read_passphrase} finds it.
     :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
     :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
@@ -135,6 +153,7 @@ class Surroundings:
     drive: Drive = _drive
     probe: Callable[[str, str, str | None], Mapping[str, Any]] = _probe
     ask: Callable[[str], str] = _ask
+    terminal: Callable[[], AbstractContextManager[Conversation]] = _terminal
     passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase
     new_passphrase: Callable[[int | None], str] = _new_passphrase
     secret: Callable[[str, int | None], str] = _secret

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,19 @@ class Terminal:
         termios.tcflush(self._descriptor, termios.TCIFLUSH)
         self.say(prompt)
         return self._line()
+
+    def put(self, prompt: str) -> None:
+        """Ask, and do not wait; what was typed before is thrown away.  L{answered} tells the answer."""
+        termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        self.say(prompt)
+
+    def answered(self) -> str | None:
+        """The line that was typed since L{put}, or L{None}: there is none yet.
+
+        :raises InvalidRequest: as of L{ask}.
+        """
+        ready, _, _ = select.select([self._descriptor], [], [], 0)
+        return self._line() if ready else None
 
     def ask_secret(self, prompt: str) -> str:
         """One line, not shown; what was typed before the prompt is thrown away.

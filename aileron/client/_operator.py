@@ -50,6 +50,14 @@ class Operator:
         """C{{code}}: what one browser may redeem once."""
         return await self._post("operator", "handover")
 
+    async def handed_over(self) -> Mapping[str, Any]:
+        """C{{state}}: how far that is."""
+        return await self._get("operator", "handover")
+
+    async def confirm_hand_over(self, words: str) -> Mapping[str, Any]:
+        """Let the browser in that shows these two words; its session."""
+        return await self._post("operator", "handover", "confirm", body={"words": words})
+
     async def approvals(self, filters: Filters | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, oldest first."""
         return await self._get("action-approvals", query=filters)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pty
 import stat
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, redirect_stderr
 from pathlib import Path
+from typing import Any
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._browser import browser_command
 from aileron.cli._handover import sweep, write_page
+from aileron.cli._letting_in import let_in
+from aileron.cli._surroundings import Conversation, Links, Surroundings
+from aileron.cli._terminal import Terminal
+from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home
-from tests.cli.daemon import CommandCase
+from tests.cli.daemon import OPERATOR_URL, TOKEN, CommandCase
 
 
 class PageTests(SynchronousTestCase):
@@ -52,3 +63,147 @@ class OpenTests(CommandCase):
         """An approval needs its id, and nothing else has one."""
         for arguments in (("approval",), ("approvals", "x"), ("other",)):
             self.assertEqual(self.command("open", *arguments)[0], 2, arguments)
+
+    def test_no_terminal(self) -> None:
+        """Where nobody could type the two words nothing is opened, and no passphrase is asked for."""
+
+        def none() -> AbstractContextManager[Conversation]:
+            raise InvalidRequest("There is no terminal.")
+
+        self.serve()
+        around = attrs.evolve(self.surroundings(), terminal=none)
+        self.patch(self, "surroundings", lambda: around)
+        code, _out, err = self.command("open")
+        self.assertEqual(code, 1)
+        self.assertIn("two words must be typed in a terminal", err)
+        self.assertEqual(self.site.asked, [])
+
+
+class ConversationTests(SynchronousTestCase):
+    """A terminal that is asked while other things go on."""
+
+    def setUp(self) -> None:
+        """Have one, and its keyboard."""
+        self.keyboard, inside = pty.openpty()
+        self.addCleanup(os.close, self.keyboard)
+        self.addCleanup(os.close, inside)
+        self.terminal = Terminal(inside)
+
+    def test_answer(self) -> None:
+        """There is no answer until a whole line was typed, and nothing waits for it."""
+        self.terminal.put("Words: ")
+        self.assertIsNone(self.terminal.answered())
+        os.write(self.keyboard, b"blue tow")
+        self.assertIsNone(self.terminal.answered())
+        os.write(self.keyboard, b"er\n")
+        self.assertEqual(self.terminal.answered(), "blue tower")
+        self.assertIsNone(self.terminal.answered())
+
+    def test_typed_ahead(self) -> None:
+        """What stood there before the question is no answer: another program may have put it there."""
+        os.write(self.keyboard, b"injected\n")
+        self.terminal.put("Words: ")
+        self.assertIsNone(self.terminal.answered())
+
+
+@attrs.define
+class Typing:
+    """A person at the terminal.
+
+    :ivar lines: what is typed, each after so many looks.
+    :ivar shown: the prompts.
+    """
+
+    lines: list[str | None]
+    shown: list[str] = attrs.Factory(list)
+
+    def put(self, prompt: str) -> None:
+        """Show it."""
+        self.shown.append(prompt)
+
+    def answered(self) -> str | None:
+        """The next line, if it is there yet."""
+        return self.lines.pop(0) if self.lines else None
+
+
+class LettingInTests(CommandCase):
+    """A browser comes, and the person types its two words."""
+
+    PATH = "/v1/operator/handover"
+
+    def setUp(self) -> None:
+        """Have no browser here to start."""
+        super().setUp()
+        self.pages: list[str] = []
+        self.site.answer("POST", self.PATH, {"code": "c0de"})
+        self.site.answer("POST", f"{self.PATH}/confirm", {"id": "ops_2"})
+
+    def let_in(self, states: Sequence[str], *lines: str | None) -> tuple[Any, list[str]]:
+        """What it ends with, while the daemon tells these states one after the other; and the prompts."""
+        left, typing = list(states), Typing(list(lines))
+
+        def state(_body: object) -> Any:
+            self.pages += [file.read_text() for file in (self.home.root / "run").glob("*.html")]
+            return {"state": left.pop(0)}
+
+        self.site.answer("GET", self.PATH, state)
+        around = attrs.evolve(self.surroundings(), pause=_at_once)
+
+        async def whole(links: Links) -> None:
+            await let_in(around, typing, links.operator(OPERATOR_URL, TOKEN), OPERATOR_URL, "/approvals/1")
+
+        ended = self._ended(around, whole)
+        self.assertEqual(list((self.home.root / "run").glob("*.html")), [], "the file is left")
+        return ended, typing.shown
+
+    def _ended(self, around: Surroundings, whole: Any) -> Any:
+        try:
+            with redirect_stderr(io.StringIO()):
+                return around.drive(whole)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
+            return error
+
+    def confirmed(self) -> list[str]:
+        """The words that the daemon was sent."""
+        return [body["words"] for body in self.site.bodies("POST", f"{self.PATH}/confirm")]
+
+    def test_let_in(self) -> None:
+        """Once a browser came the words are asked for, naming the address, and sent as they were typed."""
+        ended, shown = self.let_in(["made", "made", "opened", "opened", "opened"], None, None, "Blue tower")
+        self.assertEqual((ended, self.confirmed()), (None, ["Blue tower"]))
+        self.assertEqual(shown, [f"The two words that your page at {OPERATOR_URL}/ shows: "])
+        self.assertIn('value="c0de"', self.pages[0])
+
+    def test_nothing_typed(self) -> None:
+        """An empty line is no answer: it is asked again, and costs nothing."""
+        ended, shown = self.let_in(["opened"], "", "  ", "blue tower")
+        self.assertEqual((ended, self.confirmed(), len(shown)), (None, ["blue tower"], 3))
+
+    def test_not_asked_before(self) -> None:
+        """Before a browser came nothing is asked for."""
+        ended, shown = self.let_in(["made", "made", "late"], "early")
+        self.assertIn("No browser came within a minute", str(ended))
+        self.assertEqual((self.confirmed(), shown), ([], []))
+
+    def test_somebody_else(self) -> None:
+        """If somebody else opened it the person is told while the question stands, and nothing is sent."""
+        for states in (["opened", "opened_twice"], ["made", "opened_twice"]):
+            ended, _shown = self.let_in(states, None)
+            self.assertIn("Somebody else opened it", str(ended))
+            self.assertEqual(ended.hint, "Again: aileron open")
+        self.assertEqual(self.confirmed(), [])
+
+    def test_late(self) -> None:
+        """Words that do not come in time end it."""
+        ended, _shown = self.let_in(["opened", "opened", "late"], None, None)
+        self.assertIn("not typed within two minutes", str(ended))
+
+    def test_wrong(self) -> None:
+        """What the daemon says of wrong words reaches the person."""
+        self.site.answer("POST", f"{self.PATH}/confirm", Forbidden("These are not the words."))
+        ended, _shown = self.let_in(["opened"], "red house")
+        self.assertIn("These are not the words.", str(ended))
+
+
+async def _at_once(_seconds: float) -> None:
+    return

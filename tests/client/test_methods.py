@@ -148,6 +148,9 @@ class OperatorTests(MethodCase):
         self.asks(lambda: it.login("N", "P"), "POST", "/v1/operator/login", {"nonce": "N", "proof": "P"})
         self.asks(it.logout, "POST", "/v1/operator/logout", {})
         self.asks(it.hand_over, "POST", "/v1/operator/handover", {})
+        self.asks(it.handed_over, "GET", "/v1/operator/handover", None)
+        confirm = "/v1/operator/handover/confirm"
+        self.asks(lambda: it.confirm_hand_over("blue tower"), "POST", confirm, {"words": "blue tower"})
         self.asks(it.operator_sessions, "GET", "/v1/operator/sessions", None)
         self.asks(lambda: it.session("S"), "GET", "/v1/sessions/S", None)
 
