@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from attrs import field, frozen
+from twisted.internet.interfaces import IAddress
 
 from aileron.values import JSON
 
@@ -29,6 +30,7 @@ class Visit:
     :ivar wait_seconds: of C{Prefer: wait=N}, or L{None}.
     :ivar began_at: by the clock, in seconds.
     :ivar host: C{name:port} that the caller used.
+    :ivar ends: of the connection: the caller's, then ours.
     """
 
     caller: Caller
@@ -37,6 +39,7 @@ class Visit:
     wait_seconds: float | None
     began_at: float
     host: str
+    ends: tuple[IAddress, IAddress]
 
     def text(self, name: str) -> str | None:
         """A text of the body or the query, or L{None}."""

@@ -14,6 +14,7 @@ from aileron.interfaces import IAudit, IBindings, IConnectors, IOperators, IRunn
 from aileron.values import utc
 
 from ._door import Door
+from ._process import Lookup, process_behind
 
 
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
@@ -33,6 +34,7 @@ class Parts:
     :ivar randomness: as many unpredictable bytes as asked for.
     :ivar review_url: the page where a run, by its id, is decided.
     :ivar instance: of this life of the daemon.
+    :ivar process_behind: who is at the other end of a connection.
     :ivar door: the record of logins.
     """
 
@@ -51,6 +53,7 @@ class Parts:
     started_at: datetime
     review_url: Callable[[str], str]
     instance: str
+    process_behind: Lookup = process_behind
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )

@@ -10,6 +10,7 @@ import struct
 import sys
 from collections.abc import Callable
 
+from attrs import frozen
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.interfaces import ITransport
 
@@ -30,9 +31,24 @@ def peer_uid_lookup() -> Callable[[ITransport], int | None] | None:
     return peer_uid if sys.platform == "linux" else None
 
 
+@frozen
+class Socket:
+    """One end of a connection, as the kernel knows it."""
+
+    uid: int
+    inode: int
+
+
 def peer_uid(transport: ITransport) -> int | None:
     """The uid that owns the socket at the other end, or L{None}: no TCP, not local, already closed."""
-    peer, own = transport.getPeer(), transport.getHost()
+    found = socket_of(transport.getPeer(), transport.getHost())
+    return None if found is None else found.uid
+
+
+def socket_of(peer: object, own: object) -> Socket | None:
+    """The socket at the end C{peer} of the connection to C{own}, or L{None}: no TCP, not local, closed, not Linux."""
+    if sys.platform != "linux":
+        return None
     if not isinstance(peer, (IPv4Address, IPv6Address)) or not isinstance(own, (IPv4Address, IPv6Address)):
         return None
     try:
@@ -50,16 +66,16 @@ def _question(peer: IPv4Address | IPv6Address, own: IPv4Address | IPv6Address) -
     return _HEADER.pack(_HEADER.size + len(question), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0) + question
 
 
-def _ask(question: bytes) -> int | None:
+def _ask(question: bytes) -> Socket | None:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
         netlink.settimeout(1)
         netlink.send(question)
-        return _uid(netlink.recv(4096))
+        return _read(netlink.recv(4096))
 
 
-def _uid(reply: bytes) -> int | None:
+def _read(reply: bytes) -> Socket | None:
     if len(reply) < _UID_OFFSET + _UID_AND_INODE.size or _HEADER.unpack_from(reply)[1] != _SOCK_DIAG_BY_FAMILY:
         return None
     uid, inode = _UID_AND_INODE.unpack_from(reply, _UID_OFFSET)
     # A socket that its process has closed has no inode, and the kernel then says uid 0.
-    return int(uid) if inode else None
+    return Socket(int(uid), int(inode)) if inode else None

@@ -138,10 +138,23 @@ ACTION: Mapping[str, Schema] = {
     "connectors": list_of(made_of({"name": TEXT, "version": TEXT, "capabilities": list_of(TEXT)})),
 }
 
+PROCESS_OR_NULL: Schema = {
+    "description": "the process that opened it, as the system shows it; null: it cannot be told",
+    "type": ["object", "null"],
+    "properties": {
+        "pid": {"type": "integer"},
+        "executable": {"type": ["string", "null"]},
+        "working_dir": {"type": ["string", "null"]},
+    },
+    "required": ["pid", "executable", "working_dir"],
+    "additionalProperties": False,
+}
+
 SESSION: Mapping[str, Schema] = {
     "id": TEXT,
-    "agent": TEXT,
-    "working_dir": TEXT,
+    "agent": {**TEXT, "description": "what the agent calls itself: a claim"},
+    "working_dir": {**TEXT, "description": "where the agent says that it works: a claim"},
+    "peer": PROCESS_OR_NULL,
     "started_at": MOMENT,
     "seen_at": MOMENT,
     "ended_at": MOMENT_OR_NULL,

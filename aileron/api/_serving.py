@@ -60,7 +60,8 @@ def _read(endpoint: Endpoint, request: IRequest, caller: Caller, parts: Parts, p
             endpoint.known(parts, **path)
         raise
     host = header(request, b"Host") or ""
-    return Visit(caller, body, query, wait_seconds, parts.clock.seconds(), host)
+    ends = request.getClientAddress(), request.getHost()
+    return Visit(caller, body, query, wait_seconds, parts.clock.seconds(), host, ends)
 
 
 def _body(endpoint: Endpoint, request: IRequest) -> Mapping[str, JSON]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from aileron.errors import NotFound, VaultLocked
 from aileron.values import JSON, Event, Session, VaultState, timestamp
 
@@ -9,7 +11,7 @@ from ._endpoint import Parts, Schema, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
 from ._schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
-from ._shapes import page, session_json
+from ._shapes import page, peer_json, session_json
 from ._tokens import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
 
 TABLE = Table()
@@ -30,21 +32,21 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     answers={201: _OPENED},
 )
 async def open_session(visit: Visit, parts: Parts) -> Answer:
-    """Open a session; its token and gateway key are shown this once."""
+    """Open a session, whose agent and directory are claims; its token and gateway key are shown this once."""
     _refuse_without_vault(parts)
-    now = parts.now()
-    session = Session(parts.ids(), visit.text("agent") or "", visit.text("working_dir") or "", now, now)
+    session = _claimed(visit, parts)
     token, gateway_key = mint(AGENT_TOKEN, parts.randomness), mint(GATEWAY_KEY, parts.randomness)
-    event = _event(visit, parts, "session.started", session, agent=session.agent, working_dir=session.working_dir)
+    peer = peer_json(session.peer)
+    claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
+    event = _event(visit, parts, "session.started", session, **claims, peer=peer)
     await parts.sessions.open(session, token_digest(token), token_digest(gateway_key), (event,))
     return answer(
         {
             "id": session.id,
             "token": token,
             "gateway_key": gateway_key,
-            "started_at": timestamp(now),
-            "agent": session.agent,
-            "working_dir": session.working_dir,
+            "started_at": timestamp(session.started_at),
+            **claims,
         },
         201,
     )
@@ -99,6 +101,13 @@ async def _visible(visit: Visit, parts: Parts, session_id: str) -> Session:
     if session is None:
         raise NotFound("There is no such session.")
     return session
+
+
+def _claimed(visit: Visit, parts: Parts) -> Session:
+    """A session by its opener's own word, and beside it the process that the opener is seen to be."""
+    now = parts.now()
+    claims = visit.text("agent") or "", visit.text("working_dir") or ""
+    return Session(parts.ids(), *claims, now, now, peer=parts.process_behind(*visit.ends))
 
 
 def _refuse_without_vault(parts: Parts) -> None:

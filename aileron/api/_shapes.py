@@ -15,6 +15,7 @@ from aileron.values import (
     Offer,
     OperatorSession,
     Page,
+    Process,
     Record,
     Run,
     RunState,
@@ -123,6 +124,11 @@ def load_error_json(error: LoadError) -> dict[str, JSON]:
     }
 
 
+def peer_json(peer: Process | None) -> JSON:
+    """The process that was seen to open a session."""
+    return None if peer is None else peer.as_json()
+
+
 def session_json(session: Session, now: datetime) -> dict[str, JSON]:
     """C{Session}; C{orphaned} says no more than that nothing was heard of it for ten minutes."""
     quiet = now - session.seen_at > ORPHANED_AFTER
@@ -134,6 +140,7 @@ def session_json(session: Session, now: datetime) -> dict[str, JSON]:
         "seen_at": timestamp(session.seen_at),
         "ended_at": moment(session.ended_at),
         "exit_code": session.exit_code,
+        "peer": peer_json(session.peer),
         "state": "ended" if not session.live else "orphaned" if quiet else "running",
     }
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from aileron.values import Session, from_timestamp, timestamp
+from aileron.values import Process, Session, from_timestamp, timestamp
 
-from ._columns import conditions, moment_of
+from ._columns import conditions, json_of, moment_of, of_json
 
-_COLUMNS = "id, agent, working_dir, started_at, seen_at, ended_at, exit_code"
+_COLUMNS = "id, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer"
 _INSERT = """
-    INSERT INTO sessions (id, agent, working_dir, started_at, seen_at, token_digest, gateway_digest)
-    VALUES (?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO sessions (id, agent, working_dir, started_at, seen_at, peer, token_digest, gateway_digest)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 _END = "UPDATE sessions SET ended_at = ?, exit_code = ? WHERE id = ? AND ended_at IS NULL"
 _SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
@@ -23,8 +23,10 @@ _LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
 
 def insert(cursor: sqlite3.Cursor, session: Session, token_digest: bytes, gateway_digest: bytes) -> None:
     """Add a session."""
+    claims = (session.id, session.agent, session.working_dir)
     times = (timestamp(session.started_at), timestamp(session.seen_at))
-    cursor.execute(_INSERT, (session.id, session.agent, session.working_dir, *times, token_digest, gateway_digest))
+    peer = of_json(None if session.peer is None else session.peer.as_json())
+    cursor.execute(_INSERT, (*claims, *times, peer, token_digest, gateway_digest))
 
 
 def end(cursor: sqlite3.Cursor, session_id: str, at: datetime, exit_code: int | None) -> bool:
@@ -72,6 +74,7 @@ def _one(cursor: sqlite3.Cursor, where: str, value: object) -> Session | None:
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    id_, agent, working_dir, started_at, seen_at, ended_at, exit_code = row
+    id_, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer = row
     times = (from_timestamp(started_at), from_timestamp(seen_at), moment_of(ended_at))
-    return Session(id_, agent, working_dir, *times, exit_code)
+    seen = json_of(peer)
+    return Session(id_, agent, working_dir, *times, exit_code, None if seen is None else Process(**seen))

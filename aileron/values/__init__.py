@@ -38,7 +38,7 @@ from ._runs import (
     StepRow,
     Transition,
 )
-from ._sessions import HandOver, HandOverState, OperatorSession, Session
+from ._sessions import HandOver, HandOverState, OperatorSession, Process, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState
@@ -85,6 +85,7 @@ __all__ = [
     "Outcome",
     "Page",
     "PendingLimits",
+    "Process",
     "Progress",
     "Record",
     "Request",

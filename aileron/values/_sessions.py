@@ -7,6 +7,25 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
+from ._json import JSON
+
+
+@frozen
+class Process:
+    """A process as the kernel shows it at one moment.
+
+    :ivar executable: path, or L{None}: hidden.
+    :ivar working_dir: the same.
+    """
+
+    pid: int
+    executable: str | None = None
+    working_dir: str | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """For the database, the record and people."""
+        return {"pid": self.pid, "executable": self.executable, "working_dir": self.working_dir}
+
 
 @frozen
 class Session:
@@ -15,6 +34,7 @@ class Session:
     :ivar agent: a claim of whoever opened it.
     :ivar working_dir: a claim as well.
     :ivar seen_at: its last request, kept in memory and written now and then.
+    :ivar peer: the process that opened it, seen and not claimed; L{None}: it could not be told.
     """
 
     id: str
@@ -24,6 +44,7 @@ class Session:
     seen_at: datetime
     ended_at: datetime | None = None
     exit_code: int | None = None
+    peer: Process | None = None
 
     @property
     def live(self) -> bool:
