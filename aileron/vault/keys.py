@@ -30,6 +30,7 @@ __all__ = [
     "WeakPassphrase",
     "WrongPassphrase",
     "change_passphrase",
+    "check_file",
     "check_passphrase",
     "client_proof",
     "create",
@@ -67,6 +68,15 @@ def open_vault(path: Path, passphrase: str) -> DataKey:
         refused.
     """
     return opened(_present(Disk(path)), passphrase)
+
+
+def check_file(path: Path) -> None:
+    """Look whether the file at C{path} has the form of a vault; whether it was altered only its key can tell.
+
+    :raises NoVault: there is none.
+    :raises VaultDamaged: it is no vault of this version.
+    """
+    _present(Disk(path))
 
 
 def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
