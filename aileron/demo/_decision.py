@@ -52,30 +52,24 @@ async def _pending(scene: Stage, calling: asyncio.Task[Any]) -> Mapping[str, Any
 
 async def _ask(scene: Stage, calling: asyncio.Task[Any], approval: Mapping[str, Any]) -> bool | None:
     """The person's answer here, or L{None}: it was decided on the page."""
-    opening: list[asyncio.Task[None]] = []
-    try:
-        while True:
-            line = asyncio.ensure_future(typed(_PROMPT))
-            await asyncio.wait({line, calling}, return_when=asyncio.FIRST_COMPLETED)
-            if not line.done():
-                line.cancel()
-                tell("\n   Decided on the page.")
-                return None
-            word = line.result()
-            if word in {"y", "yes"}:
-                return True
-            if word in {"b", "browser"}:
-                opening.append(asyncio.ensure_future(_open(scene, str(approval["id"]))))
-                await asyncio.sleep(0)
-            elif word in {"n", "no", ""}:
-                return False
-    finally:
-        for each in opening:
-            each.cancel()
+    while True:
+        line = asyncio.ensure_future(typed(_PROMPT))
+        await asyncio.wait({line, calling}, return_when=asyncio.FIRST_COMPLETED)
+        if not line.done():
+            line.cancel()
+            tell("\n   Decided on the page.")
+            return None
+        word = line.result()
+        if word in {"y", "yes"}:
+            return True
+        if word in {"b", "browser"}:
+            await _open(scene, str(approval["id"]))
+        elif word in {"n", "no", ""}:
+            return False
 
 
 async def _open(scene: Stage, approval_id: str) -> None:
-    """Let a browser in; its command says what to do where there is none."""
+    """Let a browser in.  Its command asks in this terminal for the browser's two words, so that we ask nothing then."""
     child, _ = await scene.begin("open", "approval", approval_id, passphrase_fd=scene.passphrase)
     try:
         while child.stderr is not None and (line := await child.stderr.readline()):

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.functional.chromium import Chromium, Page
 from tests.functional.operated import GATED, PASSPHRASE, AgentSession, OperatedTestCase
+from tests.functional.process import Running
 from tests.functional.reactor import until
 
 
@@ -38,14 +39,23 @@ class BrowsedTestCase(OperatedTestCase):
         program = self.home.root / "browser"
         program.write_text(f'#!/bin/sh\nprintf %s "$1" > {place}.part && mv {place}.part {place}\n')
         program.chmod(0o700)
-        running = self.start(self.home.with_passphrase(PASSPHRASE, "aileron", "open", *what, BROWSER=str(program)))
+        running = self.start(self.home.on_terminal("aileron", "open", *what, BROWSER=str(program)))
+        await running.expect("Passphrase of the vault: ", 30)
+        running.send(PASSPHRASE)
         await until(self.reactor, place.exists, 30, f"a file to open: {running!r}")
         file = Path(place.read_text())
         self.login_page = file.read_text()
         await page.open(file.as_uri())
+        await self.type_words(running, page)
         finished = await running.finish(30)
-        self.assertEqual(finished.exit_code, 0, finished.stderr)
+        self.assertEqual(finished.exit_code, 0, finished.stdout)
         return file
+
+    async def type_words(self, running: Running, page: Page) -> None:
+        """Carry the two words from the page to the terminal, as the person does."""
+        words = await page.text("#words")
+        await running.expect("The two words that your page at .* shows: ", 30)
+        running.send(words)
 
     async def ask(self, summary: str = "Dark mode", channel: str = "#general") -> str:
         """The agent asks for an action; the id of what then waits."""

@@ -11,10 +11,20 @@ import attrs
 
 @attrs.frozen
 class Browser:
-    """A browser that was let in: a cookie, and the key that its page keeps."""
+    """A browser that came to the door: a cookie, and the key that its page keeps.
 
+    :ivar site: where it is.
+    """
+
+    site: str
     cookie: str
     page_key: str
+
+    def words(self) -> str:
+        """The two words that its page shows until it is let in."""
+        status, found = self.ask(f"{self.site}/handover/state")
+        assert status == 200, (status, found)
+        return str(found["words"])
 
     def ask(self, url: str, body: object = None) -> tuple[int, Any]:
         """The status and JSON of a GET, or of a POST if there is a body."""
@@ -23,17 +33,21 @@ class Browser:
         if data is not None:
             headers["Content-Type"] = "application/json"
         status, _, text = _exchange(url, data, headers)
-        return status, json.loads(text)
+        return status, json.loads(text) if text.startswith("{") else text
 
 
-def log_in(page: str) -> Browser | int:
-    """Post the form of a page as it stands; the status, where that does not let a browser in."""
+def come(page: str) -> Browser | int:
+    """Post the form of a page as it stands; the status, where that is refused."""
     action, code = _found(r'action="([^"]+)"', page), _found(r'name="code" value="([^"]+)"', page)
     headers = {"Origin": "null", "Content-Type": "application/x-www-form-urlencoded"}
     status, cookie, text = _exchange(action, f"code={quote_plus(code)}", headers)
     if status != 200:
         return status
-    return Browser(cookie.partition(";")[0], _found(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", text))
+    return Browser(
+        action.removesuffix("/handover"),
+        cookie.partition(";")[0],
+        _found(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", text),
+    )
 
 
 def _found(pattern: str, text: str) -> str:

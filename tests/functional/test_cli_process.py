@@ -11,7 +11,7 @@ from typing import Any
 from twisted.internet.threads import deferToThread
 
 from tests.functional import canary
-from tests.functional.browser import Browser, log_in
+from tests.functional.browser import Browser, come
 from tests.functional.case import FunctionalTestCase
 from tests.functional.process import Command, Finished
 from tests.functional.reactor import until
@@ -368,29 +368,50 @@ class OpenTests(CommandLineCase):
         seen, program = self.home.root / "seen", self.home.root / "browser"
         program.write_text(f'#!/bin/sh\nls -l "$1" > {seen}\ncat "$1" >> {seen}\n')
         program.chmod(0o700)
-        command = self.home.with_passphrase(PASSPHRASE, "aileron", "open", BROWSER=str(program))
-        self.opening = self.start(command)
+        self.opening = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
+        await self.opening.expect("Passphrase of the vault: ")
+        self.opening.send(PASSPHRASE)
         await until(self.reactor, lambda: seen.exists() and "</html>" in seen.read_text(), 20, "the browser")
         return seen.read_text()
 
     async def test_browser(self) -> None:
-        """The browser is given a private file by its path, is in when it has posted the code, and stays in."""
+        """The browser is given a private file by its path, is in when its two words were typed, and stays in."""
         page = await self.opened()
         self.assertTrue(page.startswith("-rw-------"), page)
-        browser = await deferToThread(log_in, page)
+        browser = await deferToThread(come, page)
         assert isinstance(browser, Browser)
+        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
+        self.assertEqual((await deferToThread(browser.ask, url))[0], 401)
+        await self.opening.expect("The two words that your page at .* shows: ")
+        self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
+        self.opening.send((await deferToThread(browser.words)).upper())
         found = await self.opening.finish(20)
         self.assertEqual(found.exit_code, 0, found)
-        self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
-        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
         status, answer = await deferToThread(browser.ask, url)
         self.assertEqual((status, answer["items"]), (200, []))
 
-    async def test_code_is_spent(self) -> None:
-        """The same page lets no second browser in."""
+    async def test_used_twice(self) -> None:
+        """If the page is used twice nobody is let in, and the terminal says so while it asks."""
         page = await self.opened()
-        await deferToThread(log_in, page)
-        self.assertEqual(await deferToThread(log_in, page), 401)
+        browser = await deferToThread(come, page)
+        assert isinstance(browser, Browser)
+        await self.opening.expect("The two words that your page at .* shows: ")
+        self.assertEqual(await deferToThread(come, page), 409)
+        await self.opening.expect("Somebody else opened it")
+        self.assertEqual((await self.opening.finish(20)).exit_code, 1)
+        url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
+        self.assertEqual((await deferToThread(browser.ask, url))[0], 401)
+        self.assertIn("operator.handover_refused", await self.ok(self.operator("audit", "list")))
+
+    async def test_wrong_words(self) -> None:
+        """Wrong words let nobody in, and there is no second try."""
+        browser = await deferToThread(come, await self.opened())
+        assert isinstance(browser, Browser)
+        await self.opening.expect("The two words that your page at .* shows: ")
+        self.opening.send("not these")
+        await self.opening.expect("These are not the words")
+        self.assertEqual((await self.opening.finish(20)).exit_code, 1)
+        self.assertEqual(await deferToThread(browser.words), "")
 
     async def test_interrupted(self) -> None:
         """Ctrl-C while it waits removes the file."""

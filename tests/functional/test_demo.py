@@ -6,7 +6,7 @@ from pathlib import Path
 
 from twisted.internet.threads import deferToThread
 
-from tests.functional.browser import Browser, log_in
+from tests.functional.browser import Browser, come
 from tests.functional.case import FunctionalTestCase
 from tests.functional.process import Finished, Running
 from tests.functional.reactor import until
@@ -84,8 +84,11 @@ class DemoTests(FunctionalTestCase):
         approval = re.search(r"as a page: (\S+/approvals/(\w+))", playing.output)
         assert page is not None
         assert approval is not None
-        browser = await deferToThread(log_in, Path(page.group(1)).read_text())
+        browser = await deferToThread(come, Path(page.group(1)).read_text())
         assert isinstance(browser, Browser)
+        await playing.expect("The two words that your page at .* shows: ", 30)
+        playing.send(await deferToThread(browser.words))
+        await playing.expect(_PROMPT, 30)
         site = approval.group(1).partition("/approvals")[0]
         url = f"{site}/v1/action-approvals/{approval.group(2)}"
         digest = (await deferToThread(browser.ask, url))[1]["digest"]
