@@ -16,7 +16,10 @@ class ISessions(Interface):
         """Keep a new session and the events that record it, in one transaction.
 
         :param token_digest: SHA-256 of the agent token.
-        :raises LimitExceeded: 64 sessions are live (one without a request for 10 minutes does not count).
+        Of very many the oldest that are at work no more are forgotten.
+
+        :raises LimitExceeded: 64 sessions are live (one without a request for 10 minutes does not count), or 100 were
+            opened within a minute.
         :raises StoreUnavailable: nothing was kept.
         """
 

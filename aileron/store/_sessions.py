@@ -26,7 +26,12 @@ from ._shield import shielded
 from ._writer import Writer
 
 MOST_LIVE = 64
+MOST_A_MINUTE = 100
+MOST_KEPT = 10_000
+"""Beyond these the oldest that are at work no more are forgotten; their runs and the record stay."""
+
 _ORPHANED_AFTER = timedelta(seconds=600)
+_MINUTE = timedelta(seconds=60)
 _FLUSH_SECONDS = 60.0
 _RETRY_AFTER_SECONDS = 60
 
@@ -137,7 +142,12 @@ def _open(
     sessions_table.note_seen(cursor, seen)
     if sessions_table.live(cursor, since) >= MOST_LIVE:
         raise LimitExceeded(f"{MOST_LIVE} sessions are live; end one first.", {"retry_after": _RETRY_AFTER_SECONDS})
+    if sessions_table.opened(cursor, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
+        raise LimitExceeded(
+            f"{MOST_A_MINUTE} sessions were opened within a minute; wait.", {"retry_after": _RETRY_AFTER_SECONDS}
+        )
     sessions_table.insert(cursor, new.session, new.token_digest, new.gateway_digest)
+    sessions_table.forget(cursor, MOST_KEPT, since)
     keep(cursor, seals, new.events)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from aileron.values import Process, Session, from_timestamp, timestamp
@@ -19,6 +19,12 @@ _INSERT = """
 _END = "UPDATE sessions SET ended_at = ?, exit_code = ? WHERE id = ? AND ended_at IS NULL"
 _SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
 _LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
+_OPENED = "SELECT started_at FROM sessions ORDER BY ordinal DESC LIMIT 1 OFFSET ?"
+_FORGET = """
+    DELETE FROM sessions
+    WHERE ordinal <= (SELECT max(ordinal) FROM sessions) - ? AND (ended_at IS NOT NULL OR seen_at <= ?)
+"""
+_DAWN = datetime.min.replace(tzinfo=UTC)
 
 
 def insert(cursor: sqlite3.Cursor, session: Session, token_digest: bytes, gateway_digest: bytes) -> None:
@@ -49,6 +55,17 @@ def live(cursor: sqlite3.Cursor, since: datetime) -> int:
     """How many sessions have not ended and made a request after C{since}."""
     count: int = cursor.execute(_LIVE, (timestamp(since),)).fetchone()[0]
     return count
+
+
+def opened(cursor: sqlite3.Cursor, back: int) -> datetime:
+    """When the session was opened that is C{back} places back, the newest being 1; the dawn of time: there is none."""
+    row = cursor.execute(_OPENED, (back - 1,)).fetchone()
+    return _DAWN if row is None else from_timestamp(row[0])
+
+
+def forget(cursor: sqlite3.Cursor, most: int, since: datetime) -> None:
+    """Drop whatever is older than the newest C{most}, and has ended or made no request after C{since}."""
+    cursor.execute(_FORGET, (most, timestamp(since)))
 
 
 def get(cursor: sqlite3.Cursor, session_id: str) -> Session | None:

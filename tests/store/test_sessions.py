@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit, ISessions
 from aileron.store import Store
+from aileron.store import _sessions_table as sessions_table
 from aileron.testing import SessionsContract, UnthreadedPool, example_session, memory_store
-from aileron.values import timestamp, utc
+from aileron.values import Process, timestamp, utc
 
 
 class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
@@ -37,6 +41,40 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
             return str(connection.execute(f"SELECT {name} FROM sessions").fetchone()[0])
         finally:
             connection.close()
+
+    def test_peer(self) -> None:
+        """The process that opened a session is kept beside its claims."""
+        for at, peer in enumerate((Process(7, "/usr/bin/x", "/src"), Process(8), None)):
+            session = evolve(example_session(f"s-{at}"), peer=peer)
+            self.do(self.sessions.open(session, _digest(session.id), _digest(f"g {at}"), ()))
+            found = self.do(self.sessions.get(session.id))
+            self.assertEqual(peer, found and found.peer)
+
+    def test_most_a_minute(self) -> None:
+        """At most 100 sessions are opened within a minute, though each was ended; the next minute has room."""
+        for at in range(100):
+            self.opened(f"s-{at}")
+            self.do(self.sessions.end(f"s-{at}", 0, ()))
+        self.refused(self.sessions.open(example_session("x"), _digest("x"), _digest("g"), ()), LimitExceeded)
+        self.clock.advance(59)
+        late = evolve(example_session("x"), started_at=utc(self.clock.seconds()), seen_at=utc(self.clock.seconds()))
+        self.refused(self.sessions.open(late, _digest("x"), _digest("g"), ()), LimitExceeded)
+        self.clock.advance(1)
+        self.opened("y")
+
+    def test_forgotten(self) -> None:
+        """Of very many sessions the oldest are forgotten, but none that is at work."""
+        for at in range(6):
+            self.opened(f"s-{at}")
+        for at in (1, 2, 4, 5):
+            self.do(self.sessions.end(f"s-{at}", 0, ()))
+        self.clock.advance(601)
+        self.seen("s-0")
+        self.do(self.store.close())
+        with closing(sqlite3.connect(self.path)) as connection:
+            sessions_table.forget(connection.cursor(), 2, utc(self.clock.seconds() - 600))
+            left = connection.execute("SELECT id FROM sessions ORDER BY ordinal").fetchall()
+        self.assertEqual([("s-0",), ("s-4",), ("s-5",)], left)
 
     def test_known_without_reading(self) -> None:
         """A token that was seen of late costs no read."""
@@ -125,3 +163,7 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         self.seen(session.id)
         self.do(self.store.close())
         self.assertEqual(self.column("seen_at"), timestamp(late))
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
