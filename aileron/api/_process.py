@@ -21,19 +21,20 @@ Lookup = Callable[[IAddress, IAddress], Process | None]
 """From the far and the near end of a connection to the process at the far end, or L{None}: it cannot be told."""
 
 
-def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC) -> Process | None:
+def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int = MOST_DESCRIPTORS) -> Process | None:
     """See L{Lookup}.
 
     :param proc: where the kernel shows its processes.
+    :param most: how many descriptors are looked at.
     """
     found = socket_of(peer, own)
-    return None if found is None else _holder(f"socket:[{found.inode}]", proc)
+    return None if found is None else _holder(f"socket:[{found.inode}]", proc, most)
 
 
-def _holder(link: str, proc: str) -> Process | None:
+def _holder(link: str, proc: str, most: int) -> Process | None:
     """The newest process of ours that has C{link} open."""
     descriptors = chain.from_iterable(_descriptors(proc, pid) for pid in _processes(proc))
-    for pid, path in islice(descriptors, MOST_DESCRIPTORS):
+    for pid, path in islice(descriptors, most):
         if _target(path) == link:
             return Process(pid, _target(f"{proc}/{pid}/exe"), _target(f"{proc}/{pid}/cwd"))
     return None

@@ -48,6 +48,14 @@ def _show_session(session: Mapping[str, Any] | None) -> None:
     values({"session": session["id"], "since": session["started_at"]}, _IN)
     say("  It claims, and nothing proves:")
     values({"agent": session["agent"], "directory": session["working_dir"]}, _IN * 2)
+    values({"opened by process": process(session.get("peer"))}, _IN)
+
+
+def process(peer: Mapping[str, Any] | None) -> str:
+    """The process that was seen to open a session, in words."""
+    if peer is None:
+        return "unknown"
+    return f"{peer['pid']} {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
 
 
 def _show_fields(fields: Any, run: Mapping[str, Any]) -> None:

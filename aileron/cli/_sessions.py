@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from . import _options
-from ._output import listed
+from ._output import listed, say_json, values
+from ._review import process
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
 
@@ -26,9 +30,32 @@ def list_sessions(
 ) -> None:
     """List sessions, newest first; agent and directory are what each claims."""
     answer = as_operator(around, passphrase_fd, lambda operator: operator.sessions(_options.given(**filters)))
-    rows = (
-        (item["id"], item["state"], item["started_at"], item["agent"], item["working_dir"], item.get("exit_code"))
-        for item in answer["items"]
-    )
-    titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "EXIT")
+    rows = (tuple(_fields(item).values()) for item in answer["items"])
+    titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT")
     listed(as_json, answer, titles, rows, "There are no sessions.")
+
+
+@sessions.command("show")
+@click.argument("session")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, session: str) -> None:
+    """Show one session: what it claims, and the process that opened it."""
+    found = as_operator(around, passphrase_fd, lambda operator: operator.session(session))
+    if as_json:
+        say_json(found)
+    else:
+        values(_fields(found))
+
+
+def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": session["id"],
+        "state": session["state"],
+        "started at": session["started_at"],
+        "agent (claimed)": session["agent"],
+        "directory (claimed)": session["working_dir"],
+        "process": process(session.get("peer")),
+        "exit code": session.get("exit_code"),
+    }

@@ -12,7 +12,7 @@ from aileron.values import JSON, Approval, RunState, Session, StepRow, visible
 
 from ._parts import PageParts, template
 from ._review import SentStep, arguments, steps
-from ._texts import STATES, agent, moment, request_text, sending, shown, size
+from ._texts import STATES, agent, moment, process, request_text, sending, shown, size
 
 _BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 
@@ -77,7 +77,8 @@ class ApprovalPage(Element):
             yield f" in the session {visible(self._run.session_id)}, of which nothing is known."
         else:
             yield from (" by an agent that calls itself ", tags.bdi(agent(session)))
-            yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)), ".")
+            yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)))
+            yield from (" (claims; ", tags.bdi(process(session.peer)), ").")
 
     @renderer
     def fields(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:

@@ -8,7 +8,7 @@ from typing import cast
 
 from twisted.web.template import Tag, tags
 
-from aileron.values import JSON, Approval, RunState, Session, plain, timestamp, visible
+from aileron.values import JSON, Approval, Process, RunState, Session, plain, timestamp, visible
 
 from ._review import SentRequest, arguments
 
@@ -73,6 +73,14 @@ def request_text(request: SentRequest) -> str:
 def agent(session: Session | None) -> str:
     """What an agent calls itself."""
     return "unknown" if session is None else visible(session.agent)
+
+
+def process(peer: Process | None) -> str:
+    """Which process opened a session."""
+    if peer is None:
+        return "which process opened the session is unknown"
+    executable, directory = (visible(each or "(hidden)") for each in (peer.executable, peer.working_dir))
+    return f"the session was opened by process {peer.pid}, {executable} in {directory}"
 
 
 def moment(at: datetime) -> Tag:

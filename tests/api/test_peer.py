@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any, cast
 
 from attrs import frozen
@@ -13,6 +15,8 @@ from twisted.internet.interfaces import ITransport
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from aileron.api import peer_uid, peer_uid_lookup
+from aileron.api._process import process_behind
+from aileron.values import Process
 
 _LINUX = sys.platform == "linux"
 
@@ -69,6 +73,53 @@ class PeerTests(SynchronousTestCase):
         for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
             _client, server = self.connect(family, host)
             self.assertEqual(peer_uid(self.ends(server)), os.getuid())
+
+    def test_process(self) -> None:
+        """A client of our own is this process, with its executable and directory; a gone one is nobody."""
+        client, server = self.connect(socket.AF_INET, "127.0.0.1")
+        ends = self.ends(server)
+        here = Process(os.getpid(), os.readlink("/proc/self/exe"), os.getcwd())
+        self.assertEqual(here, process_behind(ends.getPeer(), ends.getHost()))
+        client.close()
+        self.assertIsNone(process_behind(ends.getPeer(), ends.getHost()))
+
+    def test_process_of_another(self) -> None:
+        """It is the process at the far end that is told, not the one at ours."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+        connect = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); sys.stdin.read()"
+        port = str(listening.getsockname()[1])
+        with Popen([sys.executable, "-c", connect, port], stdin=PIPE, cwd="/") as child:
+            server, _ = listening.accept()
+            self.addCleanup(server.close)
+            ends = self.ends(server)
+            found = process_behind(ends.getPeer(), ends.getHost())
+            child.communicate()
+        self.assertEqual((child.pid, "/"), (found and found.pid, found and found.working_dir))
+
+    def test_hidden_process(self) -> None:
+        """Where the kernel shows no descriptor of ours, or no processes at all, nobody is told."""
+        _client, server = self.connect(socket.AF_INET, "127.0.0.1")
+        ends = self.ends(server)
+        proc = Path(self.mktemp())
+        (proc / "7" / "fd").mkdir(parents=True)
+        (proc / "7" / "fd" / "0").symlink_to("/dev/null")
+        (proc / "8").mkdir()
+        for shown in (str(proc), str(proc / "nowhere")):
+            self.assertIsNone(process_behind(ends.getPeer(), ends.getHost(), shown))
+
+    def test_bounded_search(self) -> None:
+        """Whoever opens very many descriptors makes the search end, not last."""
+        client, server = self.connect(socket.AF_INET, "127.0.0.1")
+        ends = self.ends(server)
+        proc = Path(self.mktemp())
+        (proc / "9" / "fd").mkdir(parents=True)
+        (proc / "8" / "fd").mkdir(parents=True)
+        for number in range(5):
+            (proc / "9" / "fd" / str(number)).symlink_to("/dev/null")
+        (proc / "8" / "fd" / "0").symlink_to(os.readlink(f"/proc/self/fd/{client.fileno()}"))
+        found = [process_behind(ends.getPeer(), ends.getHost(), str(proc), most) for most in (5, 6)]
+        self.assertEqual([None, Process(8)], found)
 
     def test_gone(self) -> None:
         """A client that has closed its socket cannot be told, and is not taken for root."""

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable
 from aileron.testing import ScriptedRunner, scripted_offer
-from aileron.values import LoadError, RunState, VaultState, utc
+from aileron.values import AuditQuery, LoadError, Process, RunState, VaultState, utc
 
 from .case import LAUNCH_KEY, NOW, ApiCase, Heard
 
@@ -68,6 +68,22 @@ class SessionTests(ApiCase):
         opened = self.open_session("claude")
         self.assertEqual((opened["agent"], opened["working_dir"]), ("claude", "/src"))
         self.assertEqual(self.events(), ["session.started"])
+
+    def test_claims_and_process(self) -> None:
+        """Beside what an agent claims stands the process that was seen, for the operator and on record, or none."""
+        asked = []
+
+        def behind(peer: object, own: object) -> Process | None:
+            asked.append((peer, own))
+            return Process(7, "/usr/bin/x", "/tmp") if len(asked) == 1 else None
+
+        self.build(process_behind=behind)
+        seen = {"pid": 7, "executable": "/usr/bin/x", "working_dir": "/tmp"}
+        for opened, expected in ((self.open_session(), seen), (self.open_session(), None)):
+            shown = self.operator.ask("GET", f"/v1/sessions/{opened['id']}", self.operator_token()).json
+            self.assertEqual(("/src", expected), (shown["working_dir"], shown["peer"]))
+        records = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery()))).items
+        self.assertEqual([None, seen], [record.event.payload["peer"] for record in records])
 
     def test_claims_are_checked(self) -> None:
         """An agent without a name, or with one that is no name, is refused."""

@@ -256,4 +256,10 @@ def approval(**changed: Any) -> dict[str, Any]:
     }
 
 
-SESSION = {"id": "S", "agent": "opencode", "working_dir": "/w", "started_at": "2026-01-01T00:00:00.000000Z"}
+SESSION = {
+    "id": "S",
+    "agent": "opencode",
+    "working_dir": "/w",
+    "peer": {"pid": 7, "executable": "/bin/x", "working_dir": "/w"},
+    "started_at": "2026-01-01T00:00:00.000000Z",
+}

@@ -33,6 +33,7 @@ class ShowTests(ApprovalCase):
         self.assertEqual(code, 0)
         for part in (
             "ship-update 1.0.0",
+            "opened by process  7 /bin/x in /w\n",
             "  channel  #eng",
             "  summary\n    │ one\n    │ two\\u202e\n",
             "POST https://slack.com/api/chat.postMessage",

@@ -86,7 +86,20 @@ class RecordsTests(CommandCase):
         self.site.answer("GET", "/v1/sessions?live=true&limit=50", {"items": [row], "cursor": None})
         out = self.as_operator("sessions", "list", "--live")[1]
         self.assertIn("AGENT (CLAIMED)", out)
+        self.assertIn("PROCESS", out)
         self.assertIn("evil␛[2J", out)
+
+    def test_session(self) -> None:
+        """One session tells its claims as claims, and beside them the process that was seen, or that none was."""
+        peer = {"pid": 7, "executable": "/bin/x\x1b", "working_dir": None}
+        row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w", "peer": peer}
+        self.site.answer("GET", "/v1/sessions/S", row)
+        out = self.as_operator("sessions", "show", "S")[1]
+        for part in ("agent (claimed)      a\n", "directory (claimed)  /w\n", "7 /bin/x␛ in (hidden)\n"):
+            self.assertIn(part, out)
+        self.assertEqual(json.loads(self.as_operator("sessions", "show", "S", "--json")[1]), row)
+        self.site.answer("GET", "/v1/sessions/S", {**row, "peer": None})
+        self.assertRegex(self.as_operator("sessions", "show", "S")[1], "process +unknown\n")
 
     def test_switch(self) -> None:
         """Actions are switched on and off."""

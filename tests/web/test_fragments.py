@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aileron.values import JSON, Fault, RunQuery, RunState, utc, visible
+from aileron.values import JSON, Fault, Process, RunQuery, RunState, utc, visible
 
 from .case import NOW, WebCase, planned, read, sent
 
@@ -134,7 +134,11 @@ class ApprovalTests(WebCase):
         """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
         session = self.agent(agent="opencode", working_dir="/src")
         by_agent = self.shown(self.ask(session=session).id).text
-        self.assertIn("by an agent that calls itself opencode and says that it works in /src.", by_agent)
+        self.assertIn("by an agent that calls itself opencode and says that it works in /src (claims; ", by_agent)
+        self.assertIn("which process opened the session is unknown", by_agent)
+        session = self.agent(peer=Process(7, "/usr/bin/no\u202ede", "/tmp"))
+        seen = self.shown(self.ask(session=session).id).text
+        self.assertIn("opened by process 7, /usr/bin/no\\u202ede in /tmp)", seen)
         self.assertIn("by you, without an agent.", self.shown(self.ask().id).text)
 
     def test_every_argument(self) -> None:
