@@ -121,6 +121,19 @@ class ApplyContract(RunsCase):
             (True, approved.at, "operator-1", "fine"),
         )
 
+    def test_marked(self) -> None:
+        """A decision is kept with its mark and the times within which it holds; asked anew, it is forgotten whole."""
+        run, later = self.pending(), NOON + timedelta(hours=1)
+        decision = evolve(example_decision(), decided_at=NOON, not_before=NOON, not_after=later, mark=b"\x00mark")
+        run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=decision)))
+        kept = self.approval()
+        self.assertEqual(
+            (kept.decided_at, kept.not_before, kept.not_after, kept.mark), (NOON, NOON, later, b"\x00mark")
+        )
+        self.do(self.runs.apply(example_transition(run, _S.PENDING, ask=example_ask())))
+        kept = self.approval()
+        self.assertEqual((kept.decided_at, kept.not_before, kept.not_after, kept.mark), (None, None, None, None))
+
     def test_asked_anew(self) -> None:
         """What is asked anew replaces the review and forgets the decision."""
         run = self.pending()

@@ -124,6 +124,18 @@ class ReceiveContract(RunsCase):
         self.pending("other", session_id="session-2")
         self.received(example_run("ungated", gated=False))
 
+    def test_limit_of_action(self) -> None:
+        """As many approvals of one action wait as may, whoever asks; those of another still come in."""
+        limits = evolve(LIMITS, per_action=1)
+        self.pending(session_id=None)
+        run = example_run("late", session_id="session-2")
+        asked = example_transition(run, _S.PENDING, ask=example_ask())
+        error = self.refused(self.runs.receive(run, (asked,), limits), LimitExceeded)
+        self.assertIn("of this action", error.message)
+        other = example_run("other", action="other")
+        asked = example_transition(other, _S.PENDING, ask=example_ask())
+        self.assertTrue(self.do(self.runs.receive(other, (asked,), limits))[1])
+
     def test_limit_of_home(self) -> None:
         """As many approvals wait in all as may, whoever asks; one that is decided makes room."""
         runs = [self.pending(f"run-{number}", session_id=f"s-{number}") for number in range(LIMITS.per_home)]

@@ -78,6 +78,14 @@ class AuditContract(_RecordCase):
         self.assertIsNone(check_chain(records))
         self.assertEqual(len({record.salt for record in records}), 3)
 
+    def test_head(self) -> None:
+        """The newest record is found, and each by its number; before the first there is none."""
+        self.assertIsNone(self.do(self.audit.head()))
+        self.do(self.audit.append(example_event("a"), example_event("b")))
+        newest, older = self.do(self.audit.list(AuditQuery())).items
+        self.assertEqual(self.do(self.audit.head()), (2, newest.hash))
+        self.assertEqual([self.do(self.audit.at(number)) for number in (1, 2, 3)], [older.hash, newest.hash, None])
+
     def test_filters(self) -> None:
         """Every given field must match; since is included, until is not."""
         later = NOON + timedelta(seconds=1)

@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.interfaces import IConfigFile
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Store
@@ -113,6 +114,7 @@ class RunnerCase(SynchronousTestCase):
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
         self.points: list[str] = []
+        self.config: IConfigFile | None = None
         self.limits = PendingLimits()
         self._numbers = count(1)
         self.pool = UnthreadedPool()
@@ -140,6 +142,7 @@ class RunnerCase(SynchronousTestCase):
                 bindings=self.bindings,
                 trust=self.trust,
                 control=self.control,
+                config=self.config,
                 clock=self.clock,
                 ids=self.fresh_id,
                 chance=lambda: 0.0,
@@ -232,6 +235,14 @@ class RunnerCase(SynchronousTestCase):
     def decide(self, run: Run, digest: str, approved: bool = True, reason: str | None = None) -> Approval:
         """Decide for a digest."""
         return self.sync(self.runner.decide(run.id, Decision(approved, digest, OPERATOR.id, reason)))
+
+    def approved_and_locked(self) -> Run:
+        """A run that was approved while the runner was held, and then the vault was locked."""
+        run = self.submit()
+        self.sync(self.runner.hold())
+        self.approve(run)
+        self.vault.lock()
+        return run
 
     def now(self, run: Run) -> Run:
         """The run as it stands."""

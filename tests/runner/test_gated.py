@@ -308,16 +308,14 @@ class StaleTests(RunnerCase):
         digest = self.sync(self.runner.approval(run.id)).digest
         changed = evolve(self.connector.description, content_hash="sha256:other")
         self.connectors.add(evolve(self.connector, description=changed))
+        self.believe_connectors()
         self.assertIn("connector", self.stale(run, digest))
 
     def test_changed_after_approval(self) -> None:
         """A file that changes between decision and effect: nothing is sent, and it is asked anew."""
-        self.vault.lock()
-        run = self.submit()
-        self.approve(run)
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        run = self.approved_and_locked()
+        self.unlock_anew()
         self.write("gated", manifest("gated", step("put")))
-        self.vault = type(self.vault)()
         self.restart()
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
@@ -382,7 +380,9 @@ class BoundTests(RunnerCase):
 
     def bind(self, identity: str, secret: bytes) -> None:
         """Bind a secret to the connector."""
-        self.bindings.add(evolve(new_binding(identity=identity, secret=secret), connector="local://test/scripted"))
+        new = new_binding(identity=identity, secret=secret)
+        scope = self.connector.description.scope("https://scripted.invalid")
+        self.bindings.add(evolve(new, connector="local://test/scripted", scope=scope))
 
     def test_none_bound(self) -> None:
         """Without a binding the call is refused and says what to do."""
@@ -417,11 +417,8 @@ class BoundTests(RunnerCase):
     def test_revoked_after_approval(self) -> None:
         """A binding that is gone when the effect is due sends the run back to be decided."""
         self.bind("one", b"first-secret")
-        run = self.submit()
-        self.vault.lock()
-        self.approve(run)
-        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
-        self.vault = type(self.vault)()
+        run = self.approved_and_locked()
+        self.unlock_anew()
         self.bindings = type(self.bindings)(self.vault)
         self.restart()
         self.assertIs(self.now(run).state, RunState.PENDING)
@@ -432,11 +429,20 @@ class LockedTests(RunnerCase):
     """What a locked vault means for gated actions."""
 
     def test_taken_and_held(self) -> None:
-        """A gated call is taken while locked; approved, it waits for the vault, and it is told so."""
+        """A gated call is taken while locked, but nothing is decided."""
         self.vault.lock()
         run = self.submit()
-        self.approve(run)
+        shown = self.sync(self.runner.approval(run.id))
+        for approved in (True, False):
+            self.fails(self.runner.decide(run.id, Decision(approved, shown.digest, OPERATOR.id)), VaultLocked)
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_approved_while_being_locked(self) -> None:
+        """What is approved while the vault is about to be locked waits for it, and is told so."""
+        run = self.approved_and_locked()
         self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.assertEqual(self.events(run)[-1], "run.awaiting_vault")
         self.assertEqual(self.connector.sendings, [])
 
     def test_held(self) -> None:
@@ -456,10 +462,8 @@ class LockedTests(RunnerCase):
 
     def test_resumes(self) -> None:
         """In a life with the vault open it goes on by itself."""
-        self.vault.lock()
-        run = self.submit()
-        self.approve(run)
-        self.vault = type(self.vault)()
+        run = self.approved_and_locked()
+        self.unlock_anew()
         self.restart()
         self.assertIs(self.now(run).state, RunState.COMPLETED)
         self.assertEqual(list(self.connector.effects().values()), [1])
@@ -469,6 +473,6 @@ class LockedTests(RunnerCase):
         self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
         self.vault.lock()
         self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
-        self.vault = type(self.vault)(VaultState.LOCKED)
+        self.unlock_anew(VaultState.LOCKED)
         self.restart()
         self.assertEqual(self.runner.offering().offers, {})

@@ -195,8 +195,9 @@ class LostVaultTests(TroubledCase):
         """What was approved meanwhile waits, and goes on in the same life as soon as the file is there again."""
         self.runner.look()
         run = self.submit()
+        self.approve_up_to_the_start(run)
         self.vault._state = VaultState.LOST
-        self.approve(run)
+        self.pool.release()
         self.runner.look()
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.AWAITING_VAULT, []))
         self.vault._state = VaultState.UNLOCKED

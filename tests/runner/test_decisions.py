@@ -1,0 +1,335 @@
+"""A row is no decision: what another program writes into the database lets nothing run."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+
+from twisted.internet.defer import Deferred
+
+from aileron.errors import ApprovalStale
+from aileron.runner._decisions import APPROVAL_HOLDS, Decisions
+from aileron.runner._pen import Pen
+from aileron.values import AuditQuery, Decision, Outcome, Run, RunState, VaultState, utc
+
+from .kit import OPERATOR, RunnerCase, manifest, step
+
+_SET = "UPDATE approvals SET {} WHERE run_id = ?"
+_COPIED = "approved, decided_at, decided_by, not_before, not_after, decision_mark"
+
+
+class DecidedCase(RunnerCase):
+    """Ways to write into the database from outside, and to look at what came of it."""
+
+    def sql(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        """Run one statement as another process would."""
+        with sqlite3.connect(self.database) as database:
+            found = database.execute(statement, values).fetchall()
+        database.close()
+        return found
+
+    def set_state(self, run: Run, state: str = "approved") -> None:
+        """Set a run's state."""
+        self.sql("UPDATE runs SET state = ? WHERE id = ?", state, run.id)
+
+    def held(self) -> Run:
+        """A run that was approved, its decision sound, in a life that starts nothing more."""
+        run = self.submit()
+        self.sync(self.runner.stop(1.0))
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.APPROVED)
+        return run
+
+    def found(self, run: Run) -> list[str]:
+        """What was found of a run that somebody tampered with."""
+        page = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, type="tamper.detected")))
+        return [str(record.event.payload["found"]) for record in page.items]
+
+    def refused(self, run: Run, *found: str) -> None:
+        """Assert that in a new life the run is asked about anew, C{found} is on record, and nothing is sent."""
+        sent = len(self.connector.sendings)
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertEqual(len(self.connector.sendings), sent)
+        self.assertEqual(self.found(run), list(found))
+        shown = self.sync(self.runner.approval(run.id))
+        self.assertEqual((shown.approved, shown.mark), (None, None))
+
+
+class ForgedTests(DecidedCase):
+    """Rows that no operator wrote."""
+
+    def test_state(self) -> None:
+        """A run that was set to approved is asked about anew, and what was missing is on record."""
+        run = self.submit()
+        self.set_state(run)
+        self.refused(run, "There is no decision on record.")
+
+    def test_decision(self) -> None:
+        """A decision that was written into the row, whatever its mark, is none; one of another key alarms nobody."""
+        run = self.submit()
+        sound = self.control.sign({})
+        for mark in (b"", sound, bytes([sound[0] ^ 1]) + sound[1:]):
+            self.set_state(run)
+            self.sql(
+                _SET.format("approved = 1, decided_at = requested_at, decided_by = 'me', decision_mark = ?"),
+                mark,
+                run.id,
+            )
+            self.restart()
+            self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."] * 2)
+
+    def test_denial(self) -> None:
+        """A denial that was turned into an approval is none."""
+        run = self.submit()
+        self.approve(run, approved=False)
+        self.set_state(run)
+        self.sql(_SET.format("approved = 1"), run.id)
+        self.refused(run, "The mark under the decision on record does not hold.")
+
+    def test_another_run(self) -> None:
+        """The decision for one run, copied whole, decides nothing about another."""
+        decided, other = self.held(), self.make_other()
+        self.set_state(other)
+        self.sql(
+            f"UPDATE approvals SET ({_COPIED}) = (SELECT {_COPIED} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
+            decided.id,
+            other.id,
+        )
+        self.refused(other, "The mark under the decision on record does not hold.")
+        self.assertIs(self.now(decided).state, RunState.COMPLETED)
+
+    def make_other(self) -> Run:
+        """Another run of the same call."""
+        self.restart()
+        self.sync(self.runner.hold())
+        return self.submit("gated", {"text": "other"})
+
+    def test_each_thing_it_says(self) -> None:
+        """Whatever of a sound decision is altered, it is one no longer."""
+        for altered in (
+            "digest = 'sha256:00'",
+            "decided_by = 'other'",
+            "decided_at = '2027-01-15T08:00:01.000000Z'",
+            "not_after = '2037-01-15T08:00:00.000000Z'",
+            "not_after = NULL",
+            "not_before = decided_at",
+        ):
+            run = self.held()
+            self.sql(_SET.format(altered), run.id)
+            self.refused(run, "The mark under the decision on record does not hold.")
+
+    def test_effect_key(self) -> None:
+        """Another effect key, under which the effect could happen a second time, is another effect."""
+        run = self.held()
+        self.sql("UPDATE runs SET effect_key = 'other' WHERE id = ?", run.id)
+        self.refused(run, "The mark under the decision on record does not hold.")
+
+    def test_arguments(self) -> None:
+        """Other arguments than were approved are asked about, and shown as they are now."""
+        run = self.held()
+        self.sql("UPDATE runs SET arguments = replace(arguments, 'hello', 'harm') WHERE id = ?", run.id)
+        self.refused(run, "What is on record of the run is not what was approved.")
+        self.assertIn("harm", str(self.sync(self.runner.approval(run.id)).review))
+
+    def test_gated_flag(self) -> None:
+        """A run that was called ungated is not begun without a decision, in this life or the next."""
+        run = self.submit()
+        self.sql("UPDATE runs SET gated = 0, state = 'awaiting_vault' WHERE id = ?", run.id)
+        self.sync(self.runner._resume())
+        self.assertEqual(
+            (self.now(run).state, self.found(run)), (RunState.PENDING, ["There is no decision on record."])
+        )
+        self.set_state(run)
+        self.restart()
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+
+    def test_approval_removed(self) -> None:
+        """A run whose approval was removed is asked about anew."""
+        run = self.held()
+        self.sql("DELETE FROM approvals WHERE run_id = ?", run.id)
+        self.refused(run, "There is no decision on record.")
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_in_the_transaction(self) -> None:
+        """A row that is altered between the last look and the start of the effect starts nothing."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.pool.hold()
+        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        while not deciding.called:
+            self.pool.step()
+        while not self.store._writer._writing:  # the look is over, the opening is not yet written
+            self.pool.step()
+        self.sql(_SET.format("decided_by = 'other'"), run.id)
+        self.pool.release()
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
+
+
+class UsedTests(DecidedCase):
+    """A decision is good for one use."""
+
+    def put_back(self, run: Run, row: list[tuple[object, ...]]) -> None:
+        """Put back what C{row} was, and call the run approved."""
+        self.set_state(run)
+        self.sql(f"UPDATE approvals SET (digest, {_COPIED}) = (?, ?, ?, ?, ?, ?, ?) WHERE run_id = ?", *row[0], run.id)
+
+    def row(self, run: Run) -> list[tuple[object, ...]]:
+        """The decision as it stands."""
+        return self.sql(f"SELECT digest, {_COPIED} FROM approvals WHERE run_id = ?", run.id)
+
+    def test_completed(self) -> None:
+        """A run that was done and is set back to approved, its sound mark beside it, is not done again."""
+        run = self.submit()
+        self.approve(run)
+        self.set_state(run)
+        self.refused(run, "The decision on record was used before.")
+
+    def test_withdrawn(self) -> None:
+        """A decision on a run that was withdrawn before it began counts no more."""
+        run = self.held()
+        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.set_state(run)
+        self.refused(run, "The decision on record was used before.")
+
+    def test_asked_anew(self) -> None:
+        """A decision that gave way to another question does not come back when its row does."""
+        run = self.held()
+        row, text = self.row(run), (self.directory / "gated.md").read_text()
+        self.write("gated", manifest("gated", step("put")))
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.approve(run, approved=False)
+        self.write("gated", text)
+        self.put_back(run, row)
+        self.refused(run, "The decision on record was used before.")
+
+    def test_in_doubt(self) -> None:
+        """The decision for a run that a crash left in doubt before it was used is used up at the next start."""
+        run = self.held()
+        self.set_state(run, "executing")
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.set_state(run)
+        self.refused(run, "The decision on record was used before.")
+
+    def test_used_meanwhile(self) -> None:
+        """One that is used between its check and its use sends nothing: the run has failed, and it is on record."""
+        run = self.held()
+
+        def use(point: str) -> None:
+            if point == "opened":
+                approval = self.sync(self.store.runs.approval(run.id))
+                assert approval is not None
+                self.sync(Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id)).spend(approval))
+
+        self.runner = self.build(use)
+        self.sync(self.runner.start())
+        failed = self.now(run)
+        assert failed.fault is not None
+        self.assertEqual((failed.state, failed.fault.kind, self.connector.sendings), (RunState.FAILED, "conflict", []))
+        self.assertEqual(self.events(run)[-2:], ["tamper.detected", "execution.failed"])
+
+    def test_decided_twice_in_one_moment(self) -> None:
+        """The same decision taken anew in the very moment of the used one is another."""
+        run = self.submit()
+        self.approve(run)
+        self.set_state(run)
+        self.refused(run, "The decision on record was used before.")
+        self.approve(run)
+        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.COMPLETED, 2))
+
+    def test_sealed(self) -> None:
+        """The use seals how far the record had come: to where the run was on record as begun, before anything left."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        run = self.submit()
+        self.approve(run)
+        sequence, head = self.control.sealed() or (0, "")
+        begun = self.sync(self.store.audit.list(AuditQuery(run_id=run.id, type="execution.started"))).items[0]
+        self.assertEqual((sequence, head), (begun.sequence, begun.hash))
+
+
+class NotUsableTests(DecidedCase):
+    """A vault that cannot be written, or was locked at the last moment."""
+
+    def fails_at(self, point: str, kind: str) -> None:
+        """Assert that a run fails with nothing sent, and that its attempt says so."""
+        run = self.submit()
+        self.approve(run)
+        failed = self.now(run)
+        assert failed.fault is not None
+        self.assertEqual((failed.state, failed.fault.kind, self.connector.sendings), (RunState.FAILED, kind, []))
+        _, (attempt,) = self.sync(self.runner.history(run.id))
+        self.assertEqual((attempt.state, attempt.sent), ("failed", False))
+        self.assertIn(point, self.reached)
+
+    def setUp(self) -> None:
+        """A life that does as it is told at each point."""
+        super().setUp()
+        self.reached: list[str] = []
+        self.at: dict[str, object] = {}
+        self.runner = self.build(self.reach)
+        self.sync(self.runner.start())
+
+    def reach(self, point: str) -> None:
+        """Lock the vault, or fill the disk, at the point that a test names."""
+        self.reached.append(point)
+        if self.at.get(point) == "lock":
+            self.vault.lock()
+        if self.at.get(point) == "fill":
+            self.control.full = True
+
+    def test_full(self) -> None:
+        """A disk that is full when the decision is used: nothing is sent, and the run has failed."""
+        self.at["opened"] = "fill"
+        self.fails_at("opened", "store_unavailable")
+
+    def test_locked(self) -> None:
+        """A vault that was locked in that moment likewise."""
+        self.at["opened"] = "lock"
+        self.fails_at("opened", "vault_locked")
+
+    def test_order(self) -> None:
+        """The run is on record as begun before its decision is used, and that before anything leaves."""
+        self.approve(self.submit())
+        self.assertEqual(self.reached, ["opened", "spent", "executing", "answered"])
+
+
+class EndsTests(DecidedCase):
+    """Decisions that end by themselves alarm nobody."""
+
+    def test_earlier_key(self) -> None:
+        """What was approved before the passphrase was changed is asked about anew."""
+        run = self.held()
+        self.control.change_key()
+        self.refused(run)
+        self.assertEqual(self.events(run)[-1], "approval.stale")
+        self.assertIn("earlier key", self.sync(self.runner.approval(run.id)).stale or "")
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_holds(self) -> None:
+        """It holds for 24 hours to the microsecond, whatever the rest of the row says."""
+        run = self.submit()
+        self.sync(self.runner.hold())
+        approval = self.approve(run)
+        self.assertEqual(approval.not_after, utc(self.clock.seconds()) + APPROVAL_HOLDS)
+        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        self.clock.advance(APPROVAL_HOLDS.total_seconds())
+        decisions.check(approval.run, approval)
+        self.clock.advance(timedelta(microseconds=100).total_seconds())
+        self.assertRaises(ApprovalStale, decisions.check, approval.run, approval)
+
+    def test_locked_while_it_waits(self) -> None:
+        """What waits for the vault is checked when that is open, not before."""
+        run = self.approved_and_locked()
+        self.unlock_anew(VaultState.LOCKED)
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.unlock_anew()
+        self.control.change_key()
+        self.refused(run)

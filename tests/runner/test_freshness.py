@@ -1,0 +1,217 @@
+"""A start notices that the record, or the vault, was put back to what it was before."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+from aileron.errors import StoreUnavailable
+from aileron.values import AuditQuery, Record, Run, RunState, TrustKind, VaultState
+
+from .kit import OPERATOR, RunnerCase
+
+_OLD_VAULT = "The vault is older than what was done with it."
+_OLD_RECORD = "The record is not the one that the vault sealed."
+
+
+class FreshnessCase(RunnerCase):
+    """A home of which copies are made and put back."""
+
+    def alarms(self) -> list[Record]:
+        """What was found of the home, oldest first."""
+        found = self.sync(self.store.audit.list(AuditQuery(type="tamper.detected"))).items
+        return [record for record in reversed(found) if record.event.run_id is None]
+
+    def found(self) -> list[object]:
+        """What was found, of each start."""
+        return [record.event.payload["found"] for record in self.alarms()]
+
+    def done(self) -> Run:
+        """A gated run that was carried out."""
+        run = self.submit()
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        return run
+
+    def held(self) -> Run:
+        """A run that was approved and not begun."""
+        run = self.submit()
+        self.sync(self.runner.stop(1.0))
+        self.approve(run)
+        return run
+
+    def copied(self) -> Path:
+        """A copy of the database as it is."""
+        copy = Path(self.mktemp())
+        with sqlite3.connect(self.database) as source, sqlite3.connect(copy) as target:
+            source.backup(target)
+        source.close()
+        target.close()
+        return copy
+
+    def put_back(self, copy: Path) -> None:
+        """End this life, and let the database be what it was."""
+        self.sync(self.runner.stop(1.0))
+        self.sync(self.store.close())
+        for suffix in ("-wal", "-shm"):
+            self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
+        shutil.copy(copy, self.database)
+        self.store = self.open_store()
+
+    def next_life(self) -> None:
+        """Stop in order, and start again."""
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+
+
+class RecordTests(FreshnessCase):
+    """The record that the vault sealed."""
+
+    def test_in_order(self) -> None:
+        """Nothing is found where nothing was put back, over any number of lives."""
+        for _ in range(3):
+            self.done()
+            self.next_life()
+        self.assertEqual(self.alarms(), [])
+
+    def test_put_back(self) -> None:
+        """With an older database every approved run is asked about anew; it is told once, and trust stays."""
+        run = self.held()
+        copy = self.copied()
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.put_back(copy)
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_RECORD]])
+        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        self.assertEqual(self.sync(self.runner.approval(run.id)).stale, _OLD_RECORD)
+        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.next_life()
+        self.assertEqual(len(self.alarms()), 1)
+
+    def test_awaiting(self) -> None:
+        """What waits for the vault is asked about anew likewise."""
+        self.done()
+        copy = self.copied()
+        waiting = self.approved_and_locked()
+        later = self.copied()
+        self.put_back(copy)
+        self.put_back(later)
+        self.unlock_anew()
+        self.control.seal(10_000, "sha256:of another record")
+        self.restart()
+        self.assertIs(self.now(waiting).state, RunState.PENDING)
+
+    def test_altered(self) -> None:
+        """A record that is as long but another is found."""
+        self.done()
+        sequence, _ = self.control.sealed() or (0, "")
+        self.control.seal(sequence, "sha256:another")
+        self.next_life()
+        self.assertEqual(self.found(), [[_OLD_RECORD]])
+
+    def test_new_database(self) -> None:
+        """A database that was deleted does not reach what the vault sealed."""
+        self.done()
+        self.sync(self.runner.stop(1.0))
+        self.sync(self.store.close())
+        self.database.unlink()
+        self.store = self.open_store()
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_RECORD]])
+
+    def test_locked(self) -> None:
+        """While locked nothing can be compared; the next life with the vault open does it."""
+        self.done()
+        self.sync(self.runner.stop(1.0))
+        self.control._sealed = (10_000, "sha256:more")
+        self.unlock_anew(VaultState.LOCKED)
+        self.restart()
+        self.assertEqual(self.alarms(), [])
+        self.unlock_anew()
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_RECORD]])
+
+
+class VaultTests(FreshnessCase):
+    """The vault that the database remembers."""
+
+    def test_put_back(self) -> None:
+        """With an older vault all trust is void and every approved run asked about anew; it is told once."""
+        self.done()
+        run = self.held()
+        self.sync(self.runner.stop(1.0))
+        self.control.file_revision -= 1
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_VAULT]])
+        self.assertEqual((self.trust.trusted(), self.runner.offering().offers), ((), {}))
+        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        self.next_life()
+        self.assertEqual(len(self.alarms()), 1)
+
+    def test_newer_after_older(self) -> None:
+        """After an older vault was met, the newer one, put back in turn, is the older: it knows less."""
+        self.done()
+        self.sync(self.runner.stop(1.0))
+        sealed, revision = self.control.sealed(), self.control.file_revision
+        self.control.file_revision = 1
+        self.restart()
+        self.sync(self.runner.stop(1.0))
+        self.control._sealed, self.control.file_revision = sealed, revision + 100
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_VAULT]] * 2)
+
+    def test_noted_while_running(self) -> None:
+        """How far the vault has come is remembered soon after each of its writes, not only at the end of a life."""
+        self.done()
+        self.runner.look()
+        watermarks = self.sync(self.store.watermarks.all())
+        self.assertEqual(watermarks["vault memory"].split()[0], str(self.control.file_revision))
+
+    def test_noted_after_trust(self) -> None:
+        """It is remembered before the operator is told that something is trusted."""
+        self.control.file_revision = 7
+        self.sync(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR))
+        self.assertEqual(self.sync(self.store.watermarks.all())["vault memory"].split()[0], "7")
+
+    def test_noted_when_it_can_be(self) -> None:
+        """What cannot be written now is written at a later look."""
+        self.control.file_revision = 7
+        other = sqlite3.connect(self.database, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        self.runner.look()
+        other.execute("ROLLBACK")
+        other.close()
+        self.flushLoggedErrors(StoreUnavailable)
+        self.runner.look()
+        self.assertEqual(self.sync(self.store.watermarks.all())["vault memory"].split()[0], "7")
+
+    def test_garbled(self) -> None:
+        """What cannot be read of what was remembered is taken for the worst."""
+        self.sync(self.store.watermarks.put("vault memory", "a lot"))
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_VAULT]])
+
+    def test_replaced(self) -> None:
+        """Another vault is recorded, once, and alarms nobody; what was approved under the earlier one is asked anew."""
+        run = self.held()
+        self.control.vault_id, self.control.file_revision = "another", 1
+        self.control.change_key()
+        self.restart()
+        self.next_life()
+        replaced = self.sync(self.store.audit.list(AuditQuery(type="vault.replaced"))).items
+        self.assertEqual([each.event.payload for each in replaced], [{"before": "memory", "now": "another"}])
+        self.assertEqual((self.alarms(), self.now(run).state), ([], RunState.PENDING))
+        self.assertIn("earlier key", self.sync(self.runner.approval(run.id)).stale or "")
+
+    def test_returned(self) -> None:
+        """A vault that was replaced and comes back is an older one."""
+        self.sync(self.runner.stop(1.0))
+        self.control.vault_id = "another"
+        self.restart()
+        self.sync(self.runner.stop(1.0))
+        self.control.vault_id = "memory"
+        self.control.file_revision += 100
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_VAULT]])

@@ -1,0 +1,318 @@
+"""Files are inert until the operator has trusted them as they are."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from attrs import evolve
+from zope.interface import implementer
+
+from aileron.errors import ApprovalStale, Conflict, NotFound, StoreUnavailable, VaultLocked
+from aileron.interfaces import IConfigFile
+from aileron.testing import ScriptedConnector
+from aileron.values import (
+    AuditQuery,
+    Candidate,
+    Decision,
+    LoadError,
+    RunState,
+    TrustItem,
+    TrustKind,
+    TrustState,
+    VaultState,
+    digest_of_bytes,
+)
+
+from .kit import AGENT, OPERATOR, RunnerCase, manifest, step
+
+_CONNECTOR = "local://test/scripted"
+_TEXT = manifest("new", step("post"), gated=False)
+
+
+def _digest(text: str) -> str:
+    return digest_of_bytes(text.encode())
+
+
+@implementer(IConfigFile)
+class ConfigFile:
+    """A configuration that lies there."""
+
+    def candidate(self) -> Candidate:
+        """As written."""
+        return Candidate(TrustKind.CONFIG, "config.yaml", _digest("a: 1\n"), "/home/config.yaml", "a: 1\n")
+
+    def problems(self) -> tuple[LoadError, ...]:
+        """It is not in force."""
+        return (LoadError("untrusted", "it is not trusted", "/home/config.yaml", None, "user"),)
+
+
+class TrustCase(RunnerCase):
+    """Ways to look at what is trusted."""
+
+    def errors(self) -> list[str]:
+        """What is reported as untrusted."""
+        self.runner.look()
+        return [error.message for error in self.runner.offering().load_errors if error.kind == "untrusted"]
+
+    def items(self) -> dict[str, TrustItem]:
+        """What the operator is asked about, by name."""
+        return {item.name: item for item in self.sync(self.runner.trust_items())}
+
+    def give(self, name: str, text: str, kind: TrustKind = TrustKind.ACTION) -> tuple[TrustItem, ...]:
+        """Trust a file as the page would."""
+        return self.sync(self.runner.trust([(kind, name, _digest(text))], OPERATOR))
+
+    def recorded(self, type_: str) -> list[tuple[object, ...]]:
+        """What is on record of events of one type, oldest first."""
+        page = self.sync(self.store.audit.list(AuditQuery(type=type_)))
+        events = [record.event for record in reversed(page.items)]
+        return [(each.actor.id, each.action, each.connector, dict(each.payload)) for each in events]
+
+
+class OfferedTests(TrustCase):
+    """What is offered, and what can run."""
+
+    def test_new(self) -> None:
+        """A file that nobody has read is reported, not offered, and does not run."""
+        self.write("new", _TEXT, trusted=False)
+        self.assertEqual(self.errors(), ["is new: read it, then `aileron action trust new`"])
+        self.assertNotIn("new", self.runner.offering().offers)
+        error = self.fails(self.runner.submit(self.call("new")), NotFound)
+        self.assertIn("aileron action trust new", error.message)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_changed(self) -> None:
+        """A file that was changed since is withdrawn, and the operator's word of before does not count for it."""
+        generation = self.runner.offering().generation
+        self.write("open", manifest("open", step("put"), gated=False), trusted=False)
+        self.assertEqual(self.errors(), ["was changed since it was trusted: read it, then `aileron action trust open`"])
+        self.assertEqual(set(self.runner.offering().offers), {"gated"})
+        self.assertGreater(self.runner.offering().generation, generation)
+        self.fails(self.runner.submit(self.call("open")), NotFound)
+
+    def test_given(self) -> None:
+        """Once trusted it is offered at once, whoever waits for that is told, and it runs."""
+        self.write("new", _TEXT, trusted=False)
+        self.runner.look()
+        waiting = self.later(self.runner.offering_after(self.runner.offering().generation, 60.0))
+        self.give("new", _TEXT)
+        self.assertIn("new", self.successResultOf(waiting).offers)
+        self.assertIs(self.submit("new").state, RunState.EXECUTING)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_connector(self) -> None:
+        """An action whose connector was not read, or was changed since, is not offered."""
+        self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
+        why = f"needs the connector {_CONNECTOR}, which is new: read it, then `aileron connector trust {_CONNECTOR}`"
+        self.assertEqual(self.errors(), [why, why])
+        self.believe(TrustKind.CONNECTOR, _CONNECTOR, "sha256:another")
+        self.assertIn("was changed", self.errors()[0])
+        self.assertEqual(self.runner.offering().offers, {})
+
+    def test_builtin_connector(self) -> None:
+        """What is shipped needs no word."""
+        shipped = evolve(self.connector.description, fqn="builtin://scripted")
+        self.connectors.add(ScriptedConnector(shipped, clock=self.clock))
+        self.write("new", _TEXT.replace(_CONNECTOR, "builtin://scripted"))
+        self.runner.look()
+        self.assertIn("new", self.runner.offering().offers)
+
+    def test_of_another_kind(self) -> None:
+        """A word about a connector is none about an action of that name."""
+        self.write("new", _TEXT, trusted=False)
+        self.believe(TrustKind.CONNECTOR, "new", _digest(_TEXT))
+        self.runner.look()
+        self.assertNotIn("new", self.runner.offering().offers)
+
+    def test_pending(self) -> None:
+        """What waits for a decision becomes stale with its file, and cannot be approved until that is trusted."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        changed = manifest("gated", step("put"))
+        self.write("gated", changed, trusted=False)
+        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.assertIn("aileron action trust gated", self.sync(self.runner.approval(run.id)).stale or "")
+        self.give("gated", changed)
+        self.approve(run)
+        self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
+
+    def test_taken_after_approval(self) -> None:
+        """Trust that is taken back between decision and effect: nothing is sent."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.pool.hold()
+        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        while not deciding.called:
+            self.pool.step()
+        self.trust.remove(TrustKind.ACTION, "gated")
+        self.pool.release()
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertIn("cannot run now", self.sync(self.runner.approval(run.id)).stale or "")
+
+    def test_never_unlocked(self) -> None:
+        """While nobody's word is known nothing is offered and nothing is called untrusted."""
+        self.write("new", _TEXT, trusted=False)
+        words = self.trust.trusted()
+        self.unlock_anew(VaultState.LOCKED)
+        self.trust._words = {}
+        self.restart()
+        self.assertEqual((self.errors(), self.runner.offering().offers), ([], {}))
+        self.fails(self.runner.submit(self.call("new")), VaultLocked)
+        run = self.submit()
+        self.unlock_anew()
+        self.trust.put(words)
+        self.restart()
+        self.assertEqual(len(self.errors()), 1)
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+
+class DeskTests(TrustCase):
+    """The operator's word."""
+
+    def test_items(self) -> None:
+        """Everything that lies there, and everything that is trusted, by how the two stand to each other."""
+        self.write("new", _TEXT, trusted=False)
+        self.write("gated", manifest("gated", step("put")), trusted=False)
+        (self.directory / "open.md").unlink()
+        found = self.items()
+        self.assertEqual(
+            {name: item.state for name, item in found.items()},
+            {
+                "new": TrustState.NEW,
+                "gated": TrustState.CHANGED,
+                "open": TrustState.GONE,
+                _CONNECTOR: TrustState.GONE,  # it stands for no file
+            },
+        )
+        lying = found["new"].candidate
+        assert lying is not None
+        self.assertEqual(
+            (lying.text, lying.digest, lying.path), (_TEXT, _digest(_TEXT), str(self.directory / "new.md"))
+        )
+        self.assertIsNone(found["open"].candidate)
+
+    def test_connectors_and_configuration(self) -> None:
+        """Connectors that are files, and the configuration, are asked about likewise."""
+        self.connectors.of_files = frozenset({_CONNECTOR})
+        self.config = ConfigFile()
+        self.restart()
+        found = self.items()
+        self.assertEqual(found[_CONNECTOR].state, TrustState.TRUSTED)
+        self.assertEqual((found["config.yaml"].kind, found["config.yaml"].state), (TrustKind.CONFIG, TrustState.NEW))
+        self.assertIn("it is not trusted", self.errors())
+        self.give("config.yaml", "a: 1\n", TrustKind.CONFIG)
+        self.assertEqual(self.items()["config.yaml"].state, TrustState.TRUSTED)
+
+    def test_before(self) -> None:
+        """Of a changed file the text that was trusted is shown beside the new one, if it is known."""
+        self.write("new", _TEXT, trusted=False)
+        self.give("new", _TEXT)
+        self.assertIsNone(self.items()["new"].before)
+        self.write("new", _TEXT + "More.\n", trusted=False)
+        self.assertEqual(self.items()["new"].before, _TEXT)
+        with sqlite3.connect(self.database) as database:
+            database.execute("UPDATE trusted_texts SET text = 'harmless'")
+        database.close()
+        self.assertIsNone(self.items()["new"].before)
+
+    def test_given(self) -> None:
+        """What is trusted is kept with who and when, on record before; twice is safe."""
+        self.write("new", _TEXT, trusted=False)
+        (item,) = self.give("new", _TEXT)
+        self.assertEqual((item.state, item.trusted), (TrustState.TRUSTED, self.trust.find(TrustKind.ACTION, "new")))
+        assert item.trusted is not None
+        self.assertEqual((item.trusted.digest, item.trusted.changed_by), (_digest(_TEXT), OPERATOR.id))
+        payload = {"kind": "action", "name": "new", "digest": _digest(_TEXT), "before": None}
+        self.assertEqual(self.recorded("trust.given"), [(OPERATOR.id, "new", None, payload)])
+        self.give("new", _TEXT)
+        self.assertEqual(self.recorded("trust.given")[1][3], {**payload, "before": _digest(_TEXT)})
+
+    def test_connector(self) -> None:
+        """A connector is trusted by its name and content, and on record as one."""
+        self.connectors.of_files = frozenset({_CONNECTOR})
+        self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
+        digest = self.connector.description.content_hash
+        self.sync(self.runner.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
+        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.assertEqual(self.recorded("trust.given")[0][1:3], (None, _CONNECTOR))
+
+    def test_not_what_was_shown(self) -> None:
+        """Of several files one has changed since it was shown: none is trusted, and it is said which."""
+        self.write("new", _TEXT, trusted=False)
+        self.write("other", _TEXT.replace('"new"', '"other"'), trusted=False)
+        wanted = [(TrustKind.ACTION, "new", _digest(_TEXT)), (TrustKind.ACTION, "other", "sha256:shown")]
+        present = self.items()["other"].candidate
+        assert present is not None
+        error = self.fails(self.runner.trust(wanted, OPERATOR), Conflict)
+        self.assertEqual(error.details["items"], [{"kind": "action", "name": "other", "digest": present.digest}])
+        self.assertIsNone(self.trust.find(TrustKind.ACTION, "new"))
+        self.assertEqual(self.recorded("trust.given"), [])
+
+    def test_gone(self) -> None:
+        """What does not lie there cannot be trusted, nor what is no action."""
+        self.write("broken", "no action", trusted=False)
+        for name in ("nothing", "broken"):
+            self.fails(self.runner.trust([(TrustKind.ACTION, name, "sha256:00")], OPERATOR), NotFound)
+
+    def test_taken(self) -> None:
+        """Trust that is taken back withdraws the action, on record before; there is nothing to take twice."""
+        self.sync(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR))
+        self.assertEqual(set(self.runner.offering().offers), {"gated"})
+        self.assertEqual(self.recorded("trust.taken")[0][:2], (OPERATOR.id, "open"))
+        self.fails(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR), NotFound)
+
+    def test_locked(self) -> None:
+        """While locked nothing is trusted, taken back or switched, and nothing is recorded as if it were."""
+        self.write("new", _TEXT, trusted=False)
+        self.vault.lock()
+        self.fails(self.runner.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), VaultLocked)
+        self.fails(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR), VaultLocked)
+        self.fails(self.runner.set_enabled("open", False, OPERATOR), VaultLocked)
+        self.assertEqual(self.items()["new"].state, TrustState.NEW)
+        for type_ in ("trust.given", "trust.taken", "action.disabled"):
+            self.assertEqual(self.recorded(type_), [])
+
+    def test_never_unlocked(self) -> None:
+        """While nobody's word is known nobody can be asked about files."""
+        self.unlock_anew(VaultState.LOCKED)
+        self.restart()
+        self.fails(self.runner.trust_items(), VaultLocked)
+
+    def test_full(self) -> None:
+        """A word that could not be kept is not in force."""
+        self.write("new", _TEXT, trusted=False)
+        self.trust.full = True
+        self.fails(self.runner.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), StoreUnavailable)
+        self.assertEqual(self.items()["new"].state, TrustState.NEW)
+        self.assertNotIn("new", self.runner.offering().offers)
+
+
+class SwitchTests(TrustCase):
+    """On and off."""
+
+    def test_off_and_on(self) -> None:
+        """An action that is off is listed as such and does not run, in later lives too, until it is on again."""
+        offer = self.sync(self.runner.set_enabled("open", False, OPERATOR))
+        self.assertFalse(offer.enabled)
+        self.restart()
+        self.assertFalse(self.runner.offering().offers["open"].enabled)
+        error = self.fails(self.runner.submit(self.call("open")), Conflict)
+        self.assertEqual(error.details["enabled"], False)
+        self.assertTrue(self.sync(self.runner.set_enabled("open", True, OPERATOR)).enabled)
+        self.submit("open")
+        self.assertEqual(len(self.recorded("action.disabled") + self.recorded("action.enabled")), 2)
+
+    def test_stays_off(self) -> None:
+        """An action that is off stays off when its changed file is trusted."""
+        self.sync(self.runner.set_enabled("open", False, OPERATOR))
+        changed = manifest("open", step("put"), gated=False)
+        self.write("open", changed, trusted=False)
+        self.give("open", changed)
+        self.assertFalse(self.runner.offering().offers["open"].enabled)
+
+    def test_unknown(self) -> None:
+        """What is not offered cannot be switched."""
+        self.write("new", _TEXT, trusted=False)
+        for name in ("new", "nothing"):
+            self.fails(self.runner.set_enabled(name, True, AGENT), NotFound)

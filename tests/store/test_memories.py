@@ -1,0 +1,88 @@
+"""What is remembered beside the runs lasts, and is believed no further than it holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Coroutine
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.interfaces import IBindingFlags, IContents, IWatermarks
+from aileron.testing import UnthreadedPool, example_run, example_transition, memory_store
+from aileron.testing._examples import NOON
+from aileron.values import BindingFlag, PendingLimits, Progress, RunState, digest_of_bytes
+
+T = TypeVar("T")
+FLAG = BindingFlag("api_key/slack/me", 1, NOON, "An answer held it.")
+
+
+class MemoriesTests(SynchronousTestCase):
+    """Texts, watermarks and flags over SQLite."""
+
+    def setUp(self) -> None:
+        """A store in a temporary file."""
+        self.path, self.threads = Path(self.mktemp()), UnthreadedPool()
+        self.store = memory_store(self, path=self.path, threads=lambda *_: self.threads)
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What C{coroutine} came to."""
+        return self.successResultOf(Deferred.fromCoroutine(coroutine))
+
+    def test_provide(self) -> None:
+        """They provide their interfaces."""
+        self.assertTrue(verifyObject(IContents, self.store.contents))
+        self.assertTrue(verifyObject(IWatermarks, self.store.watermarks))
+        self.assertTrue(verifyObject(IBindingFlags, self.store.flags))
+
+    def test_texts(self) -> None:
+        """A text is found by its digest in another life too; twice is safe, and an unknown one is None."""
+        text = "été\r\n+++\n"
+        digest = self.do(self.store.contents.put(text))
+        self.assertEqual((digest, self.do(self.store.contents.put(text))), (digest_of_bytes(text.encode()), digest))
+        self.assertEqual(self.do(memory_store(self, path=self.path).contents.get(digest)), text)
+        self.assertIsNone(self.do(self.store.contents.get("sha256:00")))
+
+    def test_altered_text(self) -> None:
+        """A text that another program altered is none; putting it again mends it."""
+        digest = self.do(self.store.contents.put("good"))
+        with sqlite3.connect(self.path) as database:
+            database.execute("UPDATE trusted_texts SET text = 'bad'")
+        database.close()
+        self.assertIsNone(self.do(self.store.contents.get(digest)))
+        self.do(self.store.contents.put("good"))
+        self.assertEqual(self.do(self.store.contents.get(digest)), "good")
+
+    def test_watermarks(self) -> None:
+        """The newest value of each name is there in another life too."""
+        for name, value in (("a", "1"), ("b", "2"), ("a", "3")):
+            self.do(self.store.watermarks.put(name, value))
+        self.assertEqual(self.do(memory_store(self, path=self.path).watermarks.all()), {"a": "3", "b": "2"})
+
+    def test_cancelled(self) -> None:
+        """Whoever stops waiting for a write does not undo it."""
+        self.threads.hold()
+        putting = Deferred.fromCoroutine(self.store.watermarks.put("a", "1"))
+        putting.cancel()
+        self.failureResultOf(putting, CancelledError)
+        self.threads.release()
+        self.assertEqual(self.do(self.store.watermarks.all()), {"a": "1"})
+
+    def test_flags(self) -> None:
+        """A flag comes with what a run did; the first of a revision stays, another revision takes its place."""
+        run = example_run(gated=False)
+        begun = example_transition(run, RunState.EXECUTING)
+        run, _ = self.do(self.store.runs.receive(run, [begun], PendingLimits()))
+        self.do(self.store.runs.progress(Progress(run.id, (), flags=(FLAG,))))
+        self.assertEqual(self.do(self.store.flags.all()), {FLAG.binding: FLAG})
+        later = evolve(FLAG, since=NOON + timedelta(hours=1))
+        self.do(self.store.runs.progress(Progress(run.id, (), flags=(later,))))
+        self.assertEqual(self.do(self.store.flags.all()), {FLAG.binding: FLAG})
+        rebound = evolve(later, revision=2)
+        self.do(self.store.runs.apply(example_transition(run, RunState.COMPLETED, flags=(rebound,))))
+        self.assertEqual(self.do(self.store.flags.all()), {FLAG.binding: rebound})
