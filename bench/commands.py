@@ -103,9 +103,13 @@ async def _session(command: str, arguments: list[str], variables: dict[str, str]
 async def _straight(url: str, token: str) -> list[float]:
     """The seconds of each call by a plain client of HTTP."""
     connection = await opened(int(url.rpartition(":")[2]))
-    # Each call under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
-    body = lambda: {"args": {"text": "hello"}, "idempotency_key": secrets.token_hex(16)}  # noqa: E731
-    took = await _timed(lambda: connection.post("/v1/actions/noop/run", token, body()))
+
+    def call() -> Awaitable[object]:
+        # Under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
+        body = {"args": {"text": "hello"}, "idempotency_key": secrets.token_hex(16)}
+        return connection.post("/v1/actions/noop/run", token, body)
+
+    took = await _timed(call)
     connection.close()
     return took
 

@@ -15,7 +15,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,11 +33,19 @@ from aileron.api import AGENT_TOKEN, GuardedSite, Parts, SiteRules, agent_site, 
 from aileron.audit import GENESIS, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.daemon import fresh_ids, settle_heap
-from aileron.interfaces import IConnector, IConnectors, ICredential
+from aileron.interfaces import ICatalogue, IConnector, IConnectors, ICredential
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
-from aileron.testing import MemoryBindings, MemoryConnectors, MemoryOperators, MemoryVault, scripted_description
+from aileron.testing import (
+    MemoryBindings,
+    MemoryConnectors,
+    MemoryControl,
+    MemoryOperators,
+    MemoryTrust,
+    MemoryVault,
+    scripted_description,
+)
 from aileron.values import (
     DAEMON,
     JSON,
@@ -47,6 +55,8 @@ from aileron.values import (
     PendingLimits,
     Request,
     Session,
+    Trusted,
+    TrustKind,
     utc,
 )
 
@@ -171,6 +181,15 @@ def furnished(reactor: Any, home: Path, through_http: bool) -> IConnectors:
     return cast("IConnectors", connectors)
 
 
+def _words(reactor: Any, catalogue: ICatalogue, connectors: IConnectors) -> Iterator[Trusted]:
+    """All that is there, trusted as it is."""
+    now = utc(reactor.seconds())
+    for action in catalogue.current().actions.values():
+        yield Trusted(TrustKind.ACTION, action.name, action.digest, now, "bench", True)
+    for each in connectors.descriptions():
+        yield Trusted(TrustKind.CONNECTOR, each.fqn, each.content_hash, now, "bench", True)
+
+
 async def started(
     reactor: Any,
     store: Store,
@@ -179,17 +198,22 @@ async def started(
     bindings: MemoryBindings,
     limits: PendingLimits | None = None,
 ) -> Runner:
-    """A runner of what C{home} holds, its vault open."""
+    """A runner of what C{home} holds, all of it trusted and its vault open."""
+    vault = MemoryVault()
     catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
     runner = build(
         Collaborators(
             runs=store.runs,
-            overlay=store.overlay,
+            audit=store.audit,
+            contents=store.contents,
+            watermarks=store.watermarks,
             catalogue=catalogue,
             connectors=connectors,
-            vault=MemoryVault(),
+            vault=vault,
             bindings=bindings,
+            trust=MemoryTrust(vault, [*_words(reactor, catalogue, connectors)]),
+            control=MemoryControl(vault),
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=lambda: 0.0,
