@@ -1,0 +1,76 @@
+"""C{aileron doctor}: looks at everything, changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import click
+
+from aileron.home import Discovery
+
+from . import _options
+from ._doctor_authority import Authority, ask, authority, network
+from ._doctor_daemon import found_daemon, process, vault
+from ._doctor_files import files, this_program
+from ._errors import FAILED, Trouble
+from ._findings import Finding, Severity, remark, tell
+from ._output import say_json
+from ._session import as_operator
+from ._surroundings import Surroundings, pass_surroundings
+from ._unlocking import vault_state
+
+
+@click.command()
+@click.option("--offline", is_flag=True, help="Ask for no passphrase: look at files and processes only.")
+@click.option("--network", "over_network", is_flag=True, help="Look also whether services can be reached.")
+@_options.passphrase_fd
+@_options.as_json
+@click.pass_context
+@pass_surroundings
+def doctor(
+    around: Surroundings,
+    context: click.Context,
+    offline: bool,
+    over_network: bool,
+    passphrase_fd: int | None,
+    as_json: bool,
+) -> None:
+    """Look at the whole installation, and say what is wrong and what to do.
+
+    Nothing is changed. The exit code is 1 if anything is wrong; what only waits for you is no fault.
+    """
+    found = found_daemon(around.home)
+    state = _state(around, found)
+    asks = state == "unlocked" and not offline and (passphrase_fd is not None or around.interactive())
+    told = as_operator(around, passphrase_fd, ask) if asks else None
+    findings = list(_all(around, found, state, told))
+    if told is not None and over_network:
+        findings += network(told)
+    if as_json:
+        say_json({"findings": [each.as_json() for each in findings]})
+    else:
+        tell(findings)
+    if any(each.severity is Severity.WRONG for each in findings):
+        context.exit(FAILED)
+
+
+def _all(around: Surroundings, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:
+    yield from files(around.home, os.getuid())
+    yield from this_program()
+    yield from vault(around, state)
+    yield from process(around, found)
+    if told is not None:
+        yield from authority(told)
+    else:
+        yield remark(
+            "What is trusted, bound and on record was not looked at: that takes your passphrase, a daemon and an open "
+            "vault."
+        )
+
+
+def _state(around: Surroundings, found: Discovery | None) -> str | None:
+    try:
+        return None if found is None else vault_state(around, found)
+    except Trouble:
+        return None  # that it does not answer is a finding of its own

@@ -1,0 +1,281 @@
+"""The doctor finds what is wrong, says what to do, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.cli._doctor_authority import Authority, authority, network
+from aileron.cli._doctor_daemon import hardening
+from aileron.cli._doctor_files import files, program
+from aileron.cli._findings import Finding, Severity
+from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
+from tests.cli.daemon import PASSPHRASE, CommandCase
+
+_UID = os.getuid()
+_NOTHING = Authority((), (), (), (), (), (), (), (), ())
+_CONNECTOR = {"name": "local://me/slack", "credential": {"kind": "api_key"}, "hosts": ["slack.test:443"]}
+_ACTION = {"name": "ship", "connectors": [{"name": "local://me/slack"}]}
+_BINDING = {"name": "api_key/slack/default", "connector": "local://me/slack"}
+
+
+def _told(findings: Iterator[Finding]) -> list[tuple[Severity, str]]:
+    return [(each.severity, f"{each.says} {each.do or ''}") for each in findings]
+
+
+class FilesTests(SynchronousTestCase):
+    """The home and the program."""
+
+    def setUp(self) -> None:
+        self.home = Home(Path(self.mktemp()).absolute())
+        prepare(self.home)
+        self.before = _told(files(self.home, _UID))  # of the directories above, which are not ours
+
+    def found(self) -> str:
+        """What is wrong with the home beyond what was before, all in one."""
+        new = [
+            (severity, text) for severity, text in _told(files(self.home, _UID)) if (severity, text) not in self.before
+        ]
+        self.assertEqual({severity for severity, _ in new} - {Severity.WRONG}, set(), new)
+        return "\n".join(text for _, text in new)
+
+    def test_sound(self) -> None:
+        """A home as the daemon makes it is in order; one that is not there is no fault."""
+        (self.home.actions / "a.md").touch(mode=0o644)
+        self.home.secrets.touch(mode=0o600)
+        self.assertEqual(self.found(), "")
+        self.assertNotIn(str(self.home.root), "".join(text for _, text in self.before))
+        ((severity, text),) = _told(files(Home(self.home.root / "none"), _UID))
+        self.assertEqual((severity, "aileron vault init" in text), (Severity.NOTE, True))
+
+    def test_open(self) -> None:
+        """A file or directory that others may read or write is told, with the remedy, and left as it is."""
+        self.home.secrets.touch()
+        for path, mode in ((self.home.secrets, 0o640), (self.home.root, 0o755), (self.home.connectors, 0o702)):
+            path.chmod(mode)
+            self.assertIn(f"{path} is open to others", self.found())
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), mode)
+
+    def test_links(self) -> None:
+        """A link in the place of a file is told."""
+        (self.home.root / "elsewhere").touch(mode=0o600)
+        self.home.secrets.symlink_to("elsewhere")
+        (self.home.actions / "a.md").symlink_to("/etc/passwd")
+        found = self.found()
+        self.assertIn(f"{self.home.secrets} is no file", found)
+        self.assertIn("a.md is not plainly yours", found)
+
+    def test_another_user(self) -> None:
+        """What belongs to somebody else is told, also above the home."""
+        texts = [text for _, text in _told(files(self.home, _UID + 1))]
+        self.assertIn("belongs to another user", texts[0])
+        if _UID != 0:
+            self.assertTrue([text for text in texts if "above" in text])
+
+    def test_above(self) -> None:
+        """A directory above the home that others may write is told, unless it is sticky."""
+        outer = Path(self.mktemp()).absolute()
+        self.home = Home(outer / "inner" / "home")
+        prepare(self.home)
+        outer.chmod(0o777)
+        self.assertIn(f"Others may write {outer}, above", self.found())
+        outer.chmod(0o1777)
+        self.assertNotIn(f"Others may write {outer}", self.found())
+
+    def test_program(self) -> None:
+        """Code that others may write is wrong; code that the user may write is noted, for an agent may then too."""
+        package = Path(self.mktemp()).absolute()
+        package.mkdir(mode=0o755)
+        executable = package / "python"
+        executable.touch(mode=0o755)
+        of_another = _told(program(package, executable, _UID + 1 if _UID else 1))
+        self.assertNotIn("Aileron's own code", "".join(text for _, text in of_another))
+        package.chmod(0o775)
+        self.assertIn(
+            (Severity.WRONG, f"Others may write Aileron's own code: {package} chmod go-w {package}"),
+            _told(program(package, executable, _UID)),
+        )
+        noted = [text for severity, text in _told(program(package, executable, _UID)) if severity is Severity.NOTE]
+        self.assertEqual(len([text for text in noted if "runs as you" in text]), 2 if _UID else 0)
+
+
+class ProcessTests(SynchronousTestCase):
+    """What the kernel says of the daemon."""
+
+    def process(self, status: str, limits: str) -> list[tuple[Severity, str]]:
+        """What is found of a process of which the kernel says this."""
+        proc = Path(self.mktemp())
+        (proc / "7").mkdir(parents=True)
+        (proc / "7" / "status").write_text(status)
+        (proc / "7" / "limits").write_text(limits)
+        return _told(hardening(7, proc, "linux"))
+
+    def test_closed(self) -> None:
+        """A process that is closed is in order."""
+        limits = "Max cpu time  unlimited\nMax core file size        0                    0                    bytes\n"
+        self.assertEqual(self.process("Name:\tpython\nNoNewPrivs:\t1\n", limits), [])
+
+    def test_open(self) -> None:
+        """One that is not is wrong, on each count."""
+        found = self.process("NoNewPrivs:\t0\n", "Max core file size        0                    unlimited   bytes\n")
+        self.assertEqual([severity for severity, _ in found], [Severity.WRONG, Severity.WRONG])
+
+    def test_unseen(self) -> None:
+        """One that cannot be looked at is said so; on other systems nothing is."""
+        ((severity, _),) = _told(hardening(8, Path(self.mktemp()), "linux"))
+        self.assertEqual(severity, Severity.NOTE)
+        self.assertEqual(_told(hardening(8, Path(self.mktemp()), "darwin")), [])
+
+
+class AuthorityTests(SynchronousTestCase):
+    """What the operator trusts and has bound."""
+
+    def one(self, severity: Severity, **told: Any) -> str:
+        """The only finding."""
+        ((found, text),) = _told(authority(attrs.evolve(_NOTHING, **told)))
+        self.assertEqual(found, severity)
+        return text
+
+    def test_nothing(self) -> None:
+        """Where all is trusted and bound nothing is found."""
+        sound = {"kind": "action", "name": "ship", "state": "trusted", "path": "/a"}
+        told = attrs.evolve(
+            _NOTHING, files=(sound,), actions=(_ACTION,), connectors=(_CONNECTOR,), bindings=(_BINDING,)
+        )
+        self.assertEqual(_told(authority(told)), [])
+
+    def test_files(self) -> None:
+        """A file that is new or changed waits for its reader; one that is gone is noted."""
+        item = {"kind": "action", "name": "ship", "path": "/a"}
+        self.assertIn("aileron action trust ship", self.one(Severity.WAITS, files=({**item, "state": "new"},)))
+        self.assertIn("changed since", self.one(Severity.WAITS, files=({**item, "state": "changed"},)))
+        self.assertIn("gone", self.one(Severity.NOTE, files=({**item, "state": "gone", "path": None},)))
+        config = {"kind": "config", "name": "config.yaml", "path": "/c", "state": "new"}
+        self.assertIn("aileron config trust", self.one(Severity.WAITS, files=(config,)))
+
+    def test_load_errors(self) -> None:
+        """A file that does not load is told once, with its line; that it is untrusted was told already."""
+        error = {"kind": "parse_error", "file": "/c.toml", "line": 3, "message": "no such key"}
+        self.assertIn("/c.toml:3: no such key", self.one(Severity.WRONG, load_errors=(error,), problems=(error,)))
+        untrusted = {"kind": "untrusted", "file": "/a", "line": None, "message": "from the next start"}
+        item = {"kind": "action", "name": "ship", "path": "/a", "state": "new"}
+        self.assertIn("never", self.one(Severity.WAITS, files=(item,), load_errors=(untrusted,)))
+        self.assertIn("next start", self.one(Severity.WAITS, load_errors=(untrusted,)))
+
+    def test_bindings(self) -> None:
+        """An action without its credential waits, and so does a binding without its connector."""
+        found = self.one(Severity.WAITS, actions=(_ACTION,), connectors=(_CONNECTOR,))
+        self.assertIn("aileron binding setup local://me/slack", found)
+        self.assertIn("not trusted", self.one(Severity.WAITS, bindings=(_BINDING,)))
+        free = {**_CONNECTOR, "credential": None}
+        self.assertEqual(_told(authority(attrs.evolve(_NOTHING, actions=(_ACTION,), connectors=(free,)))), [])
+
+    def test_record(self) -> None:
+        """What happened and should not have is told: tampering, an echoed secret, an outcome that is not known."""
+        record = {"audit_id": "A1", "at": "2026-01-01T00:00:00Z", "connector": "local://me/slack"}
+        self.assertIn("aileron audit show A1", self.one(Severity.WRONG, tampered=(record,)))
+        self.assertIn("Bind another credential", self.one(Severity.WRONG, echoed=(record,)))
+        self.assertIn("runs settle R1", self.one(Severity.WAITS, unknown=({"id": "R1", "action": "ship"},)))
+
+    def test_network(self) -> None:
+        """Only what something is bound to is called; what does not answer is told."""
+        asked: list[tuple[str, int]] = []
+
+        def connect(host: str, port: int) -> None:
+            asked.append((host, port))
+            raise ConnectionRefusedError(111, "Connection refused")
+
+        other = {**_CONNECTOR, "name": "local://me/other", "hosts": ["other.test:443"]}
+        told = attrs.evolve(_NOTHING, connectors=(_CONNECTOR, other), bindings=(_BINDING,))
+        ((severity, text),) = _told(network(told, connect))
+        self.assertEqual((severity, asked), (Severity.WRONG, [("slack.test", 443)]))
+        self.assertIn("slack.test:443 cannot be reached: Connection refused", text)
+        self.assertEqual(_told(network(told, lambda _host, _port: None)), [])
+
+
+class CommandTests(CommandCase):
+    """The command as a whole."""
+
+    def found(self, *arguments: str, answers: tuple[str, ...] = ()) -> tuple[int, list[dict[str, str]]]:
+        """The exit code, and the findings that are about this home."""
+        self.typed = list(answers)
+        code, out, _ = self.command("doctor", "--json", *arguments)
+        return code, json.loads(out)["findings"]
+
+    def texts(self, *arguments: str, answers: tuple[str, ...] = ()) -> str:
+        """All that it says."""
+        return "\n".join(f"{each['severity']} {each['says']}" for each in self.found(*arguments, answers=answers)[1])
+
+    def whole(self) -> None:
+        """Have the daemon answer whatever is asked."""
+        self.serve()
+        self.home.secrets.write_text("{}")
+        self.home.secrets.chmod(0o600)
+        self.site.answer("GET", "/v1/actions", {"items": [], "load_errors": []})
+        self.site.answer("GET", "/v1/connectors", {"items": [], "problems": []})
+        for path in ("trust", "bindings", "runs?state=unknown&limit=20"):
+            self.site.answer("GET", f"/v1/{path}", {"items": []})
+        for kind in ("tamper.detected", "secret.echoed"):
+            self.site.answer("GET", f"/v1/audit?type={kind}&limit=20", {"items": []})
+
+    def test_empty(self) -> None:
+        """Without vault and daemon that is what it says, and nothing is made."""
+        before = sorted(self.home.root.rglob("*"))
+        said = self.texts()
+        self.assertIn("waits for you There is no vault yet", said)
+        self.assertIn("waits for you No daemon runs", said)
+        self.assertIn("was not looked at", said)
+        self.assertEqual(sorted(self.home.root.rglob("*")), before)
+
+    def test_damaged(self) -> None:
+        """A vault's file that is none is wrong, and the command fails."""
+        self.home.secrets.write_text("{}")
+        code, _ = self.found("--offline")
+        self.assertEqual((code, "wrong The vault" in self.texts()), (1, True))
+
+    def test_lost(self) -> None:
+        """A vault that is gone is wrong, with or without a daemon that knows."""
+        self.home.database.touch(mode=0o600)
+        self.assertIn("wrong There is a database but no vault file", self.texts())
+        self.serve()
+        self.site.state = "lost"
+        self.assertIn("wrong The vault is lost", self.texts())
+
+    def test_port_taken(self) -> None:
+        """Another program at the daemon's port is wrong."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            save_ports(self.home, Ports(agent=port))
+            self.assertIn(f"listens on its port, {port}", self.texts())
+        self.assertNotIn("listens on its port", self.texts())
+
+    def test_misleading(self) -> None:
+        """A daemon.json that leads elsewhere than to the daemon that runs is wrong."""
+        acquire_lock(self.home)
+        self.addCleanup(release_lock, self.home)
+        self.assertIn("daemon.json does not lead to it", self.texts())
+
+    def test_with_passphrase(self) -> None:
+        """With the passphrase what is trusted and bound is looked at too; nobody stays logged in."""
+        self.whole()
+        item = {"kind": "action", "name": "ship", "state": "new", "path": "/a"}
+        self.site.answer("GET", "/v1/trust", {"items": [item]})
+        self.assertIn("The action ship was never trusted", self.texts(answers=(PASSPHRASE,)))
+        self.assertEqual(self.site.logins, [])
+        self.assertNotIn("ship", self.texts("--offline"))
+
+    def test_for_people(self) -> None:
+        """Without --json the worst comes first, each with what to do."""
+        self.home.root.chmod(0o755)
+        code, out, _ = self.command("doctor", "--offline")
+        self.assertEqual(code, 1)
+        self.assertTrue(out.startswith("wrong: "), out)
+        self.assertIn("    Start it: aileron daemon start\n", out)
