@@ -26,6 +26,7 @@ _COMMANDS = {
     "connector": "._connector:connector",
     "sessions": "._sessions:sessions",
     "daemon": "._daemon:daemon",
+    "doctor": "._doctor:doctor",
     "operator": "._operator:operator",
     "version": "._status:version",
     "serve": "._daemon:serve",
