@@ -23,7 +23,7 @@ from bench.endpoint import furnished, opened, started
 HELD = 10_000
 DECIDED = 300
 _TOGETHER = 64
-_LIMITS = PendingLimits(per_session=HELD, per_home=HELD)
+_LIMITS = PendingLimits(per_session=HELD, per_action=HELD, per_home=HELD)
 _PENDING = RunQuery(states=(RunState.PENDING,))
 _GATE = '[approval]\nrequired = true\nexpires_after = "24h"\n'
 
