@@ -8,20 +8,24 @@ from typing import Any
 import click
 
 from . import _options
-from ._action_files import add, check
+from ._action_files import add, check, edit
 from ._action_run import run_action
 from ._output import block, heading, listed, note, say, say_json, table, values
 from ._session import as_operator, as_session
 from ._surroundings import Surroundings, pass_surroundings
+from ._trust_commands import distrust_command, trust_command
 
 
 @click.group()
 def action() -> None:
-    """Look at, add and run actions."""
+    """Look at, add, trust and run actions."""
 
 
 action.add_command(add)
 action.add_command(check)
+action.add_command(edit)
+action.add_command(trust_command("action"))
+action.add_command(distrust_command("action"))
 action.add_command(run_action)
 
 

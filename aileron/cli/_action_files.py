@@ -1,98 +1,134 @@
-"""C{aileron action add} and C{check}: files on this machine, judged without a daemon."""
+"""C{aileron action add}, C{check} and C{edit}: action files on this machine."""
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from aileron.errors import InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
 
 from . import _options
-from ._errors import FAILED, Trouble
-from ._output import block, note, say, say_json
+from ._editor import edit_file
+from ._errors import Trouble
+from ._files import Sort, add_command, check_command, tell_fault
+from ._output import note
 from ._surroundings import Surroundings, pass_surroundings
+from ._trust_commands import trust_added
+from ._trusting import Wish, tell
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
-_FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
+_name = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*").fullmatch
+
+TEMPLATE = """\
++++
+name = "{name}"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "builtin://slack"
+version = "1.0.0"
+capabilities = ["post_message"]
+
+[[inputs]]
+name = "channel"
+type = "string"
+description = "Channel name with the leading #"
+
+[[inputs]]
+name = "text"
+type = "string"
+multiline = true
+description = "What to say"
+
+[[execute]]
+id = "post"
+connector = "builtin://slack"
+op = "post_message"
+inputs = {{ channel = "${{args.channel}}", text = "${{args.text}}" }}
+
+[approval]
+required = true
++++
+# {title}
+
+Say here, for the model that reads it, what this action does and when to use it.
+"""
 
 
-@click.command("check")
-@click.argument("files", nargs=-1, required=True, type=_FILES)
-@_options.as_json
-@click.pass_context
-def check(context: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Say what is wrong with action files; needs no daemon."""
-    tell_faults(context, files, {path: action_faults(path) for path in files}, as_json)
-
-
-@click.command("add")
-@click.argument("files", nargs=-1, required=True, type=_FILES)
-@click.option("--force", is_flag=True, help="Replace a file of the same name that is different.")
-@pass_surroundings
-def add(around: Surroundings, files: tuple[Path, ...], force: bool) -> None:
-    """Check action files and copy them into the home; a running daemon notices by itself."""
-    home = around.home
-    prepare(home)
-    _refuse_faulty(files)
-    for path in files:
-        _copy(path, home, force)
-
-
-def action_faults(path: Path) -> Sequence[LoadError]:
-    """What the daemon would say of the file."""
+def _faults(path: Path) -> Sequence[LoadError]:
     from aileron.manifests import check as faults_of
 
     return faults_of(str(path))
 
 
-def tell_faults(
-    context: click.Context, files: Sequence[Path], faults: dict[Path, Sequence[LoadError]], as_json: bool
-) -> None:
-    """Print every fault with file and line, or that there is none; the exit code says it too."""
-    found = [fault for path in files for fault in faults[path]]
-    if as_json:
-        shown = [
-            {"file": fault.file, "line": fault.line, "kind": fault.kind, "message": fault.message} for fault in found
-        ]
-        say_json({"faults": shown})
-    else:
-        for path in files:
-            if not faults[path]:
-                say("{path}: sound", path=path)
-            for fault in faults[path]:
-                say("{file}:{line}: {message}", file=fault.file, line=fault.line or 1, message=fault.message)
-    if found:
-        context.exit(FAILED)
+ACTIONS = Sort("action", _SUFFIX, lambda home: home.actions, _faults)
+check = check_command(ACTIONS)
+add = add_command(ACTIONS)
 
 
-def _refuse_faulty(files: Sequence[Path]) -> None:
-    faults = [fault for path in files for fault in action_faults(path)]
-    for fault in faults:
-        note("{file}:{line}: {message}", file=fault.file, line=fault.line or 1, message=fault.message)
-    if faults:
-        raise Trouble("Nothing was added: a file has faults.")
+@click.command("edit")
+@click.argument("name")
+@click.option("--new", is_flag=True, help="Begin a new one.")
+@_options.passphrase_fd
+@pass_surroundings
+def edit(around: Surroundings, name: str, new: bool, passphrase_fd: int | None) -> None:
+    """Open an action of your home in your editor; when you close it, it is checked and you are asked to trust it.
+
+    The editor is the one that VISUAL or EDITOR names.
+    """
+    prepare(around.home)
+    path = _begin(around.home, name) if new else _find(around.home, name)
+    # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
+    edit_file(path, around.environ)
+    while faults := _faults(path):
+        for fault in faults:
+            note("{fault}", fault=tell_fault(fault))
+        _ask_again(around)
+        edit_file(path, around.environ)
+    trusted = trust_added(around, passphrase_fd, Wish("action", paths=(path,)))
+    if trusted is not None:
+        tell(trusted)
 
 
-def _copy(path: Path, home: Home, force: bool) -> None:
-    if path.suffix != _SUFFIX:
-        raise Trouble(f"{path} was not added: the name of an action file ends in {_SUFFIX}.")
-    target = home.actions / path.name
-    wanted, there = path.read_bytes(), read_private(target, _MAX_BYTES)
-    if there == wanted:
-        say("{name} is there already.", name=path.name)
-        return
-    if there is not None and not force:
-        _show_difference(there, wanted)
-        raise Trouble(f"{target} is different and was left as it is.", "To replace it: add --force")
-    atomic_write(target, wanted, replace=there is not None)
-    say("{name} was {done}.", name=path.name, done="added" if there is None else "replaced")
+def _begin(home: Home, name: str) -> Path:
+    """The file of a new action, which does something already."""
+    if not _name(name):
+        raise Trouble(f"{name} is no name for an action: want words of a-z and 0-9, joined by hyphens.")
+    path = home.actions / f"{name}{_SUFFIX}"
+    text = TEMPLATE.format(name=name, title=name.replace("-", " ").capitalize())
+    try:
+        atomic_write(path, text.encode(), replace=False)
+    except FileExistsError:
+        raise Trouble(f"There is {path.name} already.", f"To change it: aileron action edit {name}") from None
+    return path
 
 
-def _show_difference(there: bytes, wanted: bytes) -> None:
-    before, after = (data.decode("utf-8", "replace").splitlines() for data in (there, wanted))
-    block("\n".join(difflib.unified_diff(before, after, "there", "new", lineterm="")))
+def _find(home: Home, name: str) -> Path:
+    """The file of the action of that name: called so, or the one that says so within.
+
+    :raises Trouble: there is none.
+    """
+    path = home.actions / f"{name}{_SUFFIX}"
+    if _name(name) and read_private(path, _MAX_BYTES) is not None:
+        return path
+    says = re.compile(rb"^name *= *[\"']" + re.escape(name.encode()) + rb"[\"'] *$", re.MULTILINE)
+    for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
+        if says.search(read_private(other, _MAX_BYTES) or b""):
+            return other
+    raise Trouble(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action edit --new {name}")
+
+
+def _ask_again(around: Surroundings) -> None:
+    """:raises Trouble: the person does not want to edit it again, or nobody can be asked."""
+    try:
+        answer = around.ask("It has faults, so it does nothing. Edit it again? [Y/n] ")
+    except InvalidRequest:
+        answer = "n"
+    if answer.strip().lower() in {"n", "no"}:
+        raise Trouble("It was left as it is, and is not trusted.")

@@ -10,15 +10,29 @@ import click
 from aileron.values import LoadError
 
 from . import _options
-from ._action_files import tell_faults
+from ._files import Sort, add_command, check_command
 from ._output import listed, note
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
+from ._trust_commands import distrust_command, trust_command
 
 
 @click.group()
 def connector() -> None:
-    """Look at connectors."""
+    """Look at, add and trust connectors."""
+
+
+def _faults(path: Path) -> Sequence[LoadError]:
+    from aileron.connectors import check as faults_of
+
+    return faults_of(path)
+
+
+_CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
+connector.add_command(add_command(_CONNECTORS))
+connector.add_command(check_command(_CONNECTORS))
+connector.add_command(trust_command("connector"))
+connector.add_command(distrust_command("connector"))
 
 
 @connector.command("list")
@@ -43,18 +57,3 @@ def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bo
     if not as_json:
         for problem in answer.get("problems", ()):
             note("did not load: {file}: {message}", file=problem["file"], message=problem["message"])
-
-
-@connector.command("check")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@_options.as_json
-@click.pass_context
-def check(context: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Say what is wrong with connector files; needs no daemon."""
-    tell_faults(context, files, {path: _faults(path) for path in files}, as_json)
-
-
-def _faults(path: Path) -> Sequence[LoadError]:
-    from aileron.connectors import check as faults_of
-
-    return faults_of(path)

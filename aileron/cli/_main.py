@@ -24,6 +24,7 @@ _COMMANDS = {
     "vault": "._vault:vault",
     "binding": "._binding:binding",
     "connector": "._connector:connector",
+    "config": "._config:config",
     "sessions": "._sessions:sessions",
     "daemon": "._daemon:daemon",
     "doctor": "._doctor:doctor",

@@ -18,7 +18,12 @@ _DELETE = "\x7f"  # the one control character that JSON leaves as it is
 
 def say(template: str = "", **values: object) -> None:
     """Print a line of ours, with foreign values in its braces."""
-    click.echo(_filled(template, values))
+    click.echo(shown(template, **values))
+
+
+def shown(template: str, **values: object) -> str:
+    """The line that L{say} prints."""
+    return _filled(template, values)
 
 
 def complain(template: str, **values: object) -> None:
@@ -43,8 +48,13 @@ def say_json(value: JSON) -> None:
 
 def block(text: str, indent: str = "") -> None:
     """Print text of many lines, each behind a margin, so that none can pass for a line of ours."""
-    for line in visible(text, multiline=True).split("\n"):
-        click.echo(f"{indent}{_MARGIN}{line}")
+    for line in margined(text, indent):
+        click.echo(line)
+
+
+def margined(text: str, indent: str = "") -> list[str]:
+    """The lines that L{block} prints."""
+    return [f"{indent}{_MARGIN}{line}" for line in visible(text, multiline=True).split("\n")]
 
 
 def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False, width: int = 0) -> None:

@@ -1,0 +1,161 @@
+"""One reading of all that is to be trusted, one question, one word to the daemon."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import field, frozen
+
+from aileron.errors import InvalidRequest
+from aileron.values import JSON
+
+from ._errors import Trouble
+from ._output import margined, note, say, shown
+from ._surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+Item = Mapping[str, Any]
+
+_UNTRUSTED = frozenset(("new", "changed"))
+_LONG_LINES = 200
+_WHAT = {
+    "action": "action {name}",
+    "connector": "connector {name}",
+    "config": "the configuration, {name}",
+}
+
+
+@frozen
+class Wish:
+    """What the person wants to trust.
+
+    :ivar kind: of what is named.
+    :ivar names: these; what they need is asked about with them.
+    :ivar paths: those that lie at these paths, as well.
+    :ivar all: whatever is untrusted, of that kind.
+    :ivar sure: do not ask.
+    """
+
+    kind: str
+    names: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
+    all: bool = field(default=False, kw_only=True)
+    sure: bool = field(default=False, kw_only=True)
+    as_json: bool = field(default=False, kw_only=True)
+
+
+async def trust(around: Surroundings, operator: Operator, wish: Wish) -> list[Item]:
+    """Show everything that C{wish} means and nobody has trusted yet, ask once, and trust exactly what was shown.
+
+    :return: what was trusted just now.
+    :raises Trouble: there is no such thing, the person said no, or something changed meanwhile; nothing was trusted.
+    """
+    named = _named((await operator.trust_items())["items"], wish)
+    unread = [item for item in named if item["state"] in _UNTRUSTED]
+    if not unread:
+        return []
+    if not wish.as_json:
+        _show(around, unread)
+    if not wish.sure:
+        _ask(around, unread)
+    await _send(operator, unread)
+    return unread
+
+
+def tell(trusted: Sequence[Item]) -> None:
+    """Say what was trusted."""
+    if trusted:
+        say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
+    else:
+        say("There is nothing new to trust.")
+
+
+def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
+    """The same for programs."""
+    return [{name: item[name] for name in ("kind", "name", "digest")} for item in trusted]
+
+
+def _named(items: Sequence[Item], wish: Wish) -> list[Item]:
+    """What the wish means, with what it needs, which comes first."""
+    found = [item for item in items if item["kind"] == wish.kind and _is_meant(item, wish)]
+    _refuse_unknown(found, wish)
+    needed = {name for item in found for name in item["needs"]}
+    return [item for item in items if item["kind"] == "connector" and item["name"] in needed] + found
+
+
+def _is_meant(item: Item, wish: Wish) -> bool:
+    lies_there = item["path"] is not None and Path(item["path"]).name in {path.name for path in wish.paths}
+    return wish.all or item["name"] in wish.names or lies_there
+
+
+def _refuse_unknown(found: Iterable[Item], wish: Wish) -> None:
+    names = {item["name"] for item in found if item["state"] != "gone"}
+    places = {Path(item["path"]).name for item in found if item["path"] is not None}
+    missing = [name for name in wish.names if name not in names]
+    missing += [path.name for path in wish.paths if path.name not in places]
+    if missing:
+        raise Trouble(
+            f"There is no sound {wish.kind} {missing[0]} here; nothing was trusted.",
+            f"What is there, and what is wrong with it: aileron {wish.kind} list",
+        )
+
+
+def _show(around: Surroundings, items: Sequence[Item]) -> None:
+    lines = [line for item in items for line in _lines(item)]
+    if len(lines) > _LONG_LINES and around.interactive() and sys.stdout.isatty():
+        click.echo_via_pager("\n".join(lines))
+    else:
+        click.echo("\n".join(lines))
+
+
+def _lines(item: Item) -> Iterable[str]:
+    """One item whole, every character of it visible."""
+    yield click.style(f"{what(item)}: {_how(item)}", bold=True)
+    yield shown("  file    {path}", path=item["path"])
+    yield shown("  digest  {digest}", digest=item["digest"])
+    yield from margined(item["difference"], "  ")
+
+
+def what(item: Item) -> str:
+    """What it is, in words."""
+    return shown(_WHAT[item["kind"]], name=item["name"])
+
+
+def _how(item: Item) -> str:
+    size = f"{item['lines']} lines, {item['bytes']} bytes"
+    if item["state"] == "new":
+        return f"new, all of its {size}"
+    return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
+
+
+def _ask(around: Surroundings, items: Sequence[Item]) -> None:
+    question = f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] "
+    try:
+        answer = around.ask(question)
+    except InvalidRequest:
+        raise Trouble("There is no terminal to ask you in; nothing was trusted.", "Without asking: --yes") from None
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise Trouble("Nothing was trusted.")
+
+
+async def _send(operator: Operator, items: Sequence[Item]) -> None:
+    from aileron.client import DaemonFault
+
+    try:
+        await operator.trust(as_values(items))
+    except DaemonFault as fault:
+        if fault.fault.kind != "conflict":
+            raise
+        for moved in _listed(fault.fault.details.get("items")):
+            note("{what} changed while you looked.", what=what(moved))
+        raise Trouble(fault.message, "Nothing was trusted. Look again with the same command.") from None
+
+
+def _listed(items: JSON) -> list[Item]:
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, (list, tuple)) else []

@@ -1,0 +1,348 @@
+"""Trust: one passphrase, one reading of everything, one question, and exactly what was shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from aileron.cli._surroundings import Surroundings
+from aileron.errors import Conflict, InvalidRequest, VaultLocked
+from aileron.vault.keys import DataKey
+from tests.cli.daemon import KEY, PASSPHRASE, CommandCase
+from tests.cli.test_action import ACTION
+
+CONNECTOR = "local://me/chat"
+
+
+def item(name: str, kind: str = "action", state: str = "new", **changed: Any) -> dict[str, Any]:
+    """One as the daemon lists it."""
+    return {
+        "kind": kind,
+        "name": name,
+        "state": state,
+        "path": f"/home/{kind}s/{name}.md",
+        "digest": f"sha256:{name}",
+        "lines": 2,
+        "bytes": 7,
+        "text": "all",
+        "difference": f"of {name}",
+        "needs": [],
+        "trusted": None,
+        **changed,
+    }
+
+
+def word(name: str, kind: str = "action") -> dict[str, str]:
+    """What is sent for it."""
+    return {"kind": kind, "name": name, "digest": f"sha256:{name}"}
+
+
+class TrustCase(CommandCase):
+    """A daemon that lists what a test puts there.
+
+    :ivar prompts: what the person was asked, in order, passphrases included.
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.prompts: list[str] = []
+        self.site.answer("POST", "/v1/trust", lambda body: {"items": body["items"]})
+
+    def lying(self, *items: dict[str, Any]) -> None:
+        """Have the daemon list these."""
+        self.site.answer("GET", "/v1/trust", {"items": list(items)})
+
+    def surroundings(self) -> Surroundings:
+        """Surroundings that note each question."""
+        return attrs.evolve(
+            super().surroundings(),
+            ask=self._asked,
+            passphrase=lambda prompt, _descriptor, _unattended: self._asked(prompt),
+            new_passphrase=lambda _descriptor: self._asked("New passphrase"),
+        )
+
+    def _asked(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return self.typed.pop(0)
+
+    def sent(self) -> list[Any]:
+        """What was trusted."""
+        return [body["items"] for body in self.site.bodies("POST", "/v1/trust")]
+
+
+class TrustTests(TrustCase):
+    """C{trust} of each kind."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+
+    def test_several(self) -> None:
+        """All that is new or changed is shown and asked about once, after one passphrase."""
+        changed = item("b", state="changed", trusted={"digest": "x", "changed_at": "2026-01-02T03:04:05Z"})
+        self.lying(item("a"), changed, item("c", state="trusted"), item("d", state="gone", path=None))
+        code, out, _ = self.as_operator("action", "trust", answers=["y"])
+        self.assertEqual((code, self.sent()), (0, [[word("a"), word("b")]]))
+        self.assertEqual(self.prompts, ["Passphrase of the vault", "Trust all 2, exactly as shown? [y/N] "])
+        for part in (
+            "action a: new",
+            "  │ of a",
+            "changed since you trusted it on 2026-01-02",
+            "  │ of b",
+            "Trusted: a, b",
+        ):
+            self.assertIn(part, out)
+        self.assertNotIn("of c", out)
+
+    def test_no(self) -> None:
+        """Any other answer than yes trusts nothing."""
+        self.lying(item("a"))
+        for answer in ("n", "", "sure"):
+            code, _, err = self.as_operator("action", "trust", "a", answers=[answer])
+            self.assertEqual((code, "Nothing was trusted" in err, self.sent()), (1, True, []))
+
+    def test_nothing_acts(self) -> None:
+        """Whatever stands in a file, nothing of it acts on the terminal or passes for a line of ours."""
+        self.lying(item("a", difference="\x1b[2J\u202eevil\rTrusted: a", path="/x\x1b/a.md"))
+        _, out, _ = self.as_operator("action", "trust", "a", answers=["y"])
+        self.assertIn("  │ ␛[2J\\u202eevil␍Trusted: a", out)
+        self.assertIn("/x␛/a.md", out)
+
+    def test_needed_connector(self) -> None:
+        """An untrusted connector that an action needs is part of the same question."""
+        chat = item(CONNECTOR, "connector")
+        self.lying(item("a", needs=[CONNECTOR]), item("b"), chat, item("local://me/other", "connector"))
+        self.as_operator("action", "trust", "a", answers=["y"])
+        self.assertEqual(self.sent(), [[word(CONNECTOR, "connector"), word("a")]])
+
+    def test_moved(self) -> None:
+        """What changes while it is read is not trusted, and is named."""
+        self.lying(item("a"))
+        self.site.answer("POST", "/v1/trust", Conflict("It changed.", {"items": [word("a")]}))
+        code, _, err = self.as_operator("action", "trust", "a", answers=["y"])
+        self.assertEqual(code, 1)
+        self.assertIn("action a changed while you looked.", err)
+        self.assertIn("Nothing was trusted.", err)
+
+    def test_unknown(self) -> None:
+        """A name that is not there is an error, and nothing is asked or trusted."""
+        self.lying(item("a"), item("b", state="gone", path=None))
+        for name in ("x", "b"):
+            code, _, err = self.as_operator("action", "trust", "a", name)
+            self.assertEqual((code, f"no sound action {name}" in err, self.sent()), (1, True, []))
+
+    def test_nothing_new(self) -> None:
+        """What is trusted already is not asked about again."""
+        self.lying(item("a", state="trusted"))
+        self.assertEqual(self.as_operator("action", "trust")[:2], (0, "There is nothing new to trust.\n"))
+        self.assertEqual(len(self.prompts), 1)
+
+    def test_kinds(self) -> None:
+        """Connectors and the configuration are trusted in the same way."""
+        self.lying(item("a"), item(CONNECTOR, "connector"), item("config.yaml", "config"))
+        self.as_operator("connector", "trust", answers=["y"])
+        _, out, _ = self.as_operator("config", "trust", answers=["y"])
+        self.assertIn("the configuration, config.yaml: new", out)
+        self.assertEqual(self.sent(), [[word(CONNECTOR, "connector")], [word("config.yaml", "config")]])
+
+    def test_for_programs(self) -> None:
+        """A script trusts what it names, and is told in JSON; without being asked nothing goes unnamed."""
+        self.lying(item("a"), item("b"))
+        code, out, _ = self.as_operator("action", "trust", "a", "--yes", "--json")
+        self.assertEqual((code, json.loads(out)), (0, {"trusted": [word("a")]}))
+        self.assertEqual(self.command("action", "trust", "--json")[0], 2)
+        self.assertEqual(self.command("action", "trust", "--yes")[0], 2)
+        self.assertEqual(self.sent(), [[word("a")]])
+
+    def test_nobody(self) -> None:
+        """Where nobody can be asked nothing is trusted."""
+
+        def nobody(_prompt: str) -> str:
+            raise InvalidRequest("There is no terminal to ask in.")
+
+        self.lying(item("a"))
+        self.typed = [PASSPHRASE]
+        around = attrs.evolve(CommandCase.surroundings(self), ask=nobody)
+        self.patch(self, "surroundings", lambda: around)
+        code, _, err = self.command("action", "trust", "a")
+        self.assertEqual((code, "--yes" in err, self.sent()), (1, True, []))
+
+    def test_distrust(self) -> None:
+        """Trust is taken back by name."""
+        self.site.answer("DELETE", "/v1/trust", word("a"))
+        self.assertEqual(self.as_operator("action", "distrust", "a")[:2], (0, "a is not trusted any more.\n"))
+        self.assertEqual(self.site.bodies("DELETE", "/v1/trust"), [{"kind": "action", "name": "a"}])
+
+
+class AddedTests(TrustCase):
+    """Files are added and trusted in one go."""
+
+    def file(self) -> str:
+        """A sound action file of the user's."""
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        (directory / "hello.md").write_text(ACTION)
+        return str(directory / "hello.md")
+
+    def vault(self) -> None:
+        """Have a vault's file lie there, and its daemon run."""
+        self.home.secrets.write_text("{}")
+        self.serve()
+
+    def test_added(self) -> None:
+        """What was copied is what is asked about, and nothing else."""
+        self.vault()
+        self.lying(item("hello", path=str(self.home.actions / "hello.md")), item("other"))
+        code, out, _ = self.as_operator("action", "add", self.file(), answers=["y"])
+        self.assertEqual((code, self.sent()), (0, [[word("hello")]]))
+        self.assertIn("hello.md was added.\n", out)
+        self.assertIn("Trusted: hello", out)
+        self.assertEqual(len(self.prompts), 2)
+
+    def test_for_programs(self) -> None:
+        """A script adds, trusts and is told of both; --no-trust only copies."""
+        self.vault()
+        self.lying(item("hello", path=str(self.home.actions / "hello.md")))
+        _, out, _ = self.as_operator("action", "add", self.file(), "--yes", "--json")
+        self.assertEqual(json.loads(out), {"added": ["hello.md"], "trusted": [word("hello")]})
+        self.typed = []
+        _, out, _ = self.command("action", "add", self.file(), "--no-trust", "--json")
+        self.assertEqual(json.loads(out), {"added": ["hello.md"], "trusted": []})
+        self.assertEqual(len(self.sent()), 1)
+
+    def test_connector(self) -> None:
+        """A connector file is added in the same way."""
+        self.vault()
+        text = (Path(__file__).parents[2] / "aileron/connectors/builtin/slack.toml").read_text()
+        path = Path(self.file()).with_name("chat.toml")
+        path.write_text(text.replace("builtin://slack", CONNECTOR))
+        self.lying(item(CONNECTOR, "connector", path=str(self.home.connectors / "chat.toml")))
+        code, _, err = self.as_operator("connector", "add", str(path), answers=["y"])
+        self.assertEqual((code, self.sent()), (0, [[word(CONNECTOR, "connector")]]), err)
+
+    def test_nobody_to_ask(self) -> None:
+        """Where nobody can be asked the file is there all the same, and what is missing is said."""
+        self.assertIn("there is no vault", self.command("action", "add", self.file())[2])
+        self.home.secrets.write_text("{}")
+        self.assertIn("no daemon runs", self.command("action", "add", self.file())[2])
+        self.serve()
+        self.assertIn("no terminal", self.command("action", "add", self.file())[2])
+        self.site.state = "locked"
+        code, _, err = self.command("action", "add", self.file())
+        self.assertEqual((code, "the vault is locked" in err, self.prompts), (0, True, []))
+        self.assertIn("After that: aileron action trust", err)
+
+    def test_first_vault(self) -> None:
+        """Without a vault one is made first, and its key serves for the login: no passphrase is asked for again."""
+        made: list[int] = []
+
+        def create(around: Surroundings, _descriptor: int | None) -> DataKey:
+            around.new_passphrase(None)
+            around.home.secrets.write_text("{}")
+            made.append(1)
+            return DataKey(KEY)
+
+        self.patch(__import__("aileron.cli._vault", fromlist=["_vault"]), "_create", create)
+        self.serve()
+        self.lying(item("hello", path=str(self.home.actions / "hello.md")))
+        self.typed = [PASSPHRASE, "y"]
+        code, out, err = self.command("action", "add", self.file())
+        self.assertEqual((code, made, self.sent()), (0, [1], [[word("hello")]]), err)
+        self.assertEqual(self.prompts, ["New passphrase", "Trust this, exactly as shown? [y/N] "])
+        self.assertIn("The vault is made", out)
+        self.assertEqual(self.site.logins, [])
+
+
+class EditTests(TrustCase):
+    """The person's editor, then the question."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.home.secrets.write_text("{}")
+        self.serve()
+        self.path = self.home.actions / "hello.md"
+        self.environ |= {"EDITOR": "true", "PATH": "/usr/bin:/bin"}
+        self.lying(item("hello", path=str(self.path)))
+
+    def editing(self, *texts: str) -> None:
+        """Have an editor that puts these in place, one each time it is opened."""
+        directory = Path(self.mktemp()).absolute()
+        directory.mkdir()
+        for number, text in enumerate(texts):
+            (directory / f"{number}.next").write_text(text)
+        script = directory / "edit"
+        script.write_text(f'#!/bin/sh\nset -- "$1" {directory}/*.next\nmv "$2" "$1"\n')
+        script.chmod(0o700)
+        self.environ |= {"EDITOR": "false", "VISUAL": str(script)}
+
+    def test_edited(self) -> None:
+        """What is in the home is edited, then shown and trusted."""
+        self.path.write_text(ACTION)
+        self.editing(ACTION.replace("# Hello", "# Hi"))
+        code, _, err = self.as_operator("action", "edit", "hello", answers=["y"])
+        self.assertEqual((code, self.sent()), (0, [[word("hello")]]), err)
+        self.assertIn("# Hi", self.path.read_text())
+
+    def test_faulty(self) -> None:
+        """A fault is told with its line, and it is edited again before anything else is asked."""
+        self.path.write_text(ACTION)
+        self.editing(ACTION.replace('version = "1.0.0"', "version = 1", 1), ACTION)
+        self.typed = ["", PASSPHRASE, "y"]
+        code, _, err = self.command("action", "edit", "hello")
+        self.assertEqual((code, len(self.sent())), (0, 1), err)
+        self.assertIn("hello.md:3: ", err)
+        self.assertIn("Edit it again", self.prompts[0])
+
+    def test_left_faulty(self) -> None:
+        """A faulty file that is left so is not asked about."""
+        self.path.write_text(ACTION)
+        self.editing("nothing")
+        self.typed = ["n"]
+        code, _, err = self.command("action", "edit", "hello")
+        self.assertEqual((code, "is not trusted" in err, self.sent()), (1, True, []))
+
+    def test_new(self) -> None:
+        """A new one begins as something that loads; what is there is never begun anew."""
+        code, _, err = self.as_operator("action", "edit", "--new", "hello", answers=["y"])
+        self.assertEqual((code, len(self.sent())), (0, 1), err)
+        self.assertEqual(self.command("action", "check", str(self.path))[0], 0)
+        code, _, err = self.command("action", "edit", "--new", "hello")
+        self.assertEqual((code, "hello.md already" in err), (1, True))
+
+    def test_other_file_name(self) -> None:
+        """An action is found by the name that it says, whatever its file is called."""
+        other = self.home.actions / "greeting.md"
+        other.write_text(ACTION)
+        self.lying(item("hello", path=str(other)))
+        self.assertEqual(self.as_operator("action", "edit", "hello", answers=["y"])[0], 0)
+
+    def test_not_there(self) -> None:
+        """A name of nothing, or that leads elsewhere, is an error; so is an editor that fails."""
+        for name in ("nothing", "../hello", "x/y"):
+            code, _, err = self.command("action", "edit", name)
+            self.assertEqual((code, "There is no action" in err), (1, True), name)
+        for name in ("../hello", "x/y", "Hello"):
+            self.assertIn("is no name", self.command("action", "edit", "--new", name)[2])
+        self.path.write_text(ACTION)
+        self.environ["EDITOR"] = "false"
+        code, _, err = self.command("action", "edit", "hello")
+        self.assertEqual((code, "The editor ended" in err, self.prompts), (1, True, []))
+
+    def test_link(self) -> None:
+        """A link in the place of an action is not opened."""
+        elsewhere = Path(self.mktemp())
+        elsewhere.write_text(ACTION)
+        self.path.symlink_to(elsewhere.absolute())
+        self.assertEqual(self.command("action", "edit", "hello")[0], 1)
+
+    def test_locked(self) -> None:
+        """With a locked vault what was edited waits for trust."""
+        self.path.write_text(ACTION)
+        self.site.answer("GET", "/v1/vault/status", VaultLocked("It is locked.", {"state": "locked"}))
+        self.site.state = "locked"
+        self.site.answer("GET", "/v1/vault/status", {"state": "locked"})
+        code, _, err = self.command("action", "edit", "hello")
+        self.assertEqual((code, "Not trusted yet" in err, self.prompts), (0, True, []))
