@@ -24,7 +24,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-class AttackCase(OperatedTestCase):
+class AttackTestCase(OperatedTestCase):
     """A user's programs, and those of an attacker who is the same user; neither has any rights beyond a user's."""
 
     def start(self, command: Command) -> Running:

@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 from aileron.home import running_pid
-from tests.attacks.case import AttackCase
+from tests.attacks.case import AttackTestCase
 from tests.functional.home import installed
 from tests.functional.operated import PASSPHRASE
 
@@ -69,7 +69,7 @@ _POISONED = ("sitecustomize.py", "usercustomize.py", "aileron/__init__.py", "twi
 _SHADOWED = ("json.py", "attrs.py", "click.py", "site.py", "twisted/__init__.py")
 
 
-class ReadersTests(AttackCase):
+class ReadersTests(AttackTestCase):
     """Looking into the daemon."""
 
     async def test_read(self) -> None:
@@ -115,7 +115,7 @@ class ReadersTests(AttackCase):
         self.assertEqual(self.status_of(running.pid)["NoNewPrivs"], "1")
 
 
-class CoreTests(AttackCase):
+class CoreTests(AttackTestCase):
     """Making a process dump its memory."""
 
     async def test_no_core(self) -> None:
@@ -126,7 +126,7 @@ class CoreTests(AttackCase):
         self.assertEqual(list(self.home.project.iterdir()), [])
 
 
-class PoisonTests(AttackCase):
+class PoisonTests(AttackTestCase):
     """An environment and a directory that were prepared before the user starts the daemon there."""
 
     def poison(self, directory: Path, names: tuple[str, ...]) -> Path:
