@@ -17,6 +17,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.server import Request as SiteRequest
 
 from ._checks import MAX_BODY_BYTES, Refused, SiteRules, too_long
+from ._crowd import Crowd
 from ._faults import HEADERS, http_failure
 from ._framing import MAX_HEAD_BYTES, Body, Malformed, RequestHead, parse_request
 
@@ -36,10 +37,12 @@ class Guard(Protocol):
     """What a channel asks its site.
 
     :ivar rules: whom and what the site admits.
+    :ivar crowd: the connections that the site holds.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
     rules: SiteRules
+    crowd: Crowd
     request_seconds: float
     reactor: IReactorTime
 
@@ -81,13 +84,21 @@ class Channel(HTTPChannel):
     _due: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
-        """Drop a stranger; else wait for a head."""
+        """Drop a stranger, send away whom there is no room for; else wait for a head."""
         super().connectionMade()  # type: ignore[no-untyped-call]
-        if self.site.rules.admits(self.transport):
-            self._step = self._take_head
-        else:
+        if not self.site.rules.admits(self.transport):
             self._step = _discard
             self.drop()
+        elif not self.site.crowd.enter(self):
+            self._step = _discard
+            self.transport.loseConnection()
+        else:
+            self._step = self._take_head
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no answer is due; for a subclass that diverts, to be overridden."""
+        return self._step is not None
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
         """Where a subclass gives a request away before its body, its address already checked.
@@ -155,6 +166,7 @@ class Channel(HTTPChannel):
         if not self.persistent:
             return
         self._step = self._take_head
+        self.site.crowd.rested(self)
         if self._unread and not self._dealing:
             self._deal()
 
@@ -218,4 +230,5 @@ class Channel(HTTPChannel):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """End what waits for this client."""
         self._settle_deadline()
+        self.site.crowd.leave(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]

@@ -116,7 +116,7 @@ class RequestHead(NamedTuple):
     """What a request's head says.
 
     :ivar minor: 0 or 1, of C{HTTP/1.x}.
-    :ivar fields: the fields that a site looks at, by lower-case name; each stood once.
+    :ivar fields: the fields that a site looks at, by lower-case name; each stood once, or is a list of origins.
     :ivar length: of the body in bytes, or L{CHUNKED}.
     :ivar raw: the bytes as they came, with the closing empty line.
     """
@@ -149,10 +149,11 @@ def parse_request(raw: bytes) -> RequestHead:
     method, target, minor, lines = match.groups()
     fields: dict[bytes, bytes] = {}
     for name, value in _SEEN(lines):
-        key = name.lower()
-        if key in fields:
+        key, given = name.lower(), value.rstrip(b" \t")
+        if key in fields and key != b"origin":
             raise Malformed(f"The field {key.decode('ascii')} stands twice.")
-        fields[key] = value.rstrip(b" \t")
+        # Origins in a row are a list (RFC 9110, section 5.3), which is nobody's origin.
+        fields[key] = fields[key] + b", " + given if key in fields else given
     return RequestHead(method, target, int(minor), fields, _length(fields), raw)
 
 

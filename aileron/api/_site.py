@@ -9,6 +9,7 @@ from twisted.web.server import Site
 
 from ._channel import Channel, MemoryRequest
 from ._checks import SiteRules
+from ._crowd import MOST_CONNECTIONS, Crowd
 
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0
@@ -18,6 +19,7 @@ class GuardedSite(Site):
     """A site whose connections keep L{SiteRules}.
 
     :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
+    :ivar crowd: the connections that it holds.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
@@ -32,9 +34,11 @@ class GuardedSite(Site):
         *,
         idle_seconds: float = IDLE_SECONDS,
         request_seconds: float = REQUEST_SECONDS,
+        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         super().__init__(resource, timeout=idle_seconds, reactor=reactor)  # type: ignore[no-untyped-call]
         self.rules = rules
+        self.crowd = Crowd(most_connections)
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:

@@ -1,0 +1,53 @@
+"""How many connections a site holds at once: whoever rests longest makes room for whoever comes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+MOST_CONNECTIONS = 256
+"""Of each site.  With both full the daemon still has half of the 1024 descriptors that a process usually gets."""
+
+
+class Guest(Protocol):
+    """A connection, as far as crowds are concerned."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether it waits for no answer of ours."""
+
+    def drop(self) -> None:
+        """Close it at once; L{Crowd.leave} follows."""
+
+
+class Crowd:
+    """The connections of one site, those first that rest longest."""
+
+    def __init__(self, most: int = MOST_CONNECTIONS) -> None:
+        self._most = most
+        self._guests: dict[Guest, None] = {}
+
+    def enter(self, guest: Guest) -> bool:
+        """Let C{guest} in, in the place of the one that rests longest if there are too many.
+
+        :return: whether there was room; without, nobody rests and C{guest} stays outside.
+        """
+        if len(self._guests) >= self._most and not self._make_room():
+            return False
+        self._guests[guest] = None
+        return True
+
+    def rested(self, guest: Guest) -> None:
+        """C{guest} has got an answer and rests from now on."""
+        if guest in self._guests:
+            self._guests[guest] = self._guests.pop(guest)
+
+    def leave(self, guest: Guest) -> None:
+        """C{guest} is gone.  Twice is safe."""
+        self._guests.pop(guest, None)
+
+    def _make_room(self) -> bool:
+        resting = next((guest for guest in self._guests if guest.at_rest), None)
+        if resting is not None:
+            self.leave(resting)
+            resting.drop()
+        return resting is not None

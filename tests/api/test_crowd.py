@@ -1,0 +1,118 @@
+"""How many connections a site holds, and who has to make room."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.api import GuardedSite, SiteRules
+from aileron.api._crowd import Crowd
+
+from .test_channel import HOST, ChannelCase, Line, head, status
+
+
+class CrowdedSiteTests(ChannelCase):
+    """A site with room for three."""
+
+    def setUp(self) -> None:
+        """Build it."""
+        super().setUp()
+        self.site = GuardedSite(self.echo, SiteRules([HOST]), self.clock, most_connections=3)
+
+    def lines(self, count: int) -> list[Line]:
+        """Fresh connections."""
+        return [Line(self.site) for _ in range(count)]
+
+    def test_who_rests_longest_goes(self) -> None:
+        """One more than there is room for takes the place of whoever has rested longest, not of the oldest."""
+        first, second, third = self.lines(3)
+        self.assertEqual(status(first.say(head())), 200)
+        newest = Line(self.site)
+        self.assertEqual([False, True, False, False], [each.closed for each in (first, second, third, newest)])
+        for line in (first, third, newest):
+            self.assertEqual(status(line.say(head())), 200)
+
+    def test_who_waits_for_an_answer_stays(self) -> None:
+        """Whoever waits for an answer is not sent away; if all do, the new one is, before it said anything."""
+        self.echo.hold = True
+        waiting = self.lines(3)
+        for line in waiting:
+            line.say(head())
+        refused = Line(self.site)
+        self.assertTrue(refused.closed)
+        self.assertEqual(refused.say(head()), b"")
+        self.assertEqual((3, [False] * 3), (len(self.echo.held), [line.closed for line in waiting]))
+        self.echo.held[0].finish()
+        self.assertEqual(status(waiting[0].hear()), 200)
+        self.assertFalse(Line(self.site).closed)
+        self.assertTrue(waiting[0].closed)
+
+    def test_half_a_request_is_rest(self) -> None:
+        """Whoever only begins a request holds no place against others."""
+        slow = self.lines(3)
+        for line in slow:
+            line.say(head()[:-2])
+        self.accepted(head())
+
+    def test_whoever_leaves_makes_room(self) -> None:
+        """A closed connection counts no more, whatever it was doing."""
+        self.echo.hold = True
+        waiting = self.lines(3)
+        for line in waiting:
+            line.say(head())
+        waiting[1].leave()
+        self.assertFalse(Line(self.site).closed)
+
+    def test_strangers_take_no_place(self) -> None:
+        """A peer of another user, who is dropped, sends nobody away."""
+        ours = self.lines(3)
+        self.site.rules = SiteRules([HOST], peer_uid=lambda _transport: 502, own_uid=501)
+        self.assertTrue(Line(self.site).closed)
+        self.assertEqual([False] * 3, [line.closed for line in ours])
+
+    def test_flood(self) -> None:
+        """Ten thousand connections leave three, and the site answers."""
+        crowd, guests = Crowd(3), [_Guest() for _ in range(10_000)]
+        self.assertTrue(all(map(crowd.enter, guests)))
+        self.assertEqual(3, sum(not guest.dropped for guest in guests))
+        self.lines(300)
+        self.accepted(head())
+
+
+class _Guest:
+    """A connection that only counts."""
+
+    def __init__(self) -> None:
+        self.at_rest = True
+        self.dropped = False
+
+    def drop(self) -> None:
+        """Note it."""
+        self.dropped = True
+
+
+class AnyCrowdTests(SynchronousTestCase):
+    """Whatever comes and goes."""
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.lists(st.tuples(st.sampled_from(["enter", "busy", "rest", "leave"]), st.integers(0, 9)), max_size=60))
+    def test_never_too_many(self, steps: list[tuple[str, int]]) -> None:
+        """There are never more inside than there is room for, and nobody who waits for an answer is dropped."""
+        crowd, inside = Crowd(4), dict[int, _Guest]()
+        for what, number in steps:
+            guest = inside.get(number)
+            if what == "enter" and guest is None:
+                newcomer = _Guest()
+                if crowd.enter(newcomer):
+                    inside[number] = newcomer
+            elif what == "busy" and guest is not None:
+                guest.at_rest = False
+            elif what == "rest" and guest is not None:
+                guest.at_rest = True
+                crowd.rested(guest)
+            elif what == "leave" and guest is not None:
+                crowd.leave(inside.pop(number))
+            self.assertTrue(all(each.at_rest for each in inside.values() if each.dropped))
+            inside = {number: each for number, each in inside.items() if not each.dropped}
+            self.assertLessEqual(len(inside), 4)
