@@ -36,7 +36,7 @@ def open_pages(around: Surroundings, what: str | None, approval_id: str | None, 
     with ExitStack() as stack:
         terminal = _terminal(around, stack)
         # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
-        token = token_from_child(around, passphrase_fd)
+        token = token_from_child(around, url, passphrase_fd)
 
         async def whole(links: Links) -> None:
             # No logout: the browser's session ends with the login that made it.

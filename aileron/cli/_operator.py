@@ -25,11 +25,14 @@ def operator() -> None:
     metavar="N",
     help="Write the token to this inherited descriptor; it is shown nowhere.",
 )
+@click.option("--at", metavar="URL", help="Log in there and nowhere else: the token is meant for that address.")
 @_options.passphrase_fd
 @pass_surroundings
-def login(around: Surroundings, token_fd: int, passphrase_fd: int | None) -> None:
+def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: int | None) -> None:
     """Log in, and write the token to a descriptor of the command that started this one."""
     found = around.running()
+    if at not in (None, found.operator_url):
+        raise Trouble(f"The daemon is at {found.operator_url} now, and the login was asked for at {at}.")
 
     async def whole(links: Links) -> str:
         return await log_in(around, links, found, passphrase_fd)
@@ -42,9 +45,11 @@ def login(around: Surroundings, token_fd: int, passphrase_fd: int | None) -> Non
         raise Trouble("The token's descriptor cannot be written to.") from None
 
 
-def token_from_child(around: Surroundings, passphrase_fd: int | None) -> str:
+def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) -> str:
     """A token that a child got, in whose terminal the person typed the passphrase; we never hold that.
 
+    :param url: of the operator site that the token will be shown to.  Whoever replaces C{daemon.json} between our look
+        and the child's must not be shown a token of the true daemon.
     :raises Trouble: the child could not log in, and has said why.
     """
     import subprocess
@@ -53,7 +58,7 @@ def token_from_child(around: Surroundings, passphrase_fd: int | None) -> str:
 
     reading, writing = os.pipe()
     try:
-        arguments = ["operator", "login", "--token-fd", str(writing)]
+        arguments = ["operator", "login", "--token-fd", str(writing), "--at", url]
         passed = [writing]
         if passphrase_fd is not None:
             arguments += ["--passphrase-fd", str(passphrase_fd)]

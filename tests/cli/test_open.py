@@ -21,7 +21,7 @@ from aileron.cli._surroundings import Conversation, Links, Surroundings
 from aileron.cli._terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home
-from tests.cli.daemon import OPERATOR_URL, TOKEN, CommandCase
+from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
 
 
 class PageTests(SynchronousTestCase):
@@ -63,6 +63,15 @@ class OpenTests(CommandCase):
         """An approval needs its id, and nothing else has one."""
         for arguments in (("approval",), ("approvals", "x"), ("other",)):
             self.assertEqual(self.command("open", *arguments)[0], 2, arguments)
+
+    def test_login_elsewhere(self) -> None:
+        """A login that is meant for one address is made at no other: C{daemon.json} may have been replaced between."""
+        self.serve()
+        self.typed = [PASSPHRASE]
+        code, _out, err = self.command("operator", "login", "--token-fd", "1", "--at", "http://localhost:6666")
+        self.assertEqual(code, 1)
+        self.assertIn("http://localhost:6666", err)
+        self.assertEqual((self.site.asked, self.typed), ([], [PASSPHRASE]))
 
     def test_no_terminal(self) -> None:
         """Where nobody could type the two words nothing is opened, and no passphrase is asked for."""
