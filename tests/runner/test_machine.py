@@ -1,4 +1,4 @@
-"""Whatever agents, operators, files, clocks, disks and crashes do, in any order: the promises hold."""
+"""Whatever agents, operators, files, intruders, clocks, disks and crashes do, in any order: the promises hold."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.audit import check_chain
 from aileron.errors import AileronError, ExternalApiError, NetworkError, StoreUnavailable
 from aileron.runner._lifecycle import LEGAL
-from aileron.testing import MemoryBindings, MemoryVault
-from aileron.values import AuditQuery, Decision, Outcome, Run, RunQuery, RunState, VaultState, canonical
+from aileron.values import AuditQuery, Decision, Outcome, Run, RunQuery, RunState, TrustKind, VaultState, canonical
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
@@ -35,6 +34,24 @@ _ANSWERS = {
     "silent": Outcome(fault=ExternalApiError("Reset.").fault(), sent=True, classified=False),
     "unreached": Outcome(fault=NetworkError("Nobody there.").fault(), sent=False, classified=False),
 }
+_FORGED = {
+    "approved": "UPDATE runs SET state = 'approved' WHERE id = :run",
+    "waiting": "UPDATE runs SET state = 'awaiting_vault' WHERE id = :run",
+    "pending": "UPDATE runs SET state = 'pending_approval' WHERE id = :run",
+    "gated": "UPDATE runs SET gated = 1 - gated WHERE id = :run",
+    "arguments": """UPDATE runs SET arguments = '{"text":"forged"}' WHERE id = :run""",
+    "digest": "UPDATE approvals SET digest = 'sha256:00' WHERE run_id = :run",
+    "yes": "UPDATE approvals SET approved = 1, decided_at = requested_at, decided_by = 'me' WHERE run_id = :run",
+    "mark": """UPDATE approvals SET (approved, decided_at, decided_by, not_after, decision_mark) = (
+        SELECT approved, decided_at, decided_by, not_after, decision_mark FROM approvals AS other
+        WHERE other.run_id = :other) WHERE run_id = :run AND EXISTS (SELECT 1 FROM approvals WHERE run_id = :other)""",
+}
+_STORY = """
+    SELECT run_id, type FROM audit_events WHERE run_id IS NOT NULL AND type IN (
+        'approval.approved', 'approval.denied', 'approval.stale', 'tamper.detected', 'run.cancelled',
+        'execution.started')
+    ORDER BY seq
+"""
 _NUMBER = st.integers(0, 5)
 _PIECES = st.integers(0, 3)
 _ACTION = st.sampled_from(sorted(_FILES))
@@ -75,12 +92,32 @@ class _Home(RunnerCase):
         self.waiters: list[tuple[str, Deferred[Run]]] = []
         self.session("session-1")
 
-    def put(self, name: str, text: str | None) -> None:
+    def put(self, name: str, text: str | None, *, trusted: bool = True) -> None:
         """Write an action file, or remove it."""
         if text is None:
             (self.directory / f"{name}.md").unlink(missing_ok=True)
         else:
-            self.write(name, text)
+            self.write(name, text, trusted=trusted)
+
+    def forge(self, how: str, run_id: str, other: str) -> bool:
+        """Write into the database as another program would, unless what is under way is to be written there.
+
+        :return: whether it was done.
+        """
+        with sqlite3.connect(self.database) as database:
+            (state,) = database.execute("SELECT state FROM runs WHERE id = ?", (run_id,)).fetchone()
+            if state != "executing":
+                database.execute(_FORGED[how], {"run": run_id, "other": other})
+        database.close()
+        return bool(state != "executing")
+
+    def story(self) -> list[tuple[str, str]]:
+        """What is on record of decisions and of what began, in order: the run and the event's type."""
+        database = sqlite3.connect(self.database)
+        try:
+            return database.execute(_STORY).fetchall()
+        finally:
+            database.close()
 
     def refuse(self) -> None:
         """Let no commit pass."""
@@ -90,6 +127,7 @@ class _Home(RunnerCase):
 
     def relent(self) -> None:
         """Let them pass again."""
+        self.control.full = False
         if self.other is not None:
             self.other.execute("ROLLBACK")
             self.other.close()
@@ -104,8 +142,7 @@ class _Home(RunnerCase):
         self.relent()
         self.unanswered, self.waiters, self.prepared, self.connector.script[:] = [], [], [], []
         self.refill()
-        self.vault = MemoryVault(state)
-        self.bindings = MemoryBindings(self.vault)
+        self.unlock_anew(state)
         self.store = self.open_store()
         self.restart()
 
@@ -132,6 +169,10 @@ class _Machine(RuleBasedStateMachine):
         self.pending: list[str] = []
         self.meant: set[tuple[str, bytes]] = set()  # a run's request that the operator has seen and approved
         self.last: dict[str, Run] = {}
+        self.read: dict[str, str] = {}  # the file that the operator saw when a run was approved
+        self.began: Counter[str] = Counter()
+        self.gated: dict[str, bool] = {}  # as each was called
+        self.forged: set[str] = set()  # runs into whose rows somebody wrote
         self.answers: dict[int, str] = {}  # by the position of the sending
         self.watched = 0
 
@@ -154,6 +195,7 @@ class _Machine(RuleBasedStateMachine):
         if approved:
             steps = shown.review["steps"]
             self.meant |= {(run_id, canonical(each["request"])) for each in steps}
+            self.read[run_id] = str(shown.review["manifest_digest"])
         decision = Decision(approved, shown.digest, OPERATOR.id)
         self.meets(fate, lambda: self.home.runner.decide(run_id, decision))
 
@@ -188,27 +230,45 @@ class _Machine(RuleBasedStateMachine):
 
         self.meets(fate, answered)
 
-    @rule(
-        what=st.sampled_from(("edit", "edit", "look", "refuse", "relent", "relent", "lock", "kill")),
-        name=_ACTION,
-        which=_NUMBER,
-    )
-    def disturb(self, what: str, name: str, which: int) -> None:
-        """A file changes, the daemon looks, the disk is full, or has room, the vault is locked, the daemon dies."""
+    @rule(name=_ACTION, which=_NUMBER, read=st.sampled_from((True, True, False)))
+    def edit(self, name: str, which: int, read: bool) -> None:
+        """A file changes, and the operator reads and trusts it, or does not."""
         texts = _FILES[name]
-        if what == "edit":
-            self.home.put(name, texts[which % len(texts)] if which > 2 else texts[0])
-        elif what == "look":
+        text = texts[which % len(texts)] if which > 2 else texts[0]
+        self.home.put(name, text if read or text is None else f"{text}{which}", trusted=read)
+
+    @rule(what=st.sampled_from(("look", "refuse", "relent", "relent", "fill", "kill")), locked=st.integers(0, 5))
+    def disturb(self, what: str, locked: int) -> None:
+        """The daemon looks at the files, a disk is full, or has room, the daemon dies."""
+        if what == "look":
             self.home.runner.look()
         elif what == "refuse":
             self.home.refuse()
         elif what == "relent":
             self.home.relent()
-        elif what == "lock" and which == 0:  # it stays so in this life
+        elif what == "fill":
+            self.home.control.full = True
+        else:
+            self.home.kill(VaultState.LOCKED if locked == 0 else VaultState.UNLOCKED)
+
+    @rule(which=st.integers(0, 12))
+    def secure(self, which: int) -> None:
+        """The passphrase is changed, or the vault locked, which it then is for the rest of this life."""
+        if which == 0:
             self.home.later(self.home.runner.hold())
             self.home.vault.lock()
-        elif what == "kill":
-            self.home.kill(VaultState.LOCKED if which == 0 else VaultState.UNLOCKED)
+        elif which < 4:
+            self.home.control.change_key(bytes([which]) * 32)
+
+    @precondition(lambda self: self.runs and self.home.other is None)
+    @rule(how=st.sampled_from(sorted(_FORGED)), which=_NUMBER, other=_NUMBER, settled=st.booleans())
+    def forge(self, how: str, which: int, other: int, settled: bool) -> None:
+        """Another program writes into the database: best into what was settled."""
+        known = [run_id for run_id in self.runs if self.last[run_id].state.settled is settled] or self.runs
+        run_id = known[which % len(known)]
+        if self.home.forge(how, run_id, self.runs[other % len(self.runs)]):
+            self.forged.add(run_id)
+            self.last.pop(run_id, None)
 
     @rule(seconds=st.sampled_from((1.0, 5.0, 70.0, 3600.0, 90_000.0)))
     def pass_time(self, seconds: float) -> None:
@@ -264,13 +324,40 @@ class _Machine(RuleBasedStateMachine):
         self.check_logged()
         standing = {run.id: run for run in self.home.sync(self.home.runner.runs(RunQuery(limit=1000))).items}
         self.runs = sorted(standing)
+        self.gated = {run_id: run.gated for run_id, run in standing.items()} | self.gated
         self.pending = [run_id for run_id in self.runs if standing[run_id].state is RunState.PENDING]
         for run_id, run in standing.items():
             self.check_step(self.last.get(run_id), run)
         self.last = standing
-        self.check_effects({run.effect_key: run for run in standing.values()})
+        begun = self.begun()
+        self.check_trusted(begun)
+        self.check_effects({run.effect_key: run for run in standing.values()}, begun)
         for run_id, waiting in self.home.waiters:
-            assert waiting.called == standing[run_id].state.settled, "a lost wake-up, or a false one"
+            if run_id not in self.forged:
+                assert waiting.called == standing[run_id].state.settled, "a lost wake-up, or a false one"
+
+    def check_trusted(self, begun: Counter[str]) -> None:
+        """What began just now is an action that the operator trusts as it was read."""
+        for run_id in begun - self.began:
+            run = self.last[run_id]
+            word = self.home.trust.find(TrustKind.ACTION, run.action)
+            used = self.read.get(run_id, run.manifest_digest)
+            assert word is not None, "begun by nobody's word"
+            assert word.digest == used, "begun with a file that nobody trusts"
+        self.began = begun
+
+    def begun(self) -> Counter[str]:
+        """How often each run began: each time with a decision of its own, taken since, if it was called gated."""
+        decided = {run_id for run_id, gated in self.gated.items() if not gated}
+        begun: Counter[str] = Counter()
+        for run_id, type_ in self.home.story():
+            if type_ == "execution.started":
+                assert run_id in decided, "begun without a fresh decision"
+                begun[run_id] += 1
+            decided.discard(run_id)
+            if type_ == "approval.approved":
+                decided.add(run_id)
+        return begun
 
     def check_logged(self) -> None:
         """Nothing failed but by the database."""
@@ -285,18 +372,21 @@ class _Machine(RuleBasedStateMachine):
         if before.state is not now.state:
             assert (before.state, now.state) in _REACHABLE, (before.state, now.state)
 
-    def check_effects(self, by_key: dict[str, Run]) -> None:
+    def check_effects(self, by_key: dict[str, Run], begun: Counter[str]) -> None:
         """Nothing non-idempotent is sent again unless it never left; nothing gated unless exactly that was approved."""
-        sent: Counter[str] = Counter()
+        sent: Counter[tuple[str, str]] = Counter()
         for position, sending in enumerate(self.home.connector.sendings):
             run = by_key[sending.effect_key.partition(".")[0]]
-            assert run.state not in {RunState.PENDING, RunState.APPROVED, RunState.DENIED, RunState.CANCELLED}, run
-            if run.gated:
+            assert begun[run.id], "sent without having begun"
+            if run.id not in self.forged:
+                assert run.state not in {RunState.PENDING, RunState.APPROVED, RunState.DENIED, RunState.CANCELLED}, run
+            if self.gated[run.id]:
                 asked = canonical(sending.request.as_json())
                 assert (run.id, asked) in self.meant, "sent without an approval of exactly this"
             if not sending.request.idempotent and self.answers.get(position) != "unreached":
-                sent[sending.effect_key] += 1
-        assert all(times == 1 for times in sent.values()), sent
+                sent[run.id, sending.effect_key] += 1
+        assert all(times <= begun[run_id] for (run_id, _), times in sent.items()), sent
+        assert all(begun[run_id] == 1 for run_id, _ in sent if run_id not in self.forged), begun
 
     def teardown(self) -> None:
         """In the end every run is settled, or waits for a decision that can be taken; and the record is sound."""
@@ -323,6 +413,8 @@ class _Machine(RuleBasedStateMachine):
         self.holds()
         locked = self.home.vault.state() is not VaultState.UNLOCKED
         for run in self.last.values():
+            if run.id in self.forged:
+                continue
             waits = run.state is RunState.PENDING or (locked and run.state is RunState.AWAITING_VAULT)
             assert run.state.settled or waits, f"left behind: {run}"
 
@@ -340,8 +432,12 @@ class _Machine(RuleBasedStateMachine):
         """Answer what waits for an answer, and deny what waits for a decision."""
         home = self.home
         self.answer_all()
-        if home.sync(home.runner.run(run_id)).state is RunState.PENDING:
-            shown = home.sync(home.runner.approval(run_id))
+        if home.sync(home.runner.run(run_id)).state is not RunState.PENDING:
+            return
+        shown = self.attempt(home.runner.approval(run_id))
+        if shown is None:  # somebody called it so, and nobody was ever asked
+            home.sync(home.runner.withdraw(run_id, OPERATOR, None))
+        else:
             home.sync(home.runner.decide(run_id, Decision(False, shown.digest, OPERATOR.id)))
 
 

@@ -1,0 +1,89 @@
+"""A service that gives a credential back: what goes on record, and what the binding's owner is told."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from aileron.errors import ExternalApiError
+from aileron.testing import ScriptedConnector, new_binding, scripted_description
+from aileron.values import AuditQuery, Binding, CredentialNeed, Event, Outcome, RunState
+
+from .kit import RunnerCase, manifest, step
+
+_NEED = CredentialNeed("api_key", "Authorization", "Bearer {key}")
+_NOTES = {"echoed": ["plain", "base64"]}
+
+
+class EchoTests(RunnerCase):
+    """An answer that held the credential."""
+
+    def setUp(self) -> None:
+        """One bound credential."""
+        super().setUp()
+        self.connector = ScriptedConnector(scripted_description(credential=_NEED), clock=self.clock)
+        self.connectors.add(self.connector)
+        self.bound = self.bind()
+        self.runner.look()
+
+    def bind(self) -> Binding:
+        """Bind a credential for where the connector talks to."""
+        scope = self.connector.description.scope("https://scripted.invalid")
+        return self.bindings.add(evolve(new_binding(), connector="local://test/scripted", scope=scope))
+
+    def recorded(self) -> list[Event]:
+        """What is on record of credentials that came back."""
+        page = self.sync(self.store.audit.list(AuditQuery(type="secret.echoed")))
+        return [record.event for record in reversed(page.items)]
+
+    def flagged(self) -> dict[str, int]:
+        """Which bindings are flagged, each with the revision that is."""
+        return {name: flag.revision for name, flag in self.sync(self.store.flags.all()).items()}
+
+    def test_recorded(self) -> None:
+        """It is on record before the run's end, with the connector and the binding, and the binding is flagged."""
+        self.connector.script.append(Outcome({"done": True}, notes=_NOTES))
+        run = self.submit("open")
+        self.assertEqual(self.events(run), ["execution.started", "secret.echoed", "execution.succeeded"])
+        (event,) = self.recorded()
+        self.assertEqual(event.connector, "local://test/scripted")
+        self.assertEqual(
+            {key: event.payload[key] for key in ("step", "binding", "forms")},
+            {"step": "only", "binding": self.bound.name, "forms": ["plain", "base64"]},
+        )
+        self.assertEqual(self.flagged(), {self.bound.name: self.bound.revision})
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_settled_by_it(self) -> None:
+        """What ended a run is its end, not the echo."""
+        self.connector.script.append(Outcome({"done": True}, notes=_NOTES))
+        run = self.submit("open")
+        ended = self.sync(self.store.audit.get(self.now(run).audit_id or ""))
+        assert ended is not None
+        self.assertEqual(ended.event.type, "execution.succeeded")
+
+    def test_each_attempt(self) -> None:
+        """An answer to an attempt that failed counts too, and is written before the next one leaves."""
+        self.write("open", manifest("open", step("put"), gated=False))
+        self.runner.look()
+        fault = evolve(ExternalApiError("Later.").fault(), retriable=True)
+        self.connector.script.append(Outcome(fault=fault, notes=_NOTES))
+        run = self.submit("open")
+        self.clock.advance(1.0)
+        self.assertEqual(
+            self.events(run), ["execution.started", "secret.echoed", "execution.attempt", "execution.succeeded"]
+        )
+
+    def test_nothing_echoed(self) -> None:
+        """Without an echo nothing is recorded and nothing flagged."""
+        self.connector.script.append(Outcome({"done": True}, notes={"echoed": [], "other": 1}))
+        self.submit("open")
+        self.assertEqual((self.recorded(), self.flagged()), ([], {}))
+
+    def test_another_scope(self) -> None:
+        """A credential that was bound for another place opens for none here: nothing is sent."""
+        description = evolve(self.connector.description, hosts=("scripted.invalid:443", "more.invalid:443"))
+        self.connector.description = description
+        run = self.submit("open")
+        fault = self.now(run).fault
+        assert fault is not None
+        self.assertEqual((fault.kind, self.connector.sendings), ("binding_failed", []))
