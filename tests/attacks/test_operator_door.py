@@ -1,0 +1,314 @@
+"""The operator's door, attacked by a process of the same user, and by a page in the operator's own browser."""
+
+import base64
+import json
+from base64 import urlsafe_b64encode as urlsafe
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.threads import deferToThread
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from aileron.vault import keys
+from tests.attacks.case import AttackTestCase
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.browser import come
+from tests.functional.chromium import Chromium, Page
+from tests.functional.loopback import LoopbackSite
+from tests.functional.operated import PASSPHRASE
+from tests.functional.process import Running
+from tests.functional.reactor import until
+
+WORDS = "The two words that your page at .* shows: "
+
+# Waits for the file of `aileron open`, posts it before the browser can, and tries all that it then could.
+_STEAL = """
+import http.client, json, pathlib, re, sys, time, urllib.parse
+run, deadline, page = pathlib.Path(sys.argv[1]) / "run", time.monotonic() + 60, ""
+while "</html>" not in page and time.monotonic() < deadline:
+    time.sleep(0.005)
+    for file in run.glob("open-*.html"):
+        page = file.read_text()
+site = re.search('action="(http://[^"]+)/handover"', page)[1]
+code = re.search('name="code" value="([^"]+)"', page)[1]
+def ask(method, path, body=None, **headers):
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(site).netloc, timeout=20)
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    return answer, answer.read().decode()
+answer, text = ask("POST", "/handover", "code=" + code, **{"Content-Type": "application/x-www-form-urlencoded"})
+mine = {
+    "Cookie": answer.headers["Set-Cookie"].partition(";")[0],
+    "X-Aileron-Proof": re.search("page-key&quot;: &quot;([^&]+)", text)[1],
+}
+typed = json.dumps({"words": json.loads(ask("GET", "/handover/state", **mine)[1])["words"]})
+tried = {}
+for method, path, body in json.loads(sys.argv[2]):
+    content = {"Content-Type": "application/json"} if method == "POST" else {}
+    tried[path] = ask(method, path, typed if body else "{}" if content else None, **mine, **content)[0].status
+print(json.dumps({"given": answer.status, "tried": tried}), flush=True)
+"""
+_TRIED = [
+    ("GET", "/v1/runs", False),
+    ("GET", "/v1/action-approvals", False),
+    ("GET", "/v1/operator/sessions", False),
+    ("GET", "/v1/operator/handover", False),
+    ("GET", "/fragments/approvals", False),
+    ("POST", "/v1/operator/handover", False),
+    ("POST", "/v1/operator/handover/confirm", True),
+    ("POST", "/v1/vault/lock", False),
+]
+
+# In the daemon's place: it holds the home's lock, is named by daemon.json, and says whatever it likes.  Where it is
+# given an address it hands each challenge on to that and answers with the true daemon's proof.
+_IMPOSTOR = """
+import fcntl, http.client, http.server, json, os, pathlib, sys, threading, urllib.parse
+home, seen, relayed = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+ports = json.loads((home / "ports.json").read_text())
+class Fake(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        with open(seen, "ab") as notes:
+            notes.write(self.requestline.encode() + b" " + bytes(self.headers) + body + b"\\n")
+        said = {"state": "unlocked", "service": "aileron", "token": "ail_o_fake", "items": [], "cursor": None,
+                "nonce": "A" * 43, "proof": "A" * 43, "id": "x", "expires_at": "2030-01-01T00:00:00.000000Z"}
+        if relayed and self.path == "/v1/operator/challenge":
+            said = self.relay(json.loads(body))
+        text = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+    def relay(self, asked):
+        connection = http.client.HTTPConnection(urllib.parse.urlsplit(relayed).netloc, timeout=20)
+        connection.request("POST", "/v1/operator/challenge", json.dumps(asked), {"Content-Type": "application/json"})
+        return json.loads(connection.getresponse().read())
+    do_GET = do_POST = answer
+    def log_message(self, *words):
+        pass
+def serve(port):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Fake)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return "http://localhost:%d" % server.server_port
+pid = json.loads(sys.argv[4])
+if pid is None:
+    lock = open(home / "daemon.lock", "a")
+    fcntl.lockf(lock, fcntl.LOCK_EX)
+    pid = os.getpid()
+taken = (ports["agent"], ports["operator"]) if not relayed else (0, 0)
+url, operator_url = serve(taken[0]), serve(taken[1])
+said = json.loads(sys.argv[5])
+said.update(url=url.replace("localhost", "127.0.0.1"), operator_url=operator_url, pid=pid)
+(home / "daemon.json").write_text(json.dumps(said))
+print("up", flush=True)
+threading.Event().wait(120)
+"""
+
+# What a browser would send if a name that somebody else owns came to mean this machine.
+_REBIND = """
+import json, socket, sys
+def status(port, host, *more):
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        lines = ("GET /v1/health HTTP/1.1", "Host: " + host, *more, "Connection: close", "", "")
+        connection.sendall("\\r\\n".join(lines).encode())
+        return int(connection.makefile("rb").readline().split()[1])
+port = int(sys.argv[1])
+print(json.dumps([status(port, host.replace("PORT", str(port))) for host in sys.argv[2:]]))
+"""
+
+
+class DoorCase(AttackTestCase, BrowsedTestCase):
+    """A user with a vault and nothing else."""
+
+    async def begin(self) -> None:
+        """Make the vault."""
+        await self.operator("vault", "init")
+        self.url = str(self.home.discovery()["operator_url"])
+
+    async def opening(self) -> tuple[Running, Path]:
+        """``aileron open`` on a terminal, and where the file's text will be that the browser was given."""
+        seen, program = self.home.root / "seen", self.home.root / "browser"
+        program.write_text(f'#!/bin/sh\ncat "$1" > {seen}.part && mv {seen}.part {seen}\n')
+        program.chmod(0o700)
+        running = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
+        await running.expect("Passphrase of the vault: ", 30)
+        running.send(PASSPHRASE)
+        return running, seen
+
+    async def events(self, kind: str) -> list[Mapping[str, Any]]:
+        """What the events of a type on record say."""
+        return [record["payload"] for record in await self.audit() if record["type"] == kind]
+
+
+class HandOverTests(DoorCase):
+    """The file by which the browser is let in."""
+
+    async def steal(self) -> tuple[Running, Path, Mapping[str, Any]]:
+        """The user opens a browser, and the attacker is faster."""
+        await self.begin()
+        thief = self.start(self.python(_STEAL, str(self.home.aileron), json.dumps(_TRIED)))
+        opening, seen = await self.opening()
+        await thief.expect(r"\{.*\}\s", 60)
+        stolen = json.loads((await thief.finish(10)).stdout)
+        self.assertEqual(stolen["given"], 200, "the attacker was not faster: this shows nothing")
+        return opening, seen, stolen
+
+    async def test_faster_than_the_browser(self) -> None:
+        """Who posts the file first is nobody; the browser that comes after it says so, and so does the terminal."""
+        opening, seen, stolen = await self.steal()
+        self.assertEqual(stolen["tried"], {path: 401 for _, path, _ in _TRIED})
+        await opening.expect(WORDS, 30)
+        await until(self.reactor, seen.exists, 20, "the browser's file")
+        self.assertEqual(await deferToThread(come, seen.read_text()), 409)
+        await opening.expect("Somebody else opened it", 20)
+        self.assertEqual((await opening.finish(20)).exit_code, 1)
+        (refused,) = await self.events("operator.handover_refused")
+        self.assertEqual(refused["reason"], "opened_twice")
+        self.assertEqual([each for each in await self.events("operator.login") if each["browser"]], [])
+
+    async def test_alone(self) -> None:
+        """Where the browser never came the terminal asks for words that nobody has seen, and any answer ends it."""
+        opening, _seen, _stolen = await self.steal()
+        await opening.expect(WORDS, 30)
+        opening.send("no idea")
+        await opening.expect("These are not the words", 20)
+        self.assertEqual((await opening.finish(20)).exit_code, 1)
+        self.assertEqual([each["reason"] for each in await self.events("operator.handover_refused")], ["wrong_words"])
+        self.assertEqual(len(await self.events("operator.handover_opened")), 1)
+
+
+class ImpostorTests(DoorCase):
+    """A program that stands where the daemon stood."""
+
+    async def impostor(self, relayed: str = "", pid: int | None = None) -> Path:
+        """Start it; where it notes all that it was sent."""
+        notes = self.home.root / "notes"
+        said = json.dumps(dict(self.home.discovery()))
+        if not relayed:
+            await self.command("daemon", "stop")
+        fake = self.python(_IMPOSTOR, str(self.home.aileron), str(notes), relayed, json.dumps(pid), said)
+        running = self.start(fake)
+        self.finally_(running.kill)
+        await running.expect("up", 20)
+        return notes
+
+    async def assert_refused(self, notes: Path) -> None:
+        """The operator's commands send it nothing that is worth anything."""
+        for words in (("approval", "list"), ("approval", "approve", "01RUN", "--yes")):
+            finished = await self.operator(*words, code=1)
+            self.assertIn("could not prove that it is your daemon", finished.stderr)
+        opening, seen = await self.opening()
+        await opening.expect("could not prove that it is your daemon", 30)
+        self.assertEqual((await opening.finish(20)).exit_code, 1)
+        self.assertFalse(seen.exists(), "a browser was sent there")
+        sent = notes.read_bytes()
+        self.assertIn(b"/v1/operator/challenge", sent, "it was never asked: this shows nothing")
+        self.assertNotIn(b"/v1/operator/login", sent)
+        self.assertNotIn(b"ail_o_", sent)
+        key = keys.operator_key(keys.open_vault(self.state.secrets, PASSPHRASE))
+        for secret in (PASSPHRASE.encode(), key, key.hex().encode(), base64.b64encode(key), urlsafe(key).rstrip(b"=")):
+            self.assertNotIn(secret, sent)
+
+    async def test_in_its_place(self) -> None:
+        """On the daemon's own ports, with its lock and its file, it is asked to prove itself and cannot."""
+        await self.begin()
+        await self.assert_refused(await self.impostor())
+
+    async def test_in_between(self) -> None:
+        """Before the daemon that runs, handing on what it is asked, it gets a proof that holds for another address."""
+        await self.begin()
+        true = dict(self.home.discovery())
+        await self.assert_refused(await self.impostor(self.url, true["pid"]))
+        (self.home.aileron / "daemon.json").write_text(json.dumps(true))
+        self.assertEqual([each for each in await self.events("operator.login") if each["browser"]], [])
+
+
+class PageTests(DoorCase):
+    """Pages in the operator's own browser."""
+
+    async def browse(self) -> tuple[Page, Page, "Neighbour"]:
+        """The operator's page, logged in, and a page of another port beside it."""
+        await self.begin()
+        profile = self.home.root / "profile"
+        profile.mkdir()
+        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
+        self.finally_(self.browser.stop)
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("Nothing. Agents may ask")
+        neighbour = Neighbour()
+        site = LoopbackSite.listen(self.reactor, neighbour)
+        self.finally_(site.stop)
+        foreign = await self.browser.page()
+        await foreign.open(site.url.replace("127.0.0.1", "localhost"))
+        await foreign.shows("neighbour")
+        return page, foreign, neighbour
+
+    async def test_other_port(self) -> None:
+        """It reads the cookie, and with it reads nothing, lets nobody in, and ends nothing."""
+        page, foreign, neighbour = await self.browse()
+        cookie = neighbour.cookies[-1]
+        self.assertIn("aileron_", cookie, "the browser gave no cookie to another port: this shows nothing")
+        for method, path, _ in _TRIED:
+            posted = {"body": "{}", "headers": {"Content-Type": "application/json"}} if method == "POST" else {}
+            wanted = {"method": method, "credentials": "include", **posted}
+            self.assertEqual((await self.fetch(foreign, self.url + path, **wanted))[0], 0, path)
+            body: Mapping[str, Any] | None = {} if method == "POST" else None
+            self.assertEqual((await self.web.ask(method, self.url + path, None, body, Cookie=cookie)).status, 401, path)
+        await page.reload()
+        await page.shows("Nothing. Agents may ask")
+        self.assertEqual(await self.events("operator.logout"), [])
+
+    async def test_form(self) -> None:
+        """It may post the form of the way in, as any page may; without a code it gets nothing, and that is counted."""
+        page, foreign, _neighbour = await self.browse()
+        await foreign.evaluate(_FORM % json.dumps(f"{self.url}/handover"))
+        await foreign.shows("This way in is closed")
+        self.assertEqual(await foreign.evaluate("sessionStorage.getItem('aileron-entering')"), None)
+        await page.reload()
+        await page.shows("Nothing. Agents may ask")
+        self.assertEqual(await self.events("operator.login_refused"), [{"count": 1}])
+
+    async def test_other_names(self) -> None:
+        """A name that somebody else made mean this machine opens neither site."""
+        await self.begin()
+        found = self.home.discovery()
+        hosts = (
+            "evil.example:PORT",
+            "localhost.evil.example:PORT",
+            "127.0.0.1.nip.io:PORT",
+            "localhost",
+            "0.0.0.0:PORT",
+        )
+        for url in (found["url"], found["operator_url"]):
+            port = url.rpartition(":")[2]
+            self.assertEqual(await self.attack(_REBIND, port, *hosts), [400] * len(hosts), url)
+            self.assertEqual(await self.attack(_REBIND, port, url.partition("//")[2]), [200])
+
+
+_FORM = (
+    "(() => { const f = document.createElement('form'); f.method = 'post'; f.action = %s;"
+    " f.innerHTML = '<input name=code value=guess>'; document.body.append(f); void setTimeout(() => f.submit()); })()"
+)
+
+
+class Neighbour(Resource):
+    """A page of another port on this machine.
+
+    :ivar cookies: what browsers told it.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.cookies: list[str] = []
+
+    def render_GET(self, request: Request) -> bytes:
+        """Note the cookies."""
+        self.cookies.append(request.getHeader("Cookie") or "")
+        return b"<!doctype html><p>neighbour</p>"
