@@ -155,6 +155,13 @@ class PoisonTests(AttackTestCase):
         self.assertFalse(mark.exists(), mark.exists() and mark.read_text())
         self.assertEqual((await self.status())["vault_state"], "unlocked")
 
+    async def test_plugins(self) -> None:
+        """``twistd aileron`` loads no plugin of the directory that it is started in."""
+        mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED))
+        running = self.start(self.home.script("twistd", "-n", "--pidfile=", "aileron"))
+        await running.expect("serves http", 30)
+        self.assertFalse(mark.exists(), mark.exists() and mark.read_text())
+
     async def test_environment(self) -> None:
         """What would steer Python, the loader, TLS or proxies does not reach the daemon, nor does a secret."""
         directory = self.home.root / "evil"

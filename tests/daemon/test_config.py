@@ -12,6 +12,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.daemon._config import Config, NotConfig, read_config
 from aileron.daemon._config_file import ConfigFile
+from aileron.daemon._listening import Bound
 from aileron.errors import InvalidRequest
 from aileron.home import Home, prepare
 from aileron.interfaces import IConfigFile
@@ -95,6 +96,12 @@ class ReadingTests(SynchronousTestCase):
             Config(listen="tcp:1", per_home=3).over(Config(listen="tcp:2", hosts=("box",), per_home=4, per_action=5)),
             Config(listen="tcp:1", hosts=("box",), per_home=3, per_action=5),
         )
+
+    def test_hosts(self) -> None:
+        """Further names are answered to at the port that was given, beside the address itself."""
+        bound = Bound((), 8081, ("127.0.0.1:8081",), "http://127.0.0.1:8081")
+        self.assertEqual(bound.called(()), bound.hosts)
+        self.assertEqual(bound.called(("box",)), ("127.0.0.1:8081", "box:8081"))
 
 
 class FileTests(SynchronousTestCase):
