@@ -19,6 +19,7 @@ from aileron.interfaces import IConnector
 from aileron.values import Candidate, ConnectorDescription, LoadError
 
 from ._schema import BOUNDARY
+from ._screened import Screened
 
 
 @frozen
@@ -80,7 +81,7 @@ def _checked(file: str, load: Callable[[], object]) -> Found:
         return _fault("malformed", file, f"raises {type(error).__name__}")
     if not isinstance(described, ConnectorDescription):
         return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")
-    return Found(file, connector)
+    return Found(file, Screened(connector))
 
 
 def _fault(kind: str, file: str, message: str) -> Found:

@@ -116,6 +116,8 @@ class Outcome:
         answer: C{sent} is false).  A fault that was C{sent} and is not classified may have happened.
     :ivar retry_after_seconds: what the service asked for, if it did.
     :ivar status: the HTTP status, if one came.
+    :ivar notes: what else is worth recording; C{echoed}: the kinds of forms in which the secret came back
+        (C{plain url json html hex base64 base64url split}), each place of which was replaced.
     """
 
     output: JSON = None

@@ -262,6 +262,7 @@ class BrowserTests(ChannelCase):
             TYPE,
             "X-Aileron-Proof: x",
             "Sec-Fetch-Site: same-origin",
+            "Sec-Fetch-Mode: navigate",
         ):
             self.refused(head(field, field.upper()), 400)
 

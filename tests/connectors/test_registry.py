@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.connectors import Registry, check
+from aileron.connectors._screened import Screened
 from aileron.interfaces import IConnector, IConnectors
 from aileron.values import Candidate, TrustKind, digest_of_bytes
 from tests.connectors.service import Service
@@ -250,8 +251,8 @@ class PluginTests(RegistryCase):
     def test_good(self) -> None:
         """A plugin that provides IConnector is a connector like any other."""
         registry = self.registry(self.package("plugged_good", one=PLUGIN))
-        self.assertIsNotNone(registry.get("local://plugged/in"))
-        self.assertEqual((), registry.problems())
+        self.assertIsInstance(registry.get("local://plugged/in"), Screened)
+        self.assertEqual(((), ()), (registry.problems(), registry.candidates()))
 
     def test_malformed(self) -> None:
         """A plugin that is no connector, or a module that does not import, is malformed."""

@@ -1,0 +1,110 @@
+"""Of connectors written in Python: nothing of the secret passes back."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors._screened import Broke, Screened
+from aileron.errors import BindingFailed
+from aileron.testing import ConnectorContract, MemoryCredential, ScriptedConnector, scripted_description
+from aileron.values import JSON, CredentialNeed, Outcome
+
+SECRET = "s3cret-of-some-length"
+_NEED = CredentialNeed("api_key", "Authorization", "Basic {key}")
+
+
+@define
+class ScreenedRig:
+    """A scripted connector behind the screen, in the contract's hand."""
+
+    clock: Clock = field(factory=Clock)
+    inner: ScriptedConnector = field()
+    base_url: str = "https://scripted.invalid"
+    reads: str = "look"
+    writes: str = "post"
+    inputs: Mapping[str, JSON] = field(factory=lambda: {"text": "hello"})
+
+    @inner.default
+    def _(self) -> ScriptedConnector:
+        return ScriptedConnector(scripted_description(credential=_NEED), self.clock)
+
+    @property
+    def connector(self) -> Screened:
+        """What is used."""
+        return Screened(self.inner)
+
+    def answers(self, output: JSON) -> None:
+        """By script."""
+        self.inner.script.append(Outcome(output=output))
+
+    def hangs(self) -> None:
+        """A Deferred that nobody fires."""
+        self.inner.script.append(Deferred())
+
+    def advance(self, seconds: float) -> None:
+        """By the clock."""
+        self.clock.advance(seconds)
+
+    def sent(self) -> int:
+        """As remembered."""
+        return len(self.inner.sendings)
+
+
+class ScreenedContractTests(ConnectorContract, SynchronousTestCase):
+    """The screen keeps the contract."""
+
+    rig = ScreenedRig
+
+
+class ScreenedTests(SynchronousTestCase):
+    """What the screen adds."""
+
+    def setUp(self) -> None:
+        self.rig = ScreenedRig()
+
+    def started(self, operation: str, secret: str = SECRET) -> Deferred[Outcome]:
+        """One sending with a secret."""
+        connector = self.rig.connector
+        request = connector.prepare(operation, {}, self.rig.base_url, "effect-1")
+        send = connector.read if operation == "look" else connector.invoke
+        return Deferred.fromCoroutine(send(request, MemoryCredential(secret.encode()), 9))
+
+    def test_echo(self) -> None:
+        """A secret in an outcome is replaced and noted, of a read and of an effect."""
+        for operation in ("look", "post"):
+            self.rig.answers({"you": SECRET})
+            outcome = self.successResultOf(self.started(operation))
+            self.assertEqual(({"you": "[redacted]"}, ["plain"]), (outcome.output, outcome.notes["echoed"]))
+
+    def test_basic(self) -> None:
+        """What the Basic scheme encodes is as secret as the encoding."""
+        self.rig.answers("correct horse")
+        key = base64.b64encode(b"ada:correct horse").decode()
+        self.assertEqual("[redacted]", self.successResultOf(self.started("post", key)).output)
+
+    def test_error(self) -> None:
+        """An error of ours that is raised stays what it is, without the secret."""
+        self.rig.inner.script.append(BindingFailed(f"no {SECRET}", {"key": SECRET}))
+        failure = self.failureResultOf(self.started("post"), BindingFailed)
+        self.assertEqual(("no [redacted]", {"key": "[redacted]"}), (failure.value.message, failure.value.details))
+
+    def test_strange_error(self) -> None:
+        """Of anything else that is raised only the kind is told."""
+        self.rig.inner.script.append(ValueError(f"https://x/?key={SECRET}"))
+        failure = self.failureResultOf(self.started("post"), Broke)
+        self.assertEqual("local://test/scripted raised ValueError", str(failure.value))
+        self.assertEqual((None, None), (failure.value.__cause__, failure.value.__context__))
+
+    def test_no_credential(self) -> None:
+        """Without a credential an outcome passes as it is."""
+        self.rig.answers({"x": 1})
+        connector = self.rig.connector
+        request = connector.prepare("look", {}, self.rig.base_url, "effect-1")
+        outcome = self.successResultOf(Deferred.fromCoroutine(connector.read(request, None, 9)))
+        self.assertEqual(({"x": 1}, {}), (outcome.output, outcome.notes))
