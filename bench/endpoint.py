@@ -247,6 +247,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         audit=store.audit,
         vault=vault,
         bindings=bindings,
+        flags=store.flags,
         connectors=connectors,
         operators=MemoryOperators(vault, reactor),
         launch_key_digest=token_digest(key),

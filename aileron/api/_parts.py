@@ -10,7 +10,7 @@ from attrs import Attribute, Factory, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
-from aileron.interfaces import IAudit, IBindings, IConnectors, IOperators, IRunner, ISessions, IVault
+from aileron.interfaces import IAudit, IBindingFlags, IBindings, IConnectors, IOperators, IRunner, ISessions, IVault
 from aileron.values import utc
 
 from ._door import Door
@@ -43,6 +43,7 @@ class Parts:
     audit: IAudit = field(validator=_provides(IAudit))
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
+    flags: IBindingFlags = field(validator=_provides(IBindingFlags))
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: IOperators = field(validator=_provides(IOperators))
     launch_key_digest: bytes = field(repr=False)

@@ -190,6 +190,10 @@ BINDING: Mapping[str, Schema] = {
     "revision": INTEGER,
     "base_url": TEXT_OR_NULL,
     "account": TEXT_OR_NULL,
+    "scope": {"anyOf": [ref("Scope"), {"type": "null"}]},
+    "in_force": {"anyOf": [ref("Scope"), {"type": "null"}]},
+    "fits": BOOLEAN,
+    "flag": {"anyOf": [made_of({"since": MOMENT, "reason": TEXT}), {"type": "null"}]},
 }
 
 CONNECTOR: Mapping[str, Schema] = {
@@ -228,6 +232,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Action": made_of(ACTION),
     "Session": made_of(SESSION),
     "Record": made_of(RECORD),
+    "Scope": made_of({"hosts": list_of(TEXT), "base_url": TEXT, "header": TEXT, "format": TEXT}),
     "Binding": made_of(BINDING),
     "Connector": made_of(CONNECTOR),
     "TrustItem": made_of(TRUST_ITEM),

@@ -24,7 +24,7 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "execution.failed": "A step failed, and its effect did not happen.",
         "execution.unknown": "A request left, and no answer says whether its effect happened.",
         "binding.created": "A credential was bound to a connector.",
-        "binding.rebound": "Another credential took the place of a bound one.",
+        "binding.rebound": "A credential was bound anew, for what its connector asks for now.",
         "binding.revoked": "A binding was removed, and its credential with it.",
         "vault.unlocked": "The vault was opened.",
         "vault.locked": "The vault was closed.",

@@ -136,6 +136,10 @@ class Operator:
         """Bind a credential to a connector; the secret travels in the body, once."""
         return await self._post("bindings", "setup", body=binding)
 
+    async def rebind(self, name: str, revision: int) -> Mapping[str, Any]:
+        """Seal a binding anew for what its connector asks for now."""
+        return await self._post("bindings", name, "rebind", body={"revision": revision})
+
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
         return (await self._wire.ask("DELETE", "v1", "bindings", name, body={})).body

@@ -52,6 +52,7 @@ class Sites:
             audit=store.audit,
             vault=vault,
             bindings=vault,
+            flags=store.flags,
             connectors=connectors,
             operators=operators,
             launch_key_digest=token_digest(self._launch_key),

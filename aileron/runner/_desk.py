@@ -140,7 +140,8 @@ def key_of(candidate: Candidate) -> _Key:
 
 
 def _of_action(action: Action) -> Candidate:
-    return Candidate(TrustKind.ACTION, action.name, action.digest, action.path, action.text)
+    needs = tuple(dict.fromkeys(pin.name for pin in action.requires))
+    return Candidate(TrustKind.ACTION, action.name, action.digest, action.path, action.text, needs)
 
 
 def _state(lying: Candidate | None, word: Trusted | None) -> TrustState:

@@ -73,6 +73,7 @@ class ApiCase(SynchronousTestCase):
             audit=self.store.audit,
             vault=self.vault,
             bindings=MemoryBindings(self.vault),
+            flags=self.store.flags,
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,
             launch_key_digest=token_digest(LAUNCH_KEY),

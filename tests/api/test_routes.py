@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable
@@ -408,53 +406,6 @@ class VaultTests(ApiCase):
         self.vault.lock()
         heard = self.operator.ask("POST", "/v1/operator/challenge", None, {"nonce": self.operators.CLIENT_NONCE})
         self.assertEqual((heard.status, heard.kind), (423, "vault_locked"))
-
-
-class BindingTests(ApiCase):
-    """Bindings, whose secrets come in and never go out."""
-
-    BODY: ClassVar = {"service": "slack", "connector": "builtin://slack", "secret": "canary-secret"}
-
-    def test_life(self) -> None:
-        """A binding is set up, listed, shown and revoked; the secret is in no answer and no record."""
-        token = self.operator_token()
-        created = self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
-        self.assertEqual((created.status, created.json["name"]), (201, "api_key/slack/default"))
-        listed = self.operator.ask("GET", "/v1/bindings?connector=builtin://slack", token)
-        self.assertEqual(len(listed.json["items"]), 1)
-        for path in ("/v1/bindings/api_key/slack/default", "/v1/bindings/api_key%2Fslack%2Fdefault"):
-            self.assertEqual(self.operator.ask("GET", path, token).json, created.json)
-        record = self.operator.ask("GET", "/v1/audit", token)
-        revoked = self.operator.ask("DELETE", "/v1/bindings/api_key%2Fslack%2Fdefault", token)
-        self.assertEqual(revoked.status, 200)
-        self.assertEqual(self.operator.ask("GET", "/v1/bindings/api_key/slack/default", token).status, 404)
-        self.assertEqual(self.operator.ask("DELETE", "/v1/bindings/api_key/slack/default", token).status, 404)
-        self.assertEqual(self.events(), ["binding.created", "binding.revoked"])
-        for heard in (created, listed, record, revoked):
-            self.assertNotIn("canary-secret", heard.text)
-
-    def test_unrecorded(self) -> None:
-        """A binding that cannot be put on record is not there."""
-        token = self.operator_token()
-        self.agent_token()
-        self._ids -= 1  # so that the record refuses the next id as one that it has
-        heard = self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
-        self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))
-        self.assertEqual(self.operator.ask("GET", "/v1/bindings", token).json["items"], [])
-
-    def test_refused_secret(self) -> None:
-        """A refused secret is not repeated, whatever is wrong with it."""
-        token = self.operator_token()
-        for secret in ("canary secret", "", "canary" * 2000, 7, ["canary"]):
-            heard = self.operator.ask("POST", "/v1/bindings/setup", token, {**self.BODY, "secret": secret})
-            self.assertEqual(heard.status, 400)
-            self.assertNotIn("canary", heard.text)
-
-    def test_twice(self) -> None:
-        """A second binding of one name is a conflict."""
-        token = self.operator_token()
-        self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY)
-        self.assertEqual(self.operator.ask("POST", "/v1/bindings/setup", token, self.BODY).status, 409)
 
 
 class ConnectorTests(ApiCase):

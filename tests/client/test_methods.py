@@ -174,6 +174,7 @@ class OperatorTests(MethodCase):
         item = {"kind": "action", "name": "x", "digest": "sha256:1"}
         self.asks(lambda: it.trust([item]), "POST", "/v1/trust", {"items": [item]})
         self.asks(lambda: it.distrust("action", "x"), "DELETE", "/v1/trust", {"kind": "action", "name": "x"})
+        self.asks(lambda: it.rebind("a/b", 3), "POST", "/v1/bindings/a%2Fb/rebind", {"revision": 3})
         self.asks(it.lock_vault, "POST", "/v1/vault/lock", {})
         self.asks(lambda: it.end_session("S"), "POST", "/v1/sessions/S/end", {"exit_code": None})
 

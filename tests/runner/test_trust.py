@@ -190,6 +190,7 @@ class DeskTests(TrustCase):
         self.assertEqual(
             (lying.text, lying.digest, lying.path), (_TEXT, _digest(_TEXT), str(self.directory / "new.md"))
         )
+        self.assertEqual(lying.needs, (_CONNECTOR,))
         self.assertIsNone(found["open"].candidate)
 
     def test_connectors_and_configuration(self) -> None:

@@ -1,0 +1,180 @@
+"""Bindings: for what they are sealed, and whether that is still what the connector asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+from zope.interface import implementer
+
+from aileron.interfaces import IBindingFlags
+from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
+from aileron.values import BindingFlag, CredentialNeed, TrustKind, utc
+
+from .case import NOW, ApiCase, Heard
+
+FQN, NAME = "local://test/scripted", "api_key/slack/default"
+BODY = {"service": "slack", "connector": FQN, "secret": "canary-secret"}
+SCOPE = {
+    "hosts": ["scripted.invalid:443"],
+    "base_url": "https://scripted.invalid",
+    "header": "Authorization",
+    "format": "Bearer {key}",
+}
+
+
+class BindingCase(ApiCase):
+    """A connector that wants a credential."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.description = scripted_description(credential=CredentialNeed("api_key", "Authorization", "Bearer {key}"))
+        self.connecting()
+        self.key = self.operator_token()
+
+    def connecting(self, **changed: Any) -> None:
+        """Have the connector say this of itself from now on."""
+        self.description = evolve(self.description, **changed)
+        self.build(connectors=MemoryConnectors.of([ScriptedConnector(self.description)]))
+
+    def set_up(self, **more: Any) -> Heard:
+        """Bind the credential."""
+        return self.operator.ask("POST", "/v1/bindings/setup", self.key, {**BODY, **more})
+
+    def shown(self) -> Any:
+        """The binding."""
+        return self.operator.ask("GET", f"/v1/bindings/{NAME}", self.key).json
+
+    def rebind(self, revision: int) -> Heard:
+        """Rebind it."""
+        return self.operator.ask("POST", f"/v1/bindings/{NAME}/rebind", self.key, {"revision": revision})
+
+
+class BindingTests(BindingCase):
+    """Bindings, whose secrets come in and never go out."""
+
+    def test_life(self) -> None:
+        """A binding is set up, listed, shown and revoked; the secret is in no answer and no record."""
+        created = self.set_up()
+        self.assertEqual((created.status, created.json["name"]), (201, "api_key/slack/default"))
+        listed = self.operator.ask("GET", "/v1/bindings?connector=local://test/scripted", self.key)
+        self.assertEqual(len(listed.json["items"]), 1)
+        for path in ("/v1/bindings/api_key/slack/default", "/v1/bindings/api_key%2Fslack%2Fdefault"):
+            self.assertEqual(self.operator.ask("GET", path, self.key).json, created.json)
+        record = self.operator.ask("GET", "/v1/audit", self.key)
+        revoked = self.operator.ask("DELETE", "/v1/bindings/api_key%2Fslack%2Fdefault", self.key)
+        self.assertEqual(revoked.status, 200)
+        self.assertEqual(self.operator.ask("GET", "/v1/bindings/api_key/slack/default", self.key).status, 404)
+        self.assertEqual(self.operator.ask("DELETE", "/v1/bindings/api_key/slack/default", self.key).status, 404)
+        self.assertEqual(self.events(), ["binding.created", "binding.revoked"])
+        for heard in (created, listed, record, revoked):
+            self.assertNotIn("canary-secret", heard.text)
+
+    def test_unrecorded(self) -> None:
+        """A binding that cannot be put on record is not there."""
+        self.agent_token()
+        self._ids -= 1  # so that the record refuses the next id as one that it has
+        heard = self.set_up()
+        self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))
+        self.assertEqual(self.operator.ask("GET", "/v1/bindings", self.key).json["items"], [])
+
+    def test_refused_secret(self) -> None:
+        """A refused secret is not repeated, whatever is wrong with it."""
+        for secret in ("canary secret", "", "canary" * 2000, 7, ["canary"]):
+            heard = self.operator.ask("POST", "/v1/bindings/setup", self.key, {**BODY, "secret": secret})
+            self.assertEqual(heard.status, 400)
+            self.assertNotIn("canary", heard.text)
+
+    def test_twice(self) -> None:
+        """A second binding of one name is a conflict."""
+        self.set_up()
+        self.assertEqual(self.set_up().status, 409)
+
+
+class ScopeTests(BindingCase):
+    """A credential is sealed for what its connector asks for, and for nothing else."""
+
+    def test_sealed_for(self) -> None:
+        """The scope is the connector's own, and is shown."""
+        made = self.set_up().json
+        self.assertEqual((made["scope"], made["in_force"], made["fits"], made["flag"]), (SCOPE, SCOPE, True, None))
+        self.assertEqual(self.operator.ask("GET", "/v1/bindings", self.key).json["items"], [made])
+
+    def test_unknown_connector(self) -> None:
+        """Nothing is bound to what is not there."""
+        self.assertEqual(self.set_up(connector="builtin://other").status, 400)
+        self.assertEqual(self.parts.bindings.list(), ())
+
+    def test_untrusted_connector(self) -> None:
+        """Nothing is bound to a connector's file that is new, or was changed since it was trusted."""
+        first = self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
+        self.assertEqual((self.set_up().status, self.parts.bindings.list()), (409, ()))
+        word = {"kind": "connector", "name": FQN, "digest": first.digest}
+        self.operator.ask("POST", "/v1/trust", self.key, {"items": [word]})
+        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [evil]")
+        heard = self.set_up()
+        self.assertEqual((heard.status, self.parts.bindings.list()), (409, ()))
+        self.assertIn(f"aileron connector trust {FQN}", heard.json["error"]["message"])
+        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
+        self.assertEqual(self.set_up().status, 201)
+
+    def test_base_url(self) -> None:
+        """An address may be chosen only where the connector lets it, and must be where it has none."""
+        self.assertEqual(self.set_up(base_url="https://mine.invalid").status, 400)
+        self.connecting(base_url=None, bindable=True)
+        self.assertEqual(self.set_up().status, 400)
+        made = self.set_up(base_url="https://mine.invalid").json
+        self.assertEqual((made["scope"]["base_url"], made["fits"]), ("https://mine.invalid", True))
+
+    def test_no_longer_fits(self) -> None:
+        """Where the connector asks for something else now, or is gone, that is told with both scopes."""
+        self.set_up()
+        self.connecting(hosts=("evil.invalid:443",))
+        shown = self.shown()
+        self.assertEqual((shown["fits"], shown["scope"]), (False, SCOPE))
+        self.assertEqual(shown["in_force"], {**SCOPE, "hosts": ["evil.invalid:443"]})
+        self.build(connectors=MemoryConnectors.of([]))
+        self.assertEqual((self.shown()["fits"], self.shown()["in_force"]), (False, None))
+
+    def test_rebound(self) -> None:
+        """It is rebound to what was shown, on record, and has another revision."""
+        before = self.set_up().json
+        self.connecting(hosts=("other.invalid:443",))
+        heard = self.rebind(before["revision"])
+        self.assertEqual((heard.status, heard.json["fits"]), (200, True))
+        self.assertEqual(heard.json["scope"]["hosts"], ["other.invalid:443"])
+        self.assertGreater(heard.json["revision"], before["revision"])
+        (record, *_) = self.operator.ask("GET", "/v1/audit", self.key).json["items"]
+        self.assertEqual(record["type"], "binding.rebound")
+        self.assertEqual((record["payload"]["before"], record["payload"]["now"]), (SCOPE, heard.json["scope"]))
+
+    def test_not_rebound(self) -> None:
+        """Nothing is rebound that fits, is another revision by now, is not there, or whose connector is not trusted."""
+        revision = self.set_up().json["revision"]
+        self.assertEqual(self.rebind(revision).status, 409)
+        self.connecting(hosts=("other.invalid:443",))
+        self.assertEqual(self.rebind(revision + 1).status, 409)
+        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [other]")
+        self.assertEqual(self.rebind(revision).status, 409)
+        self.assertEqual((self.shown()["scope"], self.shown()["revision"]), (SCOPE, revision))
+        self.assertEqual(self.operator.ask("POST", "/v1/bindings/x/rebind", self.key, {"revision": 1}).status, 404)
+
+    def test_flag(self) -> None:
+        """What must be known of a binding is shown with it, until it has another revision."""
+        binding = self.set_up().json
+        flag = BindingFlag(NAME, binding["revision"], utc(NOW), "Its secret came back in an answer.")
+        self.build(flags=_Flags({NAME: flag}))
+        self.assertEqual(self.shown()["flag"]["reason"], flag.reason)
+        self.build(flags=_Flags({NAME: evolve(flag, revision=binding["revision"] - 1)}))
+        self.assertIsNone(self.shown()["flag"])
+
+
+@implementer(IBindingFlags)
+@frozen
+class _Flags:
+    flags: Mapping[str, BindingFlag]
+
+    async def all(self) -> Mapping[str, BindingFlag]:
+        """See L{IBindingFlags.all}."""
+        return self.flags
