@@ -29,11 +29,10 @@ def files(home: Home, uid: int) -> Iterator[Finding]:
         yield remark(f"{home.root} is a link to {home.root.resolve()}: who may change the link chooses the home.")
     for path in (home.root.resolve(), home.actions, home.connectors, home.log):
         yield from _private(path, uid, "directory")
-    for path in (home.secrets, home.database, home.discovery, home.ports, home.lock, home.config):
+    for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
         yield from _private(path, uid, "file")
-    for directory in (home.actions, home.connectors):
-        for path in _entries(directory):
-            yield from _sound(path, uid)
+    for path in (home.config, *_entries(home.actions), *_entries(home.connectors)):
+        yield from _sound(path, uid)
     yield from _above(home.root.resolve(), uid)
 
 
@@ -79,12 +78,15 @@ def _private(path: Path, uid: int, what: str) -> Iterator[Finding]:
 
 
 def _sound(path: Path, uid: int) -> Iterator[Finding]:
-    """An action or a connector may be read by others; a trusted digest is what counts, so this is about nuisance."""
+    """What is trusted by its digest may be read by others; who else writes it only makes it untrusted."""
     found = _status(path)
     if found is None:
         return
     if not stat.S_ISREG(found.st_mode) or found.st_uid != uid or found.st_mode & stat.S_IWOTH:
-        yield wrong(f"{path} is not plainly yours, so it is not read.", "Put a file of your own in its place.")
+        yield wrong(
+            f"{path} is not plainly yours: a link, another user's, or writable by everybody.",
+            "Put a file of your own in its place.",
+        )
 
 
 def _above(path: Path, uid: int) -> Iterator[Finding]:

@@ -50,6 +50,7 @@ class FilesTests(SynchronousTestCase):
     def test_sound(self) -> None:
         """A home as the daemon makes it is in order; one that is not there is no fault."""
         (self.home.actions / "a.md").touch(mode=0o644)
+        self.home.config.touch(mode=0o644)
         self.home.secrets.touch(mode=0o600)
         self.assertEqual(self.found(), "")
         self.assertNotIn(str(self.home.root), "".join(text for _, text in self.before))
