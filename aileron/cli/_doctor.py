@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import click
 
@@ -19,6 +20,8 @@ from ._output import say_json
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
 from ._unlocking import vault_state
+
+_OF_LATE = timedelta(days=7)
 
 
 @click.command()
@@ -61,7 +64,7 @@ def _all(around: Surroundings, found: Discovery | None, state: str | None, told:
     yield from vault(around, state)
     yield from process(around, found)
     if told is not None:
-        yield from authority(told)
+        yield from authority(told, datetime.now(UTC) - _OF_LATE)
     else:
         yield remark(
             "What is trusted, bound and on record was not looked at: that takes your passphrase, a daemon and an open "

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
+
+from aileron.values import from_timestamp
 
 from ._findings import Finding, remark, waits, wrong
 
@@ -36,7 +39,6 @@ class Authority:
     bindings: tuple[Item, ...]
     unknown: tuple[Item, ...]
     tampered: tuple[Item, ...]
-    echoed: tuple[Item, ...]
 
 
 async def ask(operator: Operator) -> Authority:
@@ -51,28 +53,30 @@ async def ask(operator: Operator) -> Authority:
         bindings=tuple((await operator.bindings())["items"]),
         unknown=tuple((await operator.runs({"state": "unknown", "limit": _MOST}))["items"]),
         tampered=tuple((await operator.audit({"type": "tamper.detected", "limit": _MOST}))["items"]),
-        echoed=tuple((await operator.audit({"type": "secret.echoed", "limit": _MOST}))["items"]),
     )
 
 
-def authority(told: Authority) -> Iterator[Finding]:
-    """What is to be said of it."""
+def authority(told: Authority, since: datetime) -> Iterator[Finding]:
+    """What is to be said of it.
+
+    :param since: what was detected earlier is not told again.
+    """
     yield from _files(told.files)
     yield from _errors(told)
-    yield from _bindings(told)
+    yield from _unbound(told)
+    for binding in told.bindings:
+        yield from _bound(binding)
     for run in told.unknown:
         yield waits(
             f"What became of {run['action']} (run {run['id']}) is not known: it may have happened.",
             f"Look at the service, then: aileron runs settle {run['id']} --happened (or --did-not-happen)",
         )
     for record in told.tampered:
-        yield wrong(f"Somebody meddled with what you decide ({record['at']}).", _look_at(record))
-    for record in told.echoed:
-        yield wrong(
-            f"An answer of {record['connector'] or 'a service'} held the credential that was sent to it "
-            f"({record['at']}). It was taken out before the agent saw it.",
-            f"Bind another credential there. {_look_at(record)}",
-        )
+        if from_timestamp(record["at"]) >= since:
+            yield wrong(
+                f"Somebody meddled with what you decide ({record['at']}).",
+                f"What was found: aileron audit show {record['audit_id']}",
+            )
 
 
 def network(told: Authority, connect: Connect | None = None) -> Iterator[Finding]:
@@ -116,7 +120,7 @@ def _errors(told: Authority) -> Iterator[Finding]:
             yield waits(f"{_place(error)}: {error['message']}")
 
 
-def _bindings(told: Authority) -> Iterator[Finding]:
+def _unbound(told: Authority) -> Iterator[Finding]:
     needing = {each["name"] for each in told.connectors if each["credential"] is not None}
     bound = {binding["connector"] for binding in told.bindings}
     for action in told.actions:
@@ -125,14 +129,22 @@ def _bindings(told: Authority) -> Iterator[Finding]:
                 f"The action {action['name']} needs a credential for {name}, and none is bound.",
                 f"Bind one: aileron binding setup {name}",
             )
-    for binding in told.bindings:
-        if binding["connector"] not in {each["name"] for each in told.connectors}:
-            yield waits(f"{binding['name']} is bound to {binding['connector']}, which is not there or not trusted.")
+
+
+def _bound(binding: Item) -> Iterator[Finding]:
+    name, connector = binding["name"], binding["connector"]
+    if binding["in_force"] is None:
+        yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")
+    elif not binding["fits"]:
+        yield wrong(
+            f"{connector} would have {name} sent elsewhere, or otherwise, than you bound it for, so it is not opened.",
+            f"Look at both, and if that is right: aileron binding rebind {name}",
+        )
+    if binding["flag"] is not None:
+        yield wrong(
+            f"{name}: {binding['flag']['reason']} ({binding['flag']['since']})", "Bind another credential there."
+        )
 
 
 def _place(error: Item) -> str:
     return f"{error['file']}:{error['line']}" if error.get("line") else str(error["file"])
-
-
-def _look_at(record: Item) -> str:
-    return f"What was found: aileron audit show {record['audit_id']}"

@@ -7,6 +7,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,17 @@ from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_
 from tests.cli.daemon import PASSPHRASE, CommandCase
 
 _UID = os.getuid()
-_NOTHING = Authority((), (), (), (), (), (), (), (), ())
+_NOTHING = Authority((), (), (), (), (), (), (), ())
 _CONNECTOR = {"name": "local://me/slack", "credential": {"kind": "api_key"}, "hosts": ["slack.test:443"]}
 _ACTION = {"name": "ship", "connectors": [{"name": "local://me/slack"}]}
-_BINDING = {"name": "api_key/slack/default", "connector": "local://me/slack"}
+_BINDING = {
+    "name": "api_key/slack/default",
+    "connector": "local://me/slack",
+    "in_force": {"hosts": []},
+    "fits": True,
+    "flag": None,
+}
+_SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def _told(findings: Iterator[Finding]) -> list[tuple[Severity, str]]:
@@ -141,7 +149,7 @@ class AuthorityTests(SynchronousTestCase):
 
     def one(self, severity: Severity, **told: Any) -> str:
         """The only finding."""
-        ((found, text),) = _told(authority(attrs.evolve(_NOTHING, **told)))
+        ((found, text),) = _told(authority(attrs.evolve(_NOTHING, **told), _SINCE))
         self.assertEqual(found, severity)
         return text
 
@@ -151,7 +159,7 @@ class AuthorityTests(SynchronousTestCase):
         told = attrs.evolve(
             _NOTHING, files=(sound,), actions=(_ACTION,), connectors=(_CONNECTOR,), bindings=(_BINDING,)
         )
-        self.assertEqual(_told(authority(told)), [])
+        self.assertEqual(_told(authority(told, _SINCE)), [])
 
     def test_files(self) -> None:
         """A file that is new or changed waits for its reader; one that is gone is noted."""
@@ -175,15 +183,23 @@ class AuthorityTests(SynchronousTestCase):
         """An action without its credential waits, and so does a binding without its connector."""
         found = self.one(Severity.WAITS, actions=(_ACTION,), connectors=(_CONNECTOR,))
         self.assertIn("aileron binding setup local://me/slack", found)
-        self.assertIn("not trusted", self.one(Severity.WAITS, bindings=(_BINDING,)))
+        self.assertIn(
+            "not trusted", self.one(Severity.WAITS, bindings=({**_BINDING, "in_force": None, "fits": False},))
+        )
         free = {**_CONNECTOR, "credential": None}
-        self.assertEqual(_told(authority(attrs.evolve(_NOTHING, actions=(_ACTION,), connectors=(free,)))), [])
+        self.assertEqual(_told(authority(attrs.evolve(_NOTHING, actions=(_ACTION,), connectors=(free,)), _SINCE)), [])
+
+    def test_unfit(self) -> None:
+        """A binding whose connector asks for something else, and one whose secret came back, are wrong."""
+        self.assertIn("aileron binding rebind", self.one(Severity.WRONG, bindings=({**_BINDING, "fits": False},)))
+        flag = {"since": "2026-01-01T00:00:00.000000Z", "reason": "An answer held its secret."}
+        self.assertIn("An answer held", self.one(Severity.WRONG, bindings=({**_BINDING, "flag": flag},)))
 
     def test_record(self) -> None:
-        """What happened and should not have is told: tampering, an echoed secret, an outcome that is not known."""
-        record = {"audit_id": "A1", "at": "2026-01-01T00:00:00Z", "connector": "local://me/slack"}
-        self.assertIn("aileron audit show A1", self.one(Severity.WRONG, tampered=(record,)))
-        self.assertIn("Bind another credential", self.one(Severity.WRONG, echoed=(record,)))
+        """What happened and should not have is told: tampering of late, an outcome that is not known."""
+        record = {"audit_id": "A1", "at": "2026-01-01T00:00:00.000000Z"}
+        old = {"audit_id": "A0", "at": "2025-12-31T23:59:59.000000Z"}
+        self.assertIn("aileron audit show A1", self.one(Severity.WRONG, tampered=(record, old)))
         self.assertIn("runs settle R1", self.one(Severity.WAITS, unknown=({"id": "R1", "action": "ship"},)))
 
     def test_network(self) -> None:
@@ -224,8 +240,7 @@ class CommandTests(CommandCase):
         self.site.answer("GET", "/v1/connectors", {"items": [], "problems": []})
         for path in ("trust", "bindings", "runs?state=unknown&limit=20"):
             self.site.answer("GET", f"/v1/{path}", {"items": []})
-        for kind in ("tamper.detected", "secret.echoed"):
-            self.site.answer("GET", f"/v1/audit?type={kind}&limit=20", {"items": []})
+        self.site.answer("GET", "/v1/audit?type=tamper.detected&limit=20", {"items": []})
 
     def test_empty(self) -> None:
         """Without vault and daemon that is what it says, and nothing is made."""
