@@ -1,0 +1,145 @@
+"""A real browser at the door: the two words, what its tabs do meanwhile, and how a login that nobody uses ends."""
+
+import json
+from typing import Any
+
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.chromium import Chromium, Page
+from tests.functional.operated import PASSPHRASE
+from tests.functional.process import Running
+from tests.functional.reactor import until
+
+WORDS = "The two words that your page at .* shows: "
+NOTHING = "Nothing. Agents may ask"
+WATCH = """(() => { const known = window.fetch; window.sent = [];
+  window.fetch = (url, options) => { window.sent.push(Object.keys(options.headers)); return known(url, options); };
+})()"""
+LEFT = """import('/static/login.js').then(({ follows, ended }) => {
+  const at = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
+  const ends = { "X-Aileron-Expires": at(%d), "X-Aileron-Ends": at(%d) };
+  follows({ headers: new Headers({ Date: new Date().toUTCString(), ...ends }) });
+  return [document.getElementById("login").textContent, ended()]; })"""
+
+
+class EnteringTests(BrowsedTestCase):
+    """A user with a vault and a browser, and nothing that waits."""
+
+    async def begin(self) -> None:
+        """Start a daemon and a browser."""
+        await self.operator("vault", "init")
+        self.url = str(self.home.discovery()["operator_url"])
+        profile = self.home.root / "profile"
+        profile.mkdir()
+        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
+        self.finally_(self.browser.stop)
+
+    async def opening(self, page: Page) -> tuple[Running, str]:
+        """``aileron open`` that waits for the words in this tab, and the address of the file."""
+        seen, program = self.home.root / "seen", self.home.root / "browser"
+        seen.unlink(missing_ok=True)
+        program.write_text(f'#!/bin/sh\ncp "$1" {seen}.html && mv {seen}.html {seen}\n')
+        program.chmod(0o700)
+        running = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
+        await running.expect("Passphrase of the vault: ", 30)
+        running.send(PASSPHRASE)
+        await until(self.reactor, seen.exists, 30, f"a file to open: {running!r}")
+        file = seen.rename(seen.with_suffix(".html"))
+        await page.open(file.as_uri())
+        await page.shows("Type these two words in your terminal")
+        await running.expect(WORDS, 30)
+        return running, file.as_uri()
+
+    async def test_waits(self) -> None:
+        """It keeps its words through a reload, other tabs are nobody meanwhile, and after them all tabs go on."""
+        await self.begin()
+        page, other = await self.browser.page(), await self.browser.page()
+        await other.open(f"{self.url}/approvals")
+        await other.shows("Nobody is logged in here")
+        running, _file = await self.opening(page)
+        words = await page.text("#words")
+        await self.keep(page, "words")
+        await page.reload()
+        await page.shows(words)
+        await page.open(f"{self.url}/confirm")
+        await page.shows(words)
+        self.assertEqual(await other.evaluate("sessionStorage.length"), 0)
+        await other.shows("Nobody is logged in here")
+        running.send(words)
+        self.assertEqual((await running.finish(20)).exit_code, 0)
+        await page.shows(NOTHING)
+        await other.shows(NOTHING)
+        self.assertEqual(await page.evaluate("location.pathname"), "/")
+        self.assertEqual(await page.evaluate("sessionStorage.getItem('aileron-entering')"), None)
+        self.assertEqual([each for each in page.problems + other.problems if "file:" not in each], [])
+
+    async def test_wrong_words(self) -> None:
+        """The page says that other words were typed, and stays outside."""
+        await self.begin()
+        page = await self.browser.page()
+        running, _file = await self.opening(page)
+        running.send("not these")
+        await page.shows("Other words were typed")
+        self.assertEqual((await running.finish(20)).exit_code, 1)
+        await page.open(f"{self.url}/approvals")
+        await page.shows("Nobody is logged in here")
+
+    async def test_used_twice(self) -> None:
+        """Where a second tab uses the file both say so, and so does the terminal."""
+        await self.begin()
+        page, other = await self.browser.page(), await self.browser.page()
+        running, file = await self.opening(page)
+        await other.open(file)
+        await other.shows("Somebody else opened it")
+        await self.keep(other, "twice")
+        await page.shows("Somebody else opened it")
+        await running.expect("Somebody else opened it", 20)
+        self.assertEqual((await running.finish(20)).exit_code, 1)
+
+    async def test_again(self) -> None:
+        """A second login in the same browser takes the place of the first in all its tabs."""
+        await self.begin()
+        page, other = await self.browser.page(), await self.browser.page()
+        for tab in (page, other):
+            await self.log_in(tab)
+            await tab.shows(NOTHING)
+        await self.pause(3)
+        await page.shows(NOTHING)
+        both = [await tab.evaluate("sessionStorage.getItem('aileron-page-key')") for tab in (page, other)]
+        self.assertEqual(both[0], both[1])
+
+    async def test_polls(self) -> None:
+        """What the page asks by itself says so; what follows on a key or a click does not."""
+        await self.begin()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows(NOTHING)
+        await page.evaluate(WATCH)
+        await page.until("window.sent.length > 2")
+        self.assertIn("X-Aileron-Poll", (await self.sent(page))[-1])
+        await page.press("Tab")
+        count = len(await self.sent(page))
+        await page.until(f"window.sent.length > {count + 1}")
+        polled = ["X-Aileron-Poll" in headers for headers in (await self.sent(page))[count:]]
+        self.assertEqual(polled[:2], [False, True])
+
+    async def sent(self, page: Page) -> Any:
+        """The headers of each request since it was watched."""
+        return json.loads(await page.evaluate("JSON.stringify(window.sent)"))
+
+    async def test_end_is_told(self) -> None:
+        """The page says when a login ends without a use, when it ends whatever is done, and afterwards why it did."""
+        await self.begin()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows(NOTHING)
+        for idle, whole, notice, why in (
+            (1700, 9000, "", ""),
+            (250, 9000, "This login ends in 4 min, unless you do something here.", ""),
+            (30, 30, "This login ends within a minute, whatever you do.", ""),
+            (5, 9000, "This login ends within a minute, unless you do something here.", "nothing was done here"),
+            (5, 5, "This login ends within a minute, whatever you do.", "as old as a login may become"),
+        ):
+            found, said = await page.evaluate(LEFT % (idle, whole))
+            self.assertEqual(found, notice)
+            self.assertIn(why, said)
+            self.assertEqual(bool(said), bool(why))
