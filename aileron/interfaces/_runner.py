@@ -30,7 +30,7 @@ class IRunner(Interface):
     """
 
     def offering() -> Offering:
-        """What can be run now, with what could not be loaded and why.
+        """What can be run now and is trusted, with what could not be loaded, or is not trusted, and why.
 
         Empty while the vault was never unlocked in this life.
         """
@@ -39,13 +39,18 @@ class IRunner(Interface):
         """The offering as soon as its generation is another than C{generation}, or as it is after C{seconds}."""
 
     async def set_enabled(name: str, enabled: bool, actor: Actor) -> Offer:
-        """Switch an action on or off.
+        """Switch an action on or off; durable when it returns.
 
-        :raises NotFound: there is none of that name.
+        :raises NotFound: there is none of that name that loaded and is trusted.
+        :raises VaultLocked: the vault is not unlocked.
+        :raises StoreUnavailable: nothing was kept.
         """
 
     async def trust_items() -> tuple[TrustItem, ...]:
-        """Every file as it lies there now, and whatever else is trusted, by kind and name."""
+        """Every file as it lies there now, and whatever else is trusted, by kind and name.
+
+        :raises VaultLocked: the vault was never unlocked in this life, so that nobody's word is known.
+        """
 
     async def trust(items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         """Trust exactly these files, all or none; durable when it returns.  Twice is safe.
@@ -72,7 +77,7 @@ class IRunner(Interface):
 
         :return: durable: C{pending_approval}, C{awaiting_vault}, C{executing} or already settled; for a known
             idempotency key the run of then.
-        :raises NotFound: no such action, or it did not load.
+        :raises NotFound: no such action, or it did not load, or it or its connector is not trusted as it lies there.
         :raises Conflict: the action is switched off; or the idempotency key was used with other arguments.
         :raises InvalidRequest: arguments; every fault at once.
         :raises LimitExceeded: too many pending.
@@ -109,11 +114,14 @@ class IRunner(Interface):
         """Approvals, oldest first."""
 
     async def decide(run_id: str, decision: Decision) -> Approval:
-        """Take the operator's decision: durable when it returns; an approved run starts at once and is not waited for.
+        """Take the operator's decision and mark it; durable when it returns.
+
+        An approved run starts at once and is not waited for.
 
         :raises NotFound: no such approval.
         :raises Conflict: it is decided, withdrawn or expired; C{details["state"]} is the present state.
         :raises ApprovalStale: the digest is not the present one (it may have become another just now): look again.
+        :raises VaultLocked: the vault is not unlocked; nothing is decided.
         """
 
     async def withdraw(run_id: str, actor: Actor, reason: str | None) -> Run:

@@ -94,7 +94,7 @@ def build(with_: Collaborators) -> Runner:
         pen,
         freshness.note,
     )
-    executor = Executor(ledger, with_.bindings, pen, with_.clock, RetryPolicy(with_.chance), with_.probe)
+    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, RetryPolicy(with_.chance), with_.probe)
     return Runner(
         with_.runs,
         with_.vault,

@@ -10,7 +10,7 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
-from aileron.values import JSON, Approval, Decision, Mark, Run, timestamp
+from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, timestamp
 
 from ._pen import Pen
 
@@ -29,6 +29,10 @@ _log = Logger()
 
 class NoDecision(ApprovalStale):
     """What stands in the row is no decision of the operator's that may still be used: somebody else wrote it."""
+
+
+class EarlierKey(ApprovalStale):
+    """It was a decision, or says so, under a key that is no longer this vault's."""
 
 
 @frozen
@@ -59,6 +63,12 @@ class Decisions:
         _check(self._control.verifier(), self._pen.now(), run, approval)
         if approval.mark is not None and self._control.spent(approval.mark):
             raise NoDecision("The decision on record was used before.")
+
+    async def known(self, run: Run, approval: Approval) -> bool:
+        """Whether the record tells of this decision: nothing follows from it but whether there is cause for alarm."""
+        query = AuditQuery(run_id=run.id, type="approval.approved")
+        told = [record.event.payload.get("digest") for record in (await self._audit.list(query)).items]
+        return approval.digest in told
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
         """What is checked inside the transaction that commits C{executing}: the decision stands there, and is for this.
@@ -130,7 +140,7 @@ def _check(
         raise NoDecision("There is no decision on record.")
     verdict = verifier(_statement(run, approval), approval.mark)
     if verdict is Mark.EARLIER:
-        raise ApprovalStale("It was approved under an earlier key.")
+        raise EarlierKey("It was approved under an earlier key.")
     if verdict is not Mark.SOUND or approval.not_after is None:
         raise NoDecision("The mark under the decision on record does not hold.")
     if now > approval.not_after:

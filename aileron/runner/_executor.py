@@ -11,8 +11,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, StoreUnavailable
-from aileron.interfaces import IBindings
+from aileron.errors import AileronError, StateConflict, StoreUnavailable
+from aileron.interfaces import IAudit, IBindings
 from aileron.values import (
     DAEMON,
     JSON,
@@ -77,6 +77,7 @@ class Executor:
     """
 
     _ledger: Ledger
+    _audit: IAudit
     _bindings: IBindings
     _pen: Pen
     _clock: IReactorTime
@@ -110,6 +111,13 @@ class Executor:
         self._probe("executing")
         deadline = self._clock.seconds() + plan.action.timeout_seconds
         execution = _Execution(run, plan, deadline, opening.attempts[0])
+        try:
+            return await self._go_through(execution)
+        except StateConflict as conflict:
+            return await self._contested(execution, conflict.present)
+
+    async def _go_through(self, execution: _Execution) -> Run:
+        plan = execution.plan
         for position, planned in enumerate(plan.steps):
             outcome = await self._step(execution, position, planned)
             if outcome.fault is not None:
@@ -250,7 +258,18 @@ class Executor:
             result=result,
             fault=fault,
         )
+        execution.events = ending.events  # should it turn out that the row is another's
         return await self._insist(execution.run.id, lambda: self._ledger.apply(ending))
+
+    async def _contested(self, execution: _Execution, present: Run) -> Run:
+        """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
+        found = "The run's row was changed while it was carried out."
+        done = list(execution.outputs)
+        event = self._pen.of_run(
+            "tamper.detected", execution.run, row="runs", found=found, state=present.state.value, steps_done=done
+        )
+        await self._insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
+        return present
 
     async def _insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
         """Commit what happened, however long the database refuses.

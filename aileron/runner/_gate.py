@@ -23,7 +23,7 @@ from aileron.values import (
     timestamp,
 )
 
-from ._decisions import Decisions, NoDecision, Verify
+from ._decisions import Decisions, EarlierKey, NoDecision, Verify
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
@@ -115,11 +115,20 @@ class Gate:
         try:
             if approval is None:
                 raise NoDecision("There is no decision on record.")
-            self._decisions.check(approval.run, approval)
+            await self._check(approval)
             return self._as_approved(approval), approval
         except ApprovalStale as found:
             await self.ask_anew(run, found)
         return None
+
+    async def _check(self, approval: Approval) -> None:
+        """As of L{Decisions.check}; what calls itself earlier must be on record as well."""
+        try:
+            self._decisions.check(approval.run, approval)
+        except EarlierKey as found:
+            if await self._decisions.known(approval.run, approval):
+                raise
+            raise NoDecision("The record tells of no such decision.") from found
 
     async def ask_anew(self, run: Run, found: ApprovalStale) -> None:
         """Put an approved run up for decision once more; that it was no decision at all is put on record as such.

@@ -66,7 +66,7 @@ class ForgedTests(DecidedCase):
         self.refused(run, "There is no decision on record.")
 
     def test_decision(self) -> None:
-        """A decision that was written into the row, whatever its mark, is none; one of another key alarms nobody."""
+        """A decision that was written into the row, whatever its mark or key, is none."""
         run = self.submit()
         sound = self.control.sign({})
         for mark in (b"", sound, bytes([sound[0] ^ 1]) + sound[1:]):
@@ -78,7 +78,8 @@ class ForgedTests(DecidedCase):
             )
             self.restart()
             self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
-        self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."] * 2)
+        false = "The mark under the decision on record does not hold."
+        self.assertEqual(self.found(run), ["The record tells of no such decision.", false, false])
 
     def test_denial(self) -> None:
         """A denial that was turned into an approval is none."""
@@ -167,6 +168,34 @@ class ForgedTests(DecidedCase):
         self.pool.release()
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
         self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
+
+
+class UnderWayTests(DecidedCase):
+    """A row that is changed while its run is carried out."""
+
+    def test_end(self) -> None:
+        """What came of it is on record all the same, and the row's new state lets nothing run."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        run = self.submit()
+        self.approve(run)
+        self.set_state(run)
+        answer.callback(Outcome({"done": True}))
+        self.assertEqual(self.events(run)[-3:], ["execution.started", "tamper.detected", "execution.succeeded"])
+        self.restart()
+        self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+
+    def test_between_steps(self) -> None:
+        """A run whose row was changed goes no step further."""
+        self.write("gated", manifest("gated", step("post", "one"), step("post", "two")))
+        self.runner.look()
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        run = self.submit()
+        self.approve(run)
+        self.set_state(run, "denied")
+        answer.callback(Outcome({"done": True}))
+        self.assertEqual((len(self.connector.sendings), self.events(run)[-1]), (1, "tamper.detected"))
 
 
 class UsedTests(DecidedCase):
