@@ -63,9 +63,9 @@ class BrowsedTestCase(OperatedTestCase):
         self.assertEqual(reply.status, 202, reply.text)
         return str(reply.body["run_id"])
 
-    def edit_action(self) -> None:
-        """Change what the gated action would post."""
-        self.action_file(GATED, gated=True, before="Edited: ").replace(self.state.actions / f"{GATED}.md")
+    async def edit_action(self) -> None:
+        """Change what the gated action would post, and trust it so."""
+        await self.add(self.action_file(GATED, gated=True, before="Edited: "), force=True)
 
     async def outcome(self, run_id: str, wait: int = 0) -> tuple[str, str | None]:
         """What the agent learns: the status and the reason."""

@@ -167,8 +167,12 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def add_actions(self) -> None:
         """Add the gated and the ungated action."""
-        paths = [self.action_file(GATED, gated=True), self.action_file(UNGATED, gated=False)]
-        await self.command("action", "add", *map(str, paths))
+        await self.add(self.action_file(GATED, gated=True), self.action_file(UNGATED, gated=False))
+
+    async def add(self, *paths: Path, force: bool = False) -> None:
+        """Put actions into the home and trust them, with the connectors that they need."""
+        options = ("--yes", "--force") if force else ("--yes",)
+        await self.operator("action", "add", *map(str, paths), *options)
 
     async def bind(self) -> None:
         """Bind the service's token."""

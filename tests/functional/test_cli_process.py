@@ -96,7 +96,7 @@ class CommandLineCase(FunctionalTestCase):
         (self.home.aileron / "connectors" / "chat.toml").write_text(connector)
         file = self.home.project / "ship-update.md"
         file.write_text(ACTION)
-        await self.ok(self.aileron("action", "add", str(file)))
+        await self.ok(self.operator("action", "add", str(file), "--yes"))
         setup = self.home.with_passphrase(PASSPHRASE, "aileron", "binding", "setup", "local://me/chat")
         bound = Command(
             arguments=(*setup.arguments, "--secret-fd", "4"),

@@ -81,7 +81,7 @@ class DecidingTests(BrowsedTestCase):
         old = await page.evaluate("document.querySelector('article').dataset.digest")
         await page.evaluate("document.querySelector('#reason').focus()")
         await page.write("looks good")
-        self.edit_action()
+        await self.edit_action()
         await page.shows("This changed while you looked at it", 10)
         self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
         await self.keep(page, "changed")

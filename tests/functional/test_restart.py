@@ -106,7 +106,7 @@ class EditedTests(OperatedTestCase):
         session = await self.session()
         asked = (await self.run_action(session, GATED)).body["approval_id"]
         (shown,) = await self.waiting()
-        await self.command("action", "add", "--force", str(self.action_file(GATED, gated=True, before="Shipped: ")))
+        await self.add(self.action_file(GATED, gated=True, before="Shipped: "), force=True)
         refused = await self.decide(await self.operator_token(), asked, shown["digest"])
         self.assertEqual((refused["class"], refused["details"]["digest"] == shown["digest"]), ("approval_stale", False))
         await self.operator("approval", "approve", asked, "--yes", "--digest", shown["digest"], code=1)
