@@ -23,6 +23,7 @@ from ._approval_page import draw_approval
 from ._entrance import admit, enter, entering
 from ._parts import PageParts
 from ._shell import HTML, Shell
+from ._trust_page import draw_trust
 
 _log = Logger()
 _TEXT = b"text/plain; charset=utf-8"
@@ -38,11 +39,12 @@ async def _draw_nothing(parts: PageParts, rest: str) -> Element:
 FRAGMENTS: Mapping[str, Draw] = {
     "/fragments/approvals": draw_list,
     "/fragments/approvals/<run_id>": draw_approval,
+    "/fragments/trust": draw_trust,
     "/fragments/<path:rest>": _draw_nothing,
 }
 """Everything that shows data, by route.  None is reached but through the guard."""
 
-SHOWN = ("/", "/approvals", "/approvals/<run_id>", "/confirm")
+SHOWN = ("/", "/approvals", "/approvals/<run_id>", "/trust", "/confirm")
 """The paths of pages; all of them are the shell."""
 
 

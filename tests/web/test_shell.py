@@ -13,6 +13,7 @@ NAVIGATIONS = (
     "/approvals",
     "/approvals/run-1",
     "/approvals/no-such",
+    "/trust",
     "/confirm",
     "/elsewhere",
     "/handover",
@@ -35,7 +36,7 @@ class ShellTests(WebCase):
 
     def test_status(self) -> None:
         """What is no page is not found, though it looks the same."""
-        self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 5 + [404] * 3)
+        self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 6 + [404] * 3)
 
     def test_paths_lead_nowhere_else(self) -> None:
         """No path leads out of the shipped files, or to another address."""

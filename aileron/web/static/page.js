@@ -4,6 +4,7 @@ import { arm, outdate } from "./decide.js";
 import { begin, waitForWords } from "./entrance.js";
 import { call } from "./key.js";
 import { ended, follows, used } from "./login.js";
+import { armTrust } from "./trust.js";
 import { parse, say, showFragment, showTemplate } from "./view.js";
 
 const SEEN_MS = 2000;
@@ -59,6 +60,7 @@ function present(text) {
   shown = text;
   const root = showFragment(text);
   if (root.querySelector("#decision")) arm(root, decided);
+  armTrust(root, look);
 }
 
 async function decided(trouble) {

@@ -1,0 +1,98 @@
+"""The page of what is to be trusted: every file whole, what differs, and one button for exactly that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from aileron.values import Actor, TrustKind
+
+from .case import WebCase, read
+
+HOSTILE = "<script>alert(1)</script>\n</pre>\u202egnp.exe\u200b\x1b[2J\n"
+
+
+class TrustCase(WebCase):
+    """Files, and the operator's word about them."""
+
+    def shown(self) -> Any:
+        """The fragment, read."""
+        heard = self.fragment("/trust")
+        self.assertEqual(heard.status, 200)
+        return read(heard.text)
+
+    def trust(self, kind: TrustKind, name: str, text: str) -> None:
+        """Have the operator trust a file with this text, which lies there from now on."""
+        candidate = self.runner.lay(kind, name, text)
+        word = self.runner.trust([(kind, name, candidate.digest)], Actor("human", "ops_1"))
+        self.successResultOf(Deferred.fromCoroutine(word))
+
+    def buttons(self) -> list[dict[str, str]]:
+        """What the buttons would trust."""
+        return [attributes for tag, attributes in self.shown().tags if tag == "button"]
+
+
+class TrustPageTests(TrustCase):
+    """What is shown."""
+
+    def test_nothing(self) -> None:
+        """Where nothing is new a sentence says so, and there is nothing to press."""
+        self.trust(TrustKind.ACTION, "ship-update", "one\n")
+        shown = self.shown()
+        self.assertIn("Nothing is new or changed.", shown.text)
+        self.assertIn("ship-update", shown.text)
+        self.assertEqual(shown.tags[0][1]["data-title"], "Trust – Aileron")
+        self.assertEqual(self.buttons(), [])
+
+    def test_new(self) -> None:
+        """A new file is shown whole, counted, and its button names the digest of exactly that text."""
+        text = "".join(f"line {number}\n" for number in range(500))
+        candidate = self.runner.lay(TrustKind.ACTION, "ship-update", text)
+        shown = self.shown()
+        self.assertTrue(text in shown.text)
+        self.assertIn("Nobody has trusted it: it does nothing.", shown.text)
+        self.assertIn("/home/actions/ship-update", shown.text)
+        self.assertEqual(shown.tags[0][1]["data-title"], "(1) Trust – Aileron")
+        (button,) = self.buttons()
+        named = (button["data-kind"], button["data-name"], button["data-digest"])
+        self.assertEqual(named, ("action", "ship-update", candidate.digest))
+        self.assertIn("disabled", button, "the script brings it to life")
+
+    def test_changed(self) -> None:
+        """Of a changed file what differs is shown before the whole."""
+        self.trust(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["good.example"]\nheader = "X-Key"\n')
+        self.runner.lay(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["evil.example"]\nheader = "X-Key"\n')
+        text = self.shown().text
+        self.assertIn("It is not what you trusted", text)
+        self.assertIn('\n-hosts = ["good.example"]\n+hosts = ["evil.example"]\n header = "X-Key"', text)
+        self.assertLess(text.index("What differs"), text.index("The whole of it"))
+
+    def test_order(self) -> None:
+        """The configuration and connectors come before the actions that need them."""
+        self.runner.lay(TrustKind.ACTION, "a", "1\n")
+        self.runner.lay(TrustKind.CONNECTOR, "local://me/z", "2\n")
+        self.runner.lay(TrustKind.CONFIG, "config.yaml", "3\n")
+        self.assertEqual([each["data-kind"] for each in self.buttons()], ["config", "connector", "action"])
+
+    def test_gone(self) -> None:
+        """What was trusted and lies there no more is said to be gone."""
+        self.trust(TrustKind.ACTION, "ship-update", "one\n")
+        self.runner.remove(TrustKind.ACTION, "ship-update")
+        self.assertIn("nothing of that name lies there any more", self.shown().text)
+
+    def test_hostile(self) -> None:
+        """What a file or its name holds is text: no tag of it acts, and nothing of it hides, in the difference too."""
+        calm = ("ship-update", "before\n", "after\n")
+        wild = ('"><img src=x onerror=alert(1)>', HOSTILE, HOSTILE + "more\n")
+        shapes = []
+        for name, before, after in (calm, wild):
+            self.setUp()
+            self.trust(TrustKind.ACTION, name, before)
+            self.runner.lay(TrustKind.ACTION, name, after)
+            shapes.append(self.shown().shape)
+        self.assertEqual(shapes[0], shapes[1])
+        text = self.shown().text
+        self.assertIn("<script>alert(1)</script>", text)
+        for unseen in "\u202e\u200b\x1b":
+            self.assertNotIn(unseen, text)
