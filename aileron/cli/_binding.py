@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,9 +12,16 @@ from aileron.values import JSON
 
 from . import _options
 from ._errors import Trouble
-from ._output import listed, say, say_json
+from ._output import listed, note, say, say_json, values
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
+from ._trust_commands import refuse_unasked
+from ._trusting import confirm
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format": "its value"}
 
 
 @click.group()
@@ -31,11 +40,13 @@ def list_bindings(around: Surroundings, passphrase_fd: int | None, as_json: bool
     """List what is bound to what; no secret is shown."""
     answer = as_operator(around, passphrase_fd, lambda operator: operator.bindings())
     rows = (
-        (item["name"], item["connector"], item.get("base_url"), item.get("account"), item["created_at"])
+        (item["name"], item["connector"], _state(item), item["base_url"], item["account"], item["created_at"])
         for item in answer["items"]
     )
-    titles = ("NAME", "CONNECTOR", "BASE URL", "ACCOUNT", "SINCE")
+    titles = ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE")
     listed(as_json, answer, titles, rows, "Nothing is bound yet: aileron binding setup CONNECTOR")
+    if not as_json:
+        _tell_what_to_do(answer["items"])
 
 
 @binding.command("setup")
@@ -77,6 +88,27 @@ def setup(
         say_json(made)
     else:
         say("{name} is bound to {connector}.", name=made["name"], connector=made["connector"])
+        _show_scope(made["scope"])
+
+
+@binding.command("rebind")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask: rebind to what is shown.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def rebind(around: Surroundings, name: str, yes: bool, passphrase_fd: int | None, as_json: bool) -> None:
+    """Let a bound credential go where its connector wants it now.
+
+    A credential opens only for the hosts, the address and the place in a request that it was bound for. Where a
+    connector that you trust asks for another, you are shown the difference.
+    """
+    refuse_unasked(as_json, yes)
+    made = as_operator(around, passphrase_fd, lambda operator: _rebind(around, operator, name, yes, as_json))
+    if as_json:
+        say_json(made)
+    else:
+        say("{name} opens for that now (revision {revision}).", name=made["name"], revision=made["revision"])
 
 
 @binding.command("revoke")
@@ -91,6 +123,58 @@ def revoke(around: Surroundings, name: str, passphrase_fd: int | None, as_json: 
         say_json(gone)
     else:
         say("{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
+
+
+async def _rebind(around: Surroundings, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
+    """Rebind exactly what was shown.
+
+    :raises Trouble: it fits, its connector is not there, or the person said no.
+    """
+    shown = await operator.binding(name)
+    now = shown["in_force"]
+    if shown["fits"]:
+        raise Trouble(f"{name} fits its connector as it is; nothing was rebound.")
+    if now is None:
+        raise Trouble(f"The connector {shown['connector']} is not there.", "See: aileron connector list")
+    if not quiet:
+        _show_change(shown["scope"], now)
+    if not sure:
+        confirm(around, "Let the credential go there? [y/N] ", "rebound")
+    return await operator.rebind(name, shown["revision"])
+
+
+def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
+    for part in now:
+        was = None if before is None else before[part]
+        if was == now[part]:
+            say("  {part}: {now}, as before", part=_PARTS[part], now=_said(now[part]))
+        else:
+            say("  {part}: {now}", part=_PARTS[part], now=_said(now[part]))
+            say("    before: {was}", was=_said(was))
+
+
+def _show_scope(scope: Mapping[str, Any] | None) -> None:
+    if scope is not None:
+        say("  It opens for nothing but:")
+        values({_PARTS[part]: _said(given) for part, given in scope.items()}, "    ")
+
+
+def _said(given: str | Sequence[str] | None) -> str:
+    """One part of a scope, in a line."""
+    return given if isinstance(given, str) else ", ".join(given or ()) or "none"
+
+
+def _state(item: Mapping[str, Any]) -> str:
+    return "look into it" if item["flag"] else "bound" if item["fits"] else "must be rebound"
+
+
+def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
+    for item in items:
+        if item["flag"]:
+            note("{name}: {reason}", name=item["name"], reason=item["flag"]["reason"])
+        if not item["fits"]:
+            note("{name} does not open: its connector asks for something else now.", name=item["name"])
+            note("  See the difference: aileron binding rebind {name}", name=item["name"])
 
 
 def service_of(connector: str) -> str:

@@ -135,13 +135,21 @@ def _how(item: Item) -> str:
 
 
 def _ask(around: Surroundings, items: Sequence[Item]) -> None:
-    question = f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] "
+    confirm(around, f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] ", "trusted")
+
+
+def confirm(around: Surroundings, question: str, done: str) -> None:
+    """Go on only at a clear yes.
+
+    :param done: what else was not done, as a participle.
+    :raises Trouble: any other answer came, or nobody can be asked.
+    """
     try:
         answer = around.ask(question)
     except InvalidRequest:
-        raise Trouble("There is no terminal to ask you in; nothing was trusted.", "Without asking: --yes") from None
+        raise Trouble(f"There is no terminal to ask you in; nothing was {done}.", "Without asking: --yes") from None
     if answer.strip().lower() not in {"y", "yes"}:
-        raise Trouble("Nothing was trusted.")
+        raise Trouble(f"Nothing was {done}.")
 
 
 async def _send(operator: Operator, items: Sequence[Item]) -> None:

@@ -132,6 +132,10 @@ class Operator:
         """C{{items}}, without secrets."""
         return await self._get("bindings")
 
+    async def binding(self, name: str) -> Mapping[str, Any]:
+        """One binding: for what it was sealed, and what its connector asks for now."""
+        return await self._get("bindings", name)
+
     async def set_up_binding(self, binding: Mapping[str, JSON]) -> Mapping[str, Any]:
         """Bind a credential to a connector; the secret travels in the body, once."""
         return await self._post("bindings", "setup", body=binding)

@@ -124,7 +124,7 @@ class BindingTests(CommandCase):
     def setUp(self) -> None:
         super().setUp()
         self.serve()
-        made = {"name": "api_key/slack/me", "connector": "builtin://slack"}
+        made = {"name": "api_key/slack/me", "connector": "builtin://slack", "scope": None}
         self.site.answer("POST", "/v1/bindings/setup", made)
         self.site.answer("DELETE", "/v1/bindings/api_key%2Fslack%2Fme", made)
 

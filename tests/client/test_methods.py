@@ -20,7 +20,6 @@ from aileron.client import (
     OpenedSession,
     Operator,
     Wire,
-    http_client,
 )
 from aileron.testing import ScriptedSite
 
@@ -33,7 +32,7 @@ class MethodCase(SynchronousTestCase):
     def setUp(self) -> None:
         self.site = ScriptedSite()
         self.clock = Clock()
-        wire = Wire(http_client(self.site.agent), "http://127.0.0.1:9", "t", self.clock)
+        wire = Wire(self.site.agent, "http://127.0.0.1:9", "t", self.clock)
         self.daemon = Daemon(wire)
         self.operator = Operator(wire)
 
@@ -136,6 +135,7 @@ class OperatorTests(MethodCase):
         self.asks(lambda: it.audit_record("A"), "GET", "/v1/audit/A", None)
         self.asks(it.actions, "GET", "/v1/actions", None)
         self.asks(lambda: it.action("x"), "GET", "/v1/actions/x", None)
+        self.asks(lambda: it.binding("a/b"), "GET", "/v1/bindings/a%2Fb", None)
         self.asks(it.bindings, "GET", "/v1/bindings", None)
         self.asks(it.trust_items, "GET", "/v1/trust", None)
         self.asks(it.connectors, "GET", "/v1/connectors", None)

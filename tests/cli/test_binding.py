@@ -1,0 +1,99 @@
+"""Bindings on the command line: for what they open, what no longer fits, and a rebinding of exactly what was shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cli.daemon import PASSPHRASE, CommandCase
+
+NAME, FQN = "api_key/chat/default", "local://me/chat"
+PATH = "/v1/bindings/api_key%2Fchat%2Fdefault"
+SCOPE = {
+    "hosts": ["chat.invalid:443"],
+    "base_url": "https://chat.invalid",
+    "header": "Authorization",
+    "format": "Bearer {key}",
+}
+
+
+def binding(**changed: Any) -> dict[str, Any]:
+    """One as the daemon shows it."""
+    return {
+        "name": NAME,
+        "kind": "api_key",
+        "service": "chat",
+        "identity": "default",
+        "connector": FQN,
+        "created_at": "2026-01-01T00:00:00.000000Z",
+        "revision": 3,
+        "base_url": None,
+        "account": None,
+        "scope": SCOPE,
+        "in_force": SCOPE,
+        "fits": True,
+        "flag": None,
+        **changed,
+    }
+
+
+MOVED = {"in_force": {**SCOPE, "hosts": ["evil.invalid:443\x1b[2J"]}, "fits": False}
+
+
+class BindingTests(CommandCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.site.answer("POST", f"{PATH}/rebind", lambda body: binding(revision=body["revision"] + 1))
+
+    def rebound(self) -> list[Any]:
+        """What was sent to rebind it."""
+        return self.site.bodies("POST", f"{PATH}/rebind")
+
+    def test_setup(self) -> None:
+        """What a fresh binding opens for is said."""
+        self.site.answer("POST", "/v1/bindings/setup", binding())
+        self.typed = ["s3cret", PASSPHRASE]
+        _, out, _ = self.command("binding", "setup", FQN)
+        for part in ("opens for nothing but", "chat.invalid:443", "https://chat.invalid", "Bearer {key}"):
+            self.assertIn(part, out)
+
+    def test_list(self) -> None:
+        """What no longer fits, or must be looked into, is told with what to do."""
+        flag = {"since": "2026-01-01T00:00:00.000000Z", "reason": "Its secret came back\x1b."}
+        flagged = binding(name="b", flag=flag)
+        self.site.answer("GET", "/v1/bindings", {"items": [binding(name="a"), flagged, binding(**MOVED)]})
+        _, out, err = self.as_operator("binding", "list")
+        for part in ("bound", "look into it", "must be rebound"):
+            self.assertIn(part, out)
+        self.assertIn("b: Its secret came back␛.", err)
+        self.assertIn(f"aileron binding rebind {NAME}", err)
+        self.assertEqual(err.count("aileron binding rebind"), 1)
+
+    def test_rebind(self) -> None:
+        """The difference is shown, one question is asked, and the revision that was shown is rebound."""
+        self.site.answer("GET", PATH, binding(**MOVED))
+        code, out, _ = self.as_operator("binding", "rebind", NAME, answers=["y"])
+        self.assertEqual((code, self.rebound()), (0, [{"revision": 3}]))
+        self.assertIn("hosts: evil.invalid:443␛[2J\n    before: chat.invalid:443\n", out)
+        self.assertIn("header: Authorization, as before", out)
+        self.assertIn("revision 4", out)
+
+    def test_not_rebound(self) -> None:
+        """Without a yes, where it fits, or where its connector is gone, nothing is rebound."""
+        self.site.answer("GET", PATH, binding(**MOVED))
+        for answer in ("", "n"):
+            code, _, err = self.as_operator("binding", "rebind", NAME, answers=[answer])
+            self.assertEqual((code, "Nothing was rebound" in err), (1, True))
+        for item, said in ((binding(), "nothing was rebound"), (binding(in_force=None, fits=False), "is not there")):
+            self.site.answer("GET", PATH, item)
+            code, _, err = self.as_operator("binding", "rebind", NAME)
+            self.assertEqual((code, said in err), (1, True), err)
+        self.assertEqual(self.rebound(), [])
+
+    def test_for_programs(self) -> None:
+        """A script says --yes, and is told in JSON."""
+        self.site.answer("GET", PATH, binding(**MOVED))
+        self.assertEqual(self.command("binding", "rebind", NAME, "--json")[0], 2)
+        code, out, _ = self.as_operator("binding", "rebind", NAME, "--yes", "--json")
+        self.assertEqual((code, json.loads(out)["revision"]), (0, 4))
