@@ -79,10 +79,13 @@ async def _set_up(scene: Stage) -> None:
     await scene.as_operator("vault", "init")
     data = files(__package__).joinpath("data")
     (scene.home.connectors / "team-chat.toml").write_bytes(data.joinpath("team-chat.toml").read_bytes())
-    command("aileron action add ship-update.md", "What agents may ask for. It says that you are asked first.")
+    command(
+        "aileron action add ship-update.md", "What agents may ask for. You read it, and trust exactly that."
+    )
     source = scene.home.root.parent / "ship-update.md"
     source.write_bytes(data.joinpath("ship-update.md").read_bytes())
-    await scene.aileron("action", "add", str(source))
+    added = await scene.as_operator("action", "add", str(source), "--yes")
+    printed(added.splitlines()[-1])
     command("aileron binding setup local://demo/team-chat", "The key of your team's chat. Only the daemon has it now.")
     await scene.as_operator(
         "binding", "setup", "local://demo/team-chat", "--base-url", scene.chat_url, secret_fd=scene.key

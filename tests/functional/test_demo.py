@@ -39,6 +39,7 @@ class DemoTests(FunctionalTestCase):
         found = await self.play("--yes")
         self.assertEqual(found.exit_code, 0, found)
         for part in (
+            "Trusted: local://demo/team-chat, ship-update",
             "ship_update",
             "Authorization: (the credential; filled in when it leaves)",
             "In the chat, #releases now says:\n     │ Shipped: The new parser is out.",
