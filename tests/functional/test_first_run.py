@@ -5,6 +5,7 @@ import re
 import attrs
 
 from aileron.home import Home as State
+from aileron.home import prepare
 from tests.functional.operated import CONNECTOR, GATED, PASSPHRASE, SHIP, OperatedTestCase
 from tests.functional.process import Command, Finished
 
@@ -44,12 +45,14 @@ class FirstRunTests(OperatedTestCase):
         return finished.stdout
 
     async def test_from_nothing(self) -> None:
-        """Six answers lead from nothing to the effect: twice the new passphrase, the key, twice a login, one yes."""
+        """Seven answers lead from nothing to the effect: the new passphrase twice, trust, the key, two logins, a yes."""
         self.assertEqual(list(self.home.user.iterdir()), [])
-        shown = await self.succeeding("vault", "init", answers=(PASSPHRASE, PASSPHRASE))
-        self.assertIn("The daemon runs with the vault unlocked", shown)
+        prepare(self.state)
         self.write_connector()
-        await self.succeeding("action", "add", str(self.action_file(GATED, gated=True)))
+        added = str(self.action_file(GATED, gated=True))
+        shown = await self.succeeding("action", "add", added, answers=(PASSPHRASE, PASSPHRASE, "y"))
+        self.assertIn("The daemon runs with the vault unlocked", shown)
+        self.assertIn(f"Trusted: {CONNECTOR}, {GATED}", shown)
         await self.succeeding("binding", "setup", CONNECTOR, answers=(self.workspace.token, PASSPHRASE))
         asked = await self.at_terminal("action", "run", GATED, *self.arguments())
         self.assertEqual(asked.exit_code, 75, asked.stdout)
@@ -59,7 +62,7 @@ class FirstRunTests(OperatedTestCase):
         self.assertIn(SHIP["summary"], shown)
         self.assertIn("Approved, and done", shown)
         self.assertEqual([message.text for message in self.workspace.messages], [SHIP["summary"]])
-        self.assertEqual(self.questions, ["New passphrase: ", "The same again: ", *self.after_that()])
+        self.assertEqual(self.questions, ["New passphrase: ", "The same again: ", "[y/N] ", *self.after_that()])
         self.assertIn("No daemon runs", await self.stopped())
 
     def arguments(self) -> list[str]:
@@ -67,7 +70,7 @@ class FirstRunTests(OperatedTestCase):
         return [word for name, text in SHIP.items() for word in ("--arg", f"{name}={text}")]
 
     def after_that(self) -> list[str]:
-        """What is asked once there is a vault."""
+        """What is asked once there is a vault and the action is trusted."""
         return [
             f"Secret for {CONNECTOR} (not shown): ",
             "Passphrase of the vault: ",
