@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from twisted.web.iweb import IRequest
@@ -17,7 +16,7 @@ _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKin
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)
 _NEW = "Nobody has trusted it: it does nothing."
 _CHANGED = "It is not what you trusted: it does nothing."
-_UNKNOWN_BEFORE = "What you trusted is not known any more, so that only the whole can be shown."
+_UNKNOWN_BEFORE = "What you trusted is not known any more, or too long to compare: only the whole can be shown."
 
 
 class TrustPage(Element):
@@ -84,9 +83,6 @@ async def draw_trust(parts: PageParts) -> TrustPage:
 def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:
     if item.state is not TrustState.CHANGED:
         return ""
-    if item.before is None:
+    if item.before is None or item.difference == candidate.text:
         return tags.p(_UNKNOWN_BEFORE)
-    lines = difflib.unified_diff(
-        shown(item.before).split("\n"), shown(candidate.text).split("\n"), "what you trusted", "what lies there", n=3
-    )
-    return tags.div(tags.h3("What differs"), tags.pre("\n".join(line.rstrip("\n") for line in lines)))
+    return tags.div(tags.h3("What differs"), tags.pre(shown(item.difference)))
