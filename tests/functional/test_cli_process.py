@@ -289,8 +289,9 @@ class DecisionTests(CommandLineCase):
         await deciding.expect("Passphrase of the vault: ")
         deciding.send(PASSPHRASE)
         await deciding.expect(r"\[y/N\] ")
-        file = self.home.aileron / "actions" / "ship-update.md"
+        file = self.home.project / "ship-update.md"
         file.write_text(ACTION.replace("#engineering", "#general"))
+        await self.ok(self.operator("action", "add", str(file), "--force", "--yes"))
         deciding.send("y")
         await deciding.expect("It changed while you looked")
         await deciding.expect("general")
