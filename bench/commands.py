@@ -40,6 +40,7 @@ def report(seconds: float) -> None:
             (home / "aileron/actions/noop.md").write_text(ACTION.format(**names))
             _aileron(home, "vault", "unlock")
             try:
+                _aileron(home, "action", "trust", "--all", "--yes")
                 _mcp(home)
             finally:
                 _aileron(home, "daemon", "stop")
@@ -173,7 +174,7 @@ def _aileron(home: Path, *arguments: str) -> None:
     reading, writing = os.pipe()
     os.write(writing, _PASSPHRASE)
     os.close(writing)
-    asked = ["--passphrase-fd", str(reading)] if arguments[0] == "vault" else []
+    asked = [] if arguments[0] == "daemon" else ["--passphrase-fd", str(reading)]
     command = [str(_BIN / "aileron"), *arguments, *asked]
     subprocess.run(command, env=_environment(home), pass_fds=(reading,), capture_output=True, check=True)
     os.close(reading)

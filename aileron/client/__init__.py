@@ -1,7 +1,6 @@
 """The daemon's HTTP client, for whoever is not the daemon.  Importing it loads no server and no reactor."""
 
 from ._agent import Daemon, IDaemon, OpenedSession
-from ._body import http_client
 from ._connections import Connections
 from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from ._operator import Operator
@@ -21,5 +20,4 @@ __all__ = [
     "Operator",
     "SessionEnvironment",
     "Wire",
-    "http_client",
 ]

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from attrs import define, field
-from treq.client import HTTPClient
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IConsumer
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.web.client import ResponseDone
-from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from twisted.web.iweb import IBodyProducer, IResponse
 from zope.interface import implementer
-
-
-def http_client(agent: IAgent) -> HTTPClient:
-    """The client of treq over C{agent}; bodies are bytes, and need no reactor to be sent."""
-    return HTTPClient(agent, data_to_body_producer=_Whole)
 
 
 @implementer(IBodyProducer)
 @define
-class _Whole:
-    """A body that is written in one piece."""
+class Whole:
+    """A body that is written at once and in one piece, so that it leaves together with the head."""
 
     _content: bytes
     length: int = field(init=False)

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from attrs import field, frozen
-from treq.client import HTTPClient
 from twisted.internet.defer import Deferred
 from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.iweb import IAgent
 
 from ._agent import Daemon
-from ._body import http_client
 from ._operator import Operator
 from ._wire import Wire
 
@@ -28,7 +27,7 @@ class Connections:
 
     _reactor: Any
     _pool: HTTPConnectionPool = field(init=False)
-    _http: HTTPClient = field(init=False)
+    _agent: IAgent = field(init=False)
 
     @_pool.default
     def _make_pool(self) -> HTTPConnectionPool:
@@ -38,9 +37,10 @@ class Connections:
         pool.retryAutomatically = False
         return pool
 
-    @_http.default
-    def _make_http(self) -> HTTPClient:
-        return http_client(Agent(self._reactor, pool=self._pool, connectTimeout=_CONNECT_SECONDS))
+    @_agent.default
+    def _make_agent(self) -> IAgent:
+        made: IAgent = Agent(self._reactor, pool=self._pool, connectTimeout=_CONNECT_SECONDS)
+        return made
 
     def daemon(self, url: str, token: str | None) -> Daemon:
         """The agent site.
@@ -62,4 +62,4 @@ class Connections:
         return closing()
 
     def _wire(self, url: str, token: str | None) -> Wire:
-        return Wire(self._http, url, token, self._reactor)
+        return Wire(self._agent, url, token, self._reactor)

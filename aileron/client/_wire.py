@@ -8,15 +8,16 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from attrs import field, frozen
-from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectError, ConnectingCancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent
 
 from aileron.values import JSON, Fault
 
-from ._body import TooLong, read_body
+from ._body import TooLong, Whole, read_body
 from ._faults import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -42,12 +43,12 @@ def _bare(url: str) -> str:
 class Wire:
     """One credential at one site of the daemon.
 
-    :ivar http: as L{http_client} makes it.
+    :ivar agent: what reaches the site.
     :ivar base_url: the site's, without a path.
     :ivar token: sent as bearer, shown nowhere.
     """
 
-    http: HTTPClient
+    agent: IAgent
     base_url: str = field(converter=_bare)
     token: str | None = field(repr=False)
     clock: IReactorTime
@@ -55,7 +56,8 @@ class Wire:
     @base_url.validator
     def _web_address(self, _attribute: object, value: str) -> None:
         parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or parts.query:
+        known = parts.scheme in {"http", "https"} and parts.hostname and value.isascii()
+        if not known or "@" in parts.netloc or parts.query:
             raise ValueError("the daemon's address must be an http URL without credentials")
 
     @token.validator
@@ -84,8 +86,10 @@ class Wire:
         :raises AnswerNotUnderstood: anything else came.
         """
         seconds = DEADLINE_SECONDS + wait_seconds
-        url = self._url(path, query or {})
-        asking = Deferred.fromCoroutine(self._exchange(method, url, self._headers(headers or {}), body))
+        # What JSON cannot say is left to the daemon to refuse, in its own words.
+        content = None if body is None else json.dumps(body).encode()
+        given = self._headers(headers or {}, typed=body is not None)
+        asking = Deferred.fromCoroutine(self._exchange(method, self._url(path, query or {}), given, content))
         return await asking.addTimeout(seconds, self.clock, lambda _result, _seconds: self._late(seconds))
 
     def _url(self, path: tuple[str, ...], query: Mapping[str, str | int | float | None]) -> str:
@@ -93,34 +97,27 @@ class Wire:
         text = f"{self.base_url}/{'/'.join(quote(part, safe='') for part in path)}"
         return f"{text}?{urlencode(given)}" if given else text
 
-    def _headers(self, more: Mapping[str, str]) -> dict[str, str]:
-        bearer = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
-        return {"Accept": "application/json", **bearer, **more}
+    def _headers(self, more: Mapping[str, str], *, typed: bool) -> Headers:
+        given = {"Host": urlsplit(self.base_url).netloc, "Accept": "application/json", **more}
+        if self.token is not None:
+            given["Authorization"] = f"Bearer {self.token}"
+        if typed:
+            given["Content-Type"] = "application/json"
+        return Headers({name: [value] for name, value in given.items()})
 
     def _late(self, seconds: float) -> Failure:
         return Failure(DaemonUnreachable(f"The Aileron daemon did not answer within {seconds:g} s.", sent=True))
 
-    async def _exchange(
-        self, method: str, url: str, headers: Mapping[str, str], body: Mapping[str, JSON] | None
-    ) -> Answer:
-        # What JSON cannot say is left to the daemon to refuse, in its own words.
-        data = None if body is None else json.dumps(body).encode()
-        typed = {} if body is None else {"Content-Type": "application/json"}
-        given: dict[bytes | str, bytes | str] = dict([*headers.items(), *typed.items()])
+    async def _exchange(self, method: str, url: str, headers: Headers, content: bytes | None) -> Answer:
+        producer = None if content is None else Whole(content)
         try:
-            response = await self.http.request(
-                method, url, headers=given, data=data, allow_redirects=False, unbuffered=True, reactor=self._reactor()
-            )
-            content = await read_body(response, MAX_BODY_BYTES)
+            response = await self.agent.request(method.encode(), url.encode(), headers, producer)
+            answered = await read_body(response, MAX_BODY_BYTES)
         except TooLong:
             raise AnswerNotUnderstood("The daemon's answer is too long.", response.code) from None
         except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
             raise self._lost(error) from None
-        return understand(response.code, content)
-
-    def _reactor(self) -> Any:
-        # Only so that treq imports none; its own deadline is not used.
-        return self.clock
+        return understand(response.code, answered)
 
     def _lost(self, error: Exception) -> Exception:
         if _cancelled(error):

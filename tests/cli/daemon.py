@@ -21,7 +21,7 @@ from twisted.web.resource import Resource
 
 from aileron.cli._main import run
 from aileron.cli._surroundings import Links, Surroundings
-from aileron.client import Daemon, Operator, Wire, http_client
+from aileron.client import Daemon, Operator, Wire
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
 from aileron.vault.keys import DataKey, Exchange, WrongPassphrase, client_proof, daemon_proof, new_nonce, operator_key
@@ -67,7 +67,7 @@ class MemoryDaemon(Resource):
         self.sessions: list[str] = []
         self._answers: dict[tuple[str, str], Given] = {}
         self._exchanges: dict[str, Exchange] = {}
-        self._http = http_client(RequestTraversalAgent(self))
+        self._http = RequestTraversalAgent(self)
 
     def answer(self, method: str, path: str, given: Given) -> None:
         """Answer this from now on: with an object, a failure, or what a function makes of the body."""

@@ -9,7 +9,7 @@ from treq.testing import RequestTraversalAgent
 from twisted.internet.defer import Deferred
 from twisted.web.resource import IResource
 
-from aileron.client import Daemon, DaemonFault, Operator, Wire, http_client
+from aileron.client import Daemon, DaemonFault, Operator, Wire
 from aileron.mcp._cards import cards_of
 from tests.api.case import LAUNCH_KEY, ApiCase
 
@@ -19,7 +19,7 @@ class AgainstApiTests(ApiCase):
 
     def wire(self, resource: IResource, token: str | None) -> Wire:
         """A wire to one of the sites."""
-        return Wire(http_client(RequestTraversalAgent(resource)), "http://localhost:7001", token, self.clock)
+        return Wire(RequestTraversalAgent(resource), "http://localhost:7001", token, self.clock)
 
     def daemon(self, token: str) -> Daemon:
         """The agent site."""

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.iweb import IAgent
 
-from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable, Wire, http_client
+from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable, Wire
 from aileron.testing import RefusingAgent, ScriptedSite
 
 ENVELOPE = {
@@ -37,7 +37,7 @@ class WireCase(SynchronousTestCase):
 
     def wire(self, agent: IAgent | None = None, token: str | None = "ail_a_secret") -> Wire:
         """A wire that ends at the site, or wherever C{agent} leads."""
-        return Wire(http_client(agent or self.site.agent), "http://127.0.0.1:9/", token, self.clock)
+        return Wire(agent or self.site.agent, "http://127.0.0.1:9/", token, self.clock)
 
     def ask(self, wait_seconds: float = 0) -> Deferred[Answer]:
         """Ask for the status."""
@@ -85,7 +85,7 @@ class RequestTests(WireCase):
         """A mis-wired client dies when it is made, and its message repeats no token."""
         for url, token in [("ftp://x", None), ("http://", None), ("http://u:p@x", None), ("http://x", "ail\r\nX: 1")]:
             with self.assertRaises(ValueError) as caught:
-                Wire(http_client(self.site.agent), url, token, self.clock)
+                Wire(self.site.agent, url, token, self.clock)
             self.assertNotIn("X: 1", str(caught.exception))
 
 
@@ -140,7 +140,7 @@ class AnswerTests(WireCase):
         """No answer makes anything but a result or one of our exceptions."""
         site = ScriptedSite()
         site.answer(status, content)
-        wire = Wire(http_client(site.agent), "http://127.0.0.1:9", None, self.clock)
+        wire = Wire(site.agent, "http://127.0.0.1:9", None, self.clock)
         results: list[object] = []
         Deferred.fromCoroutine(wire.ask("GET", "x")).addBoth(results.append)
         found = getattr(results[0], "value", results[0])

@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Daemon, DaemonFault, Wire, http_client
+from aileron.client import Daemon, DaemonFault, Wire
 from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch import AGENTS, DaemonFacts, Launcher
 from aileron.launch._signals import Deliver
@@ -110,7 +110,7 @@ class LaunchCase(SynchronousTestCase):
             reactor=self.machine,
             signals=self.signals,
             ensure_daemon=self.ensure,
-            connect=lambda url, token: Daemon(Wire(http_client(self.site.agent), url, token, self.machine)),
+            connect=lambda url, token: Daemon(Wire(self.site.agent, url, token, self.machine)),
             say=self.said.append,
             interpreter=str(self.bin / "python"),
         )
