@@ -5,7 +5,6 @@ What runs as the same user may otherwise read the memory, the environment and th
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import sys
@@ -21,6 +20,8 @@ _PT_DENY_ATTACH = 31  # ptrace(2) of macOS
 
 
 def _call_c(name: str, *arguments: int) -> int:
+    import ctypes  # commands that read no secret need not load it
+
     library = ctypes.CDLL(None, use_errno=True)
     answer: int = getattr(library, name)(*(ctypes.c_ulong(argument) for argument in arguments))
     return 0 if answer == 0 else ctypes.get_errno() or -1
