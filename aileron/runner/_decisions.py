@@ -22,6 +22,10 @@ UNUSABLE = (VaultLocked, BindingFailed)
 
 Verify = Callable[[Run, Approval | None], None]
 
+_APPROVED = "approval.approved"
+_DECISIVE = frozenset(
+    {_APPROVED, "approval.denied", "approval.stale", "tamper.detected", "run.cancelled", "execution.started"}
+)
 _TICK = timedelta(microseconds=1)
 _TAG = "aileron.decision.v1"
 _log = Logger()
@@ -64,11 +68,13 @@ class Decisions:
         if approval.mark is not None and self._control.spent(approval.mark):
             raise NoDecision("The decision on record was used before.")
 
-    async def known(self, run: Run, approval: Approval) -> bool:
-        """Whether the record tells of this decision: nothing follows from it but whether there is cause for alarm."""
-        query = AuditQuery(run_id=run.id, type="approval.approved")
-        told = [record.event.payload.get("digest") for record in (await self._audit.list(query)).items]
-        return approval.digest in told
+    async def on_record(self, run: Run, approval: Approval) -> bool:
+        """Whether the record tells of this decision, and of nothing since by which it would count no more."""
+        events = [record.event for record in (await self._audit.list(AuditQuery(run_id=run.id, limit=1000))).items]
+        newest = next((event for event in events if event.type in _DECISIVE), None)
+        if newest is None or newest.type != _APPROVED:
+            return False
+        return newest.payload.get("digest") == approval.digest
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
         """What is checked inside the transaction that commits C{executing}: the decision stands there, and is for this.

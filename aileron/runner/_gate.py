@@ -122,13 +122,15 @@ class Gate:
         return None
 
     async def _check(self, approval: Approval) -> None:
-        """As of L{Decisions.check}; what calls itself earlier must be on record as well."""
+        """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key."""
+        on_record = await self._decisions.on_record(approval.run, approval)
         try:
             self._decisions.check(approval.run, approval)
-        except EarlierKey as found:
-            if await self._decisions.known(approval.run, approval):
+        except EarlierKey:
+            if on_record:
                 raise
-            raise NoDecision("The record tells of no such decision.") from found
+        if not on_record:
+            raise NoDecision("The record tells of no such decision, or of what came after it.")
 
     async def ask_anew(self, run: Run, found: ApprovalStale) -> None:
         """Put an approved run up for decision once more; that it was no decision at all is put on record as such.

@@ -79,7 +79,9 @@ class ForgedTests(DecidedCase):
             self.restart()
             self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
         false = "The mark under the decision on record does not hold."
-        self.assertEqual(self.found(run), ["The record tells of no such decision.", false, false])
+        self.assertEqual(
+            self.found(run), ["The record tells of no such decision, or of what came after it.", false, false]
+        )
 
     def test_denial(self) -> None:
         """A denial that was turned into an approval is none."""
@@ -223,6 +225,16 @@ class UsedTests(DecidedCase):
         self.sync(self.runner.withdraw(run.id, OPERATOR, None))
         self.set_state(run)
         self.refused(run, "The decision on record was used before.")
+
+    def test_withdrawn_while_locked(self) -> None:
+        """What was withdrawn while its decision could not be used up is on record as such, and does not run either."""
+        run = self.approved_and_locked()
+        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.unlock_anew()
+        self.set_state(run, "awaiting_vault")
+        self.restart()
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+        self.assertEqual(self.found(run), ["The record tells of no such decision, or of what came after it."])
 
     def test_asked_anew(self) -> None:
         """A decision that gave way to another question does not come back when its row does."""
