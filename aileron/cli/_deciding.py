@@ -104,7 +104,7 @@ async def _show_change(operator: Operator, ballot: Ballot, shown: Mapping[str, A
     heading("It changed while you looked; this is the difference")
     if now.get("stale"):
         say("  {why}", why=now["stale"])
-    before, after = (in_words(each.get("review")).splitlines() for each in (shown, now))
+    before, after = (in_words(each.get("review"), sort_keys=True).splitlines() for each in (shown, now))
     block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
     note("Nothing was decided. Look again: aileron approval approve {id}", id=ballot.approval_id)
 

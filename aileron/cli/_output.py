@@ -83,9 +83,14 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         click.secho(line, bold=number == 0)
 
 
-def in_words(given: JSON) -> str:
-    """A value as text: a string as it is, anything else as JSON."""
-    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2, default=dict)
+def in_words(given: JSON, *, sort_keys: bool = False) -> str:
+    """A value as text: a string as it is, anything else as JSON.
+
+    :param sort_keys: so that equal values are equal texts.
+    """
+    if isinstance(given, str):
+        return given
+    return json.dumps(given, ensure_ascii=False, indent=2, default=dict, sort_keys=sort_keys)
 
 
 def listed(

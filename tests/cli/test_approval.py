@@ -118,6 +118,7 @@ class ApproveTests(ApprovalCase):
         def changed(_body: object) -> object:
             now = approval(stale="The action was changed since.")
             now["review"]["fields"][0]["value"] = "#everyone"
+            now["review"] = dict(reversed(now["review"].items()))  # the order of names says nothing
             self.site.answer("GET", ONE, now)
             raise ApprovalStale("Look at it again.")
 
@@ -127,6 +128,7 @@ class ApproveTests(ApprovalCase):
         self.assertIn("The action was changed since.", out)
         self.assertRegex(out, r'│ -.*"#eng"')
         self.assertRegex(out, r'│ \+.*"#everyone"')
+        self.assertEqual((out.count("│ +"), out.count("│ -")), (2, 2), "more is told to differ than does")
         self.assertIn("Look again", err)
 
     def test_conflict(self) -> None:
