@@ -116,4 +116,5 @@ def _show_arguments(schema: Mapping[str, Any]) -> None:
 def _tell_load_errors(answer: Mapping[str, Any]) -> None:
     for error in answer.get("load_errors", ()):
         place = f"{error['file']}:{error['line']}" if error.get("line") else error["file"]
-        note("did not load: {place}: {message}", place=place, message=error["message"])
+        what = "not trusted" if error["kind"] == "untrusted" else "did not load"
+        note("{what}: {place}: {message}", what=what, place=place, message=error["message"])

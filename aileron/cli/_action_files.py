@@ -23,7 +23,7 @@ from ._trusting import Wish, tell
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
-_name = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*").fullmatch
+_name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
 
 TEMPLATE = """\
 +++
@@ -99,7 +99,7 @@ def edit(around: Surroundings, name: str, new: bool, passphrase_fd: int | None) 
 def _begin(home: Home, name: str) -> Path:
     """The file of a new action, which does something already."""
     if not _name(name):
-        raise Trouble(f"{name} is no name for an action: want words of a-z and 0-9, joined by hyphens.")
+        raise Trouble(f"{name} is no name for an action: want a-z, 0-9, hyphens, dots and underscores.")
     path = home.actions / f"{name}{_SUFFIX}"
     text = TEMPLATE.format(name=name, title=name.replace("-", " ").capitalize())
     try:

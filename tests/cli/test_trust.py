@@ -170,6 +170,17 @@ class TrustTests(TrustCase):
         code, _, err = self.command("action", "trust", "a")
         self.assertEqual((code, "--yes" in err, self.sent()), (1, True, []))
 
+    def test_list(self) -> None:
+        """The list of actions tells which files are not trusted, and which are not sound."""
+        faults = [
+            {"kind": "untrusted", "file": "a.md", "line": None, "message": "is new"},
+            {"kind": "parse_error", "file": "b.md", "line": 3, "message": "no TOML"},
+        ]
+        self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": faults})
+        self.assertEqual(
+            self.command("action", "list")[2], "not trusted: a.md: is new\ndid not load: b.md:3: no TOML\n"
+        )
+
     def test_distrust(self) -> None:
         """Trust is taken back by name."""
         self.site.answer("DELETE", "/v1/trust", word("a"))
