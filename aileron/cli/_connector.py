@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,9 @@ from ._output import listed, note
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
 from ._trust_commands import distrust_command, trust_command
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
 
 
 @click.group()
@@ -41,19 +45,28 @@ connector.add_command(distrust_command("connector"))
 @pass_surroundings
 def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
     """List connectors, what they may talk to, and why others did not load."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.connectors())
+    answer, states = as_operator(around, passphrase_fd, _with_states)
     rows = (
         (
             item["name"],
             item["version"],
+            states.get(item["name"]) or ("built in" if item["name"].startswith("builtin://") else "plugin"),
             ", ".join(item["hosts"]),
             item["credential"]["kind"] if item.get("credential") else None,
             ", ".join(f"{each['name']} ({each['effect']})" for each in item["operations"]),
         )
         for item in answer["items"]
     )
-    titles = ("NAME", "VERSION", "HOSTS", "CREDENTIAL", "OPERATIONS")
+    titles = ("NAME", "VERSION", "STATE", "HOSTS", "CREDENTIAL", "OPERATIONS")
     listed(as_json, answer, titles, rows, "There are no connectors.")
     if not as_json:
         for problem in answer.get("problems", ()):
             note("did not load: {file}: {message}", file=problem["file"], message=problem["message"])
+        if not {"new", "changed"}.isdisjoint(states.values()):
+            note("What is new or changed does nothing before you trust it: aileron connector trust")
+
+
+async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """All connectors, and how those of files stand to what is trusted."""
+    items = (await operator.trust_items())["items"]
+    return await operator.connectors(), {item["name"]: item["state"] for item in items if item["kind"] == "connector"}

@@ -181,6 +181,17 @@ class TrustTests(TrustCase):
             self.command("action", "list")[2], "not trusted: a.md: is new\ndid not load: b.md:3: no TOML\n"
         )
 
+    def test_connector_list(self) -> None:
+        """The list of connectors tells how each stands to what is trusted, and what to do."""
+        one: dict[str, Any] = {"version": "1.0.0", "hosts": [], "operations": [], "credential": None}
+        shipped, own = {**one, "name": "builtin://slack"}, {**one, "name": CONNECTOR}
+        self.site.answer("GET", "/v1/connectors", {"items": [shipped, own], "problems": []})
+        self.lying(item(CONNECTOR, "connector", "changed"), item("a"))
+        _, out, err = self.as_operator("connector", "list")
+        self.assertRegex(out, r"builtin://slack +1.0.0 +built in\s")
+        self.assertRegex(out, rf"{CONNECTOR} +1.0.0 +changed\s")
+        self.assertIn("aileron connector trust", err)
+
     def test_distrust(self) -> None:
         """Trust is taken back by name."""
         self.site.answer("DELETE", "/v1/trust", word("a"))
