@@ -4,12 +4,18 @@ import { callWith, keep } from "./key.js";
 import { say, showTemplate } from "./view.js";
 
 const NAME = "aileron-entering";
+const PLACE = "/confirm";
 const ASK_MS = 700;
 
 // The answer to a form must not be what a reload asks for again: another page waits.
 export function begin(key, next) {
   sessionStorage.setItem(NAME, JSON.stringify({ key, next }));
-  location.replace("/confirm");
+  location.replace(PLACE);
+}
+
+// Whether this tab waits: wherever it is led meanwhile, it goes on doing so.
+export function waits() {
+  return location.pathname === PLACE || sessionStorage.getItem(NAME) !== null;
 }
 
 export async function waitForWords() {
@@ -31,9 +37,10 @@ export async function waitForWords() {
 // Only now do other tabs learn the key: before, it was nobody's.
 function end(mine, state) {
   sessionStorage.removeItem(NAME);
-  if (state !== "confirmed") return showTemplate(state);
-  keep(mine.key);
-  return location.replace(mine.next);
+  const led = location.pathname !== PLACE;
+  if (state === "confirmed") keep(mine.key);
+  else if (!led) return showTemplate(state);
+  return led ? location.reload() : location.replace(mine.next);
 }
 
 async function look(key) {

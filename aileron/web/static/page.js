@@ -1,7 +1,7 @@
 // The shell's script: it shows what belongs to the page's path, and keeps it as it is in the daemon.
 
 import { arm, outdate } from "./decide.js";
-import { begin, waitForWords } from "./entrance.js";
+import { begin, waitForWords, waits } from "./entrance.js";
 import { call } from "./key.js";
 import { ended, follows, used } from "./login.js";
 import { armTrust } from "./trust.js";
@@ -85,5 +85,5 @@ document.addEventListener("visibilitychange", () => wake());
 const told = takeTold();
 if (told["page-key"]) begin(told["page-key"], told.next);
 else if (told["turned-away"]) showTemplate(told["turned-away"]);
-else if (location.pathname === "/confirm") waitForWords();
+else if (waits()) waitForWords();
 else follow();

@@ -1,0 +1,35 @@
+"""Trusting a file in a real browser."""
+
+import json
+
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.operated import GATED, kinds
+
+
+class TrustPageTests(BrowsedTestCase):
+    """A file that some program wrote, and the operator who reads it."""
+
+    async def test_trust(self) -> None:
+        """A changed action comes up with what differs, is inert, and is trusted as it was read, and no other way."""
+        await self.begin()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.click('a[href="/trust"]')
+        await page.shows("Nothing is new or changed.")
+        file = self.state.actions / f"{GATED}.md"
+        file.write_text(file.read_text().replace("Tells a channel something.", "Tells a channel <b>much</b>."))
+        await page.shows("It is not what you trusted", 10)
+        await page.shows("+Tells a channel <b>much</b>.")
+        self.assertEqual(await page.evaluate("document.querySelectorAll('main b').length"), 0)
+        reply = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "x"})
+        self.assertEqual(reply.status, 404)
+        await self.keep(page, "trust")
+        stale = json.dumps({"items": [{"kind": "action", "name": GATED, "digest": "sha256:" + "0" * 64}]})
+        key = await page.evaluate("sessionStorage.getItem('aileron-page-key')")
+        headers = {"Content-Type": "application/json", "X-Aileron-Proof": key}
+        self.assertEqual((await self.fetch(page, "/v1/trust", method="POST", body=stale, headers=headers))[0], 409)
+        await page.click("button.trust")
+        await page.shows("Nothing is new or changed.")
+        await self.ask()
+        self.assertIn("trust.given", kinds(await self.audit()))
+        self.assertEqual([each for each in page.problems if "409" not in each], [])
