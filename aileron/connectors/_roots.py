@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from OpenSSL.crypto import Error
+from cryptography.x509 import load_pem_x509_certificate
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 
@@ -55,6 +55,7 @@ def _certificates(place: str) -> list[Certificate]:
 def _sound(blocks: Iterable[bytes]) -> Iterator[Certificate]:
     for block in blocks:
         try:
-            yield Certificate.loadPEM(block)
-        except Error:  # what cannot be read vouches for nobody
+            load_pem_x509_certificate(block)
+        except ValueError:  # what cannot be read vouches for nobody
             continue
+        yield Certificate.loadPEM(block)
