@@ -59,8 +59,13 @@ class TrustPage(Element):
                 )
 
     @renderer
+    def several(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """One button for all that was read, where there is more than one."""
+        return tag.fillSlots(count=str(len(self._asked))) if len(self._asked) > 1 else ""
+
+    @renderer
     def others(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """What is trusted, and since when."""
+        """What is trusted, since when, and a button to take it back."""
         for item in self._others:
             since: Tag | str = "" if item.trusted is None else tags.small(" since ", moment(item.trusted.changed_at))
             gone = " (nothing of that name lies there any more)" if item.state is TrustState.GONE else ""

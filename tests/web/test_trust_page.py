@@ -37,13 +37,15 @@ class TrustPageTests(TrustCase):
     """What is shown."""
 
     def test_nothing(self) -> None:
-        """Where nothing is new a sentence says so, and there is nothing to press."""
+        """Where nothing is new a sentence says so, and there is nothing to trust; what is trusted can be taken back."""
         self.trust(TrustKind.ACTION, "ship-update", "one\n")
         shown = self.shown()
         self.assertIn("Nothing is new or changed.", shown.text)
         self.assertIn("ship-update", shown.text)
         self.assertEqual(shown.tags[0][1]["data-title"], "Trust – Aileron")
-        self.assertEqual(self.buttons(), [])
+        (button,) = self.buttons()
+        self.assertEqual((button["data-kind"], button["data-name"]), ("action", "ship-update"))
+        self.assertEqual((button["class"], button.get("data-digest")), ("distrust", None))
 
     def test_new(self) -> None:
         """A new file is shown whole, counted, and its button names the digest of exactly that text."""
@@ -73,7 +75,10 @@ class TrustPageTests(TrustCase):
         self.runner.lay(TrustKind.ACTION, "a", "1\n")
         self.runner.lay(TrustKind.CONNECTOR, "local://me/z", "2\n")
         self.runner.lay(TrustKind.CONFIG, "config.yaml", "3\n")
-        self.assertEqual([each["data-kind"] for each in self.buttons()], ["config", "connector", "action"])
+        *each, every = self.buttons()
+        self.assertEqual([button["data-kind"] for button in each], ["config", "connector", "action"])
+        self.assertEqual((every["id"], every.get("data-digest")), ("trust-all", None))
+        self.assertIn("Trust all 3, exactly as shown above", self.shown().text)
 
     def test_gone(self) -> None:
         """What was trusted and lies there no more is said to be gone."""

@@ -4,27 +4,42 @@ import { call } from "./key.js";
 
 const SETTLE_MS = 500;
 
-// Buttons come alive a moment after their text was shown, so that no click meant for something else trusts it.
-export function armTrust(root, trusted) {
-  const buttons = [...root.querySelectorAll("button.trust")];
-  setTimeout(() => buttons.forEach((button) => { button.disabled = false; }), SETTLE_MS);
-  buttons.forEach((button) => button.addEventListener("click", async () => {
-    button.disabled = true;
-    const trouble = await send(button.dataset);
-    button.closest("li").querySelector(".answer").textContent = trouble;
-    if (!trouble) await trusted();
-    else button.disabled = false;
-  }));
+export function armTrust(root, changed) {
+  const texts = [...root.querySelectorAll("button[data-digest]")];
+  const words = texts.map(({ dataset: { kind, name, digest } }) => ({ kind, name, digest }));
+  texts.forEach((button, index) => arm(button, changed, () => trust([words[index]])));
+  root.querySelectorAll("#trust-all").forEach((button) => arm(button, changed, () => trust(words)));
+  root.querySelectorAll("button.distrust").forEach((button) => arm(button, changed, () => distrust(button.dataset)));
 }
 
-async function send({ kind, name, digest }) {
+// Buttons come alive a moment after their text was shown, so that no click meant for something else trusts it.
+function arm(button, changed, act) {
+  setTimeout(() => { button.disabled = false; }, SETTLE_MS);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    const trouble = await act();
+    button.closest("li, div").querySelector(".answer").textContent = trouble;
+    if (!trouble) await changed();
+    else button.disabled = false;
+  });
+}
+
+function trust(items) {
+  return send("POST", { items });
+}
+
+function distrust({ kind, name }) {
+  return send("DELETE", { kind, name });
+}
+
+async function send(method, body) {
   try {
     const answer = await call("/v1/trust", {
-      method: "POST",
+      method,
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ items: [{ kind, name, digest }] }),
+      body: JSON.stringify(body),
     });
-    if (!answer) return "Nobody is logged in any more; nothing was trusted.";
+    if (!answer) return "Nobody is logged in any more; nothing was changed.";
     return answer.ok ? "" : (await answer.json()).error.message;
   } catch (error) {
     return "The daemon did not answer. This page will show whether your word arrived.";
