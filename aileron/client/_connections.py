@@ -7,8 +7,11 @@ from typing import Any
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
-from twisted.web.client import Agent, HTTPConnectionPool
-from twisted.web.iweb import IAgent
+from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.web.client import URI, Agent, BrowserLikePolicyForHTTPS, HTTPConnectionPool
+from twisted.web.iweb import IAgent, IAgentEndpointFactory
+from zope.interface import implementer
 
 from ._agent import Daemon
 from ._operator import Operator
@@ -39,7 +42,7 @@ class Connections:
 
     @_agent.default
     def _make_agent(self) -> IAgent:
-        made: IAgent = Agent(self._reactor, pool=self._pool, connectTimeout=_CONNECT_SECONDS)
+        made: IAgent = Agent.usingEndpointFactory(self._reactor, _Endpoints(self._reactor), self._pool)
         return made
 
     def daemon(self, url: str, token: str | None) -> Daemon:
@@ -63,3 +66,27 @@ class Connections:
 
     def _wire(self, url: str, token: str | None) -> Wire:
         return Wire(self._agent, url, token, self._reactor)
+
+
+@implementer(IAgentEndpointFactory)
+@frozen
+class _Endpoints:
+    """Makes the endpoint of a site once.  An agent asks at each request, also where it then takes a kept connection."""
+
+    _reactor: Any
+    _made: dict[tuple[bytes, bytes, int], IStreamClientEndpoint] = field(factory=dict)
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        site = uri.scheme, uri.host, uri.port
+        if site not in self._made:
+            self._made[site] = self._make(*site)
+        return self._made[site]
+
+    def _make(self, scheme: bytes, host: bytes, port: int) -> IStreamClientEndpoint:
+        endpoint = HostnameEndpoint(self._reactor, host.decode("ascii"), port, timeout=_CONNECT_SECONDS)
+        if scheme == b"http":
+            return endpoint
+        secured: IStreamClientEndpoint = wrapClientTLS(
+            BrowserLikePolicyForHTTPS().creatorForNetloc(host, port), endpoint
+        )
+        return secured

@@ -24,7 +24,7 @@ from ._cards import Card
 from ._link import Link
 from ._nowhere import daemon_of
 from ._server import ToolServer
-from ._stdio import Wire, claim_standard_streams
+from ._stdio import Outlet, Wire, claim_standard_streams
 from ._texts import Said
 from ._thread import LoopThread
 
@@ -67,6 +67,7 @@ class Process:
         calls = Calls(daemon, self._link, reactor, session.wait_seconds, lambda: secrets.token_urlsafe(24))
         self._server = ToolServer(Across(self._bridge, calls))
         self._wire = Wire(self._bridge, self.stop)
+        self._outlet = Outlet(streams[1], lambda line: reactor.callFromThread(self._wire.write_line, line))
 
     async def start(self) -> None:
         """Begin to serve."""
@@ -88,14 +89,11 @@ class Process:
 
     async def _serve(self) -> None:
         server = self._server
-        pumping = asyncio.ensure_future(self._wire.pump(self._write))
+        pumping = asyncio.ensure_future(self._wire.pump(self._outlet.write))
         try:
             await server.server.run(self._wire.incoming, self._wire.outgoing, server.options())
         finally:
             pumping.cancel()
-
-    def _write(self, line: bytes) -> None:
-        self._reactor.callFromThread(self._wire.write_line, line)
 
     def _changed(self) -> None:
         if not self._stopping:

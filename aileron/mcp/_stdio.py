@@ -106,6 +106,32 @@ class Wire(Protocol):
             ended()
 
 
+class Outlet:
+    """Where the loop writes its lines: at once while the client keeps up, which spares a hop; else by the reactor.
+
+    :param descriptor: does not block.
+    :param later: takes what is left over to the reactor, in order.
+    """
+
+    def __init__(self, descriptor: int, later: Callable[[bytes], object]) -> None:
+        self._descriptor = descriptor
+        self._later = later
+        self._keeps_up = True
+
+    def write(self, line: bytes) -> None:
+        """Write one line.  A broken output is the reactor's to find."""
+        rest = line[self._written(line) :] if self._keeps_up else line
+        if rest:
+            self._keeps_up = False  # for good: nothing may overtake what the reactor holds
+            self._later(rest)
+
+    def _written(self, line: bytes) -> int:
+        try:
+            return os.write(self._descriptor, line)
+        except OSError:
+            return 0
+
+
 def _parsed(line: bytes) -> SessionMessage | Exception:
     try:
         return SessionMessage(t.jsonrpc_message_adapter.validate_json(line, by_name=False))

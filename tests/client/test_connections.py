@@ -37,3 +37,27 @@ class KeptConnectionTests(SynchronousTestCase):
         self.protocol.connectionLost(Failure(ConnectionLost()))
         self.assertTrue(self.failureResultOf(second, DaemonUnreachable).value.sent)
         self.assertEqual(len(self.reactor.tcpClients), 1)
+
+
+class SiteTests(SynchronousTestCase):
+    """Where a connection leads."""
+
+    def test_each_its_own(self) -> None:
+        """Each site is asked at its own address."""
+        reactor = MemoryReactorClock()
+        connections = Connections(reactor)
+        for port in (9, 10):
+            self.assertNoResult(Deferred.fromCoroutine(connections.daemon(f"http://127.0.0.1:{port}", None).health()))
+        self.assertEqual([client[:2] for client in reactor.tcpClients], [("127.0.0.1", 9), ("127.0.0.1", 10)])
+
+    def test_https(self) -> None:
+        """Where the address says https, nothing leaves in the clear."""
+        reactor, transport = MemoryReactorClock(), _TCPTransport()
+        self.assertNoResult(Deferred.fromCoroutine(Connections(reactor).daemon("https://127.0.0.1:9", "t").health()))
+        factory: Any = reactor.tcpClients[0][2]
+        factory.buildProtocol(None).makeConnection(transport)
+        self.assertEqual(transport.value()[:1], b"\x16", "not the handshake of TLS")
+
+
+class _TCPTransport(StringTransport):
+    def setTcpNoDelay(self, enabled: bool) -> None: ...

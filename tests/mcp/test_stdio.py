@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import mcp.types as t
@@ -13,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._stdio import Wire
+from aileron.mcp._stdio import Outlet, Wire
 from tests.mcp.stepped import Stepped
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -101,6 +102,42 @@ class WriteTests(WireCase):
         self.wire.readConnectionLost()
         self.wire.write_line(b"x\n")
         self.assertEqual(self.transport.value(), b"")
+
+
+class OutletTests(SynchronousTestCase):
+    """Lines on their way to a client that keeps up, and to one that does not."""
+
+    def setUp(self) -> None:
+        """A pipe that nobody reads yet."""
+        self.readable, self.writable = os.pipe()
+        os.set_blocking(self.writable, False)
+        self.addCleanup(os.close, self.readable)
+        self.later: list[bytes] = []
+        self.outlet = Outlet(self.writable, self.later.append)
+
+    def test_at_once(self) -> None:
+        """What a client takes at once needs no reactor."""
+        self.addCleanup(os.close, self.writable)
+        self.outlet.write(b"one\n")
+        self.outlet.write(b"two\n")
+        self.assertEqual((os.read(self.readable, 99), self.later), (b"one\ntwo\n", []))
+
+    def test_slow(self) -> None:
+        """From the byte on that does not fit everything goes by the reactor, also when there is room again."""
+        lines = [bytes([letter]) * 50_000 + b"\n" for letter in b"abc"]
+        self.outlet.write(lines[0])
+        self.outlet.write(lines[1])
+        taken = os.read(self.readable, 200_000)
+        self.outlet.write(lines[2])
+        os.close(self.writable)
+        self.assertEqual(taken + b"".join(self.later), b"".join(lines))
+        self.assertEqual(os.read(self.readable, 99), b"")
+
+    def test_broken(self) -> None:
+        """A broken output is left to the reactor, which tells of its end."""
+        os.close(self.writable)
+        self.outlet.write(b"one\n")
+        self.assertEqual(self.later, [b"one\n"])
 
 
 class EndTests(WireCase):
