@@ -31,9 +31,9 @@ class AttackTestCase(OperatedTestCase):
         """Start a process without a root's rights."""
         return super().start(command.behind(sys.executable, "-I", "-c", _WITHOUT_RIGHTS))
 
-    async def attack(self, source: str, *arguments: str, **environment: str) -> Any:
+    async def attack(self, source: str, *arguments: str, seconds: float = 60, **environment: str) -> Any:
         """What a Python program of the attacker's prints as JSON, run in the project beside the agent."""
-        finished = await self.run_command(self.python(source, *arguments, **environment))
+        finished = await self.run_command(self.python(source, *arguments, **environment), seconds)
         self.assertEqual((finished.exit_code, finished.stderr), (0, ""), finished)
         return json.loads(finished.stdout)
 

@@ -52,7 +52,7 @@ class FloodTests(AttackTestCase):
         """Ten thousand sessions are asked for, few are opened, and one that was there before still runs actions."""
         await self.furnish()
         session, found = await self.session(), self.home.discovery()
-        answered = await self.attack(_SESSIONS, found["url"], found["launch_key"], "10000")
+        answered = await self.attack(_SESSIONS, found["url"], found["launch_key"], "10000", seconds=300)
         self.assertLessEqual(answered.get("201", 0), 64)
         self.assertGreaterEqual(answered["429"], 9_900)
         self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
@@ -72,5 +72,5 @@ class FloodTests(AttackTestCase):
             flood = self.start(self.python(_CONNECTIONS, self.home.discovery()[site], "3000"))
             await flood.expect(r"\d+", 60)
             await self.operator("approval", "list")
-            self.assertEqual((await self.status())["status"], "ok")
+            self.assertEqual((await self.status())["vault_state"], "unlocked")
             await flood.kill()
