@@ -88,10 +88,10 @@ class TrustItem:
         if self.candidate is None or self.state is TrustState.TRUSTED:
             return ""
         # Split at line feeds alone, so that no other separator vanishes from what is shown.
-        lines = [text.split("\n") for text in (self.before, self.candidate.text) if text is not None]
-        if len(lines) < 2 or len(lines[0]) * len(lines[1]) > _MOST_COMPARED:
+        now, before = self.candidate.text.split("\n"), None if self.before is None else self.before.split("\n")
+        if before is None or len(before) * len(now) > _MOST_COMPARED:
             return self.candidate.text
-        return "\n".join(difflib.unified_diff(*lines, "trusted", "now", lineterm=""))
+        return "\n".join(difflib.unified_diff(before, now, "trusted", "now", lineterm=""))
 
 
 class Mark(StrEnum):
