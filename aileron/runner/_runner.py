@@ -99,7 +99,7 @@ class Runner:
 
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
-        self._offerings.look()
+        self._offerings.refresh()
         await self._freshness.check()
         retire = self._gate.retire
         await Recovery(self._runs, self._ledger, self._pen, self._approved.start, self._watch, retire).recover()

@@ -198,6 +198,8 @@ class DeskTests(TrustCase):
         self.connectors.of_files = frozenset({_CONNECTOR})
         self.config = ConfigFile()
         self.restart()
+        told = [error.file for error in self.runner.offering().load_errors]
+        self.assertIn("/home/config.yaml", told, "it is not told from the first moment on")
         found = self.items()
         self.assertEqual(found[_CONNECTOR].state, TrustState.TRUSTED)
         self.assertEqual((found["config.yaml"].kind, found["config.yaml"].state), (TrustKind.CONFIG, TrustState.NEW))
