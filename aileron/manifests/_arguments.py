@@ -9,7 +9,7 @@ from jsonschema.protocols import Validator
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Action, Input, json_pointer, json_problems, violation
 
-from ._json_schema import arguments_validator, property_schema, validator
+from ._json_schema import argument_checks, property_schema, validator
 
 MOST_PROBLEMS = 100
 """No answer lists more: a caller can send a megabyte of them."""
@@ -25,11 +25,10 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
     """
     if not isinstance(arguments, Mapping):
         raise _refusal([("/args", "must be an object")])
-    problems = [
-        *json_problems(arguments, pointer="/args"),
-        *_misnamed(action, arguments),
-        *_violations(arguments_validator(action), arguments, "/args"),
-    ]
+    problems = [*json_problems(arguments, pointer="/args")]
+    checks = argument_checks(action)
+    if not checks.plainly_right(arguments):
+        problems += [*_misnamed(action, arguments), *_violations(checks.validator, arguments, "/args")]
     if problems:
         raise _refusal(problems[:MOST_PROBLEMS])
     return {one.name: one.default for one in action.inputs if one.has_default} | dict(arguments)

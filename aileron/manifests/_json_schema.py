@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
-from aileron.values import JSON, Action, Input, plain
+from aileron.values import JSON, Action, Input, plain, plainly
 
 from ._formats import checker
 
@@ -50,8 +50,19 @@ def validator(schema: Mapping[str, JSON]) -> Validator:
     return made
 
 
-def arguments_validator(action: Action) -> Validator:
-    """The validator of an action's arguments, made once for as long as it is in use."""
+@frozen
+class ArgumentChecks:
+    """What checks an action's arguments.
+
+    :ivar plainly_right: yes only where C{validator} would find nothing, and much sooner.
+    """
+
+    plainly_right: Callable[[JSON], bool]
+    validator: Validator
+
+
+def argument_checks(action: Action) -> ArgumentChecks:
+    """The checks of an action's arguments, made once for as long as it is in use."""
     return _made(_Known(action.digest, action.input_schema))
 
 
@@ -64,8 +75,9 @@ class _Known:
 
 
 @lru_cache(maxsize=512)
-def _made(known: _Known) -> Validator:
-    return validator(known.schema)
+def _made(known: _Known) -> ArgumentChecks:
+    schema: Any = plain(known.schema)
+    return ArgumentChecks(plainly(schema, validator), validator(schema))
 
 
 def _is_object(_checker: object, value: object) -> bool:

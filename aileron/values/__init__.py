@@ -24,6 +24,7 @@ from ._connectors import (
 from ._faults import Fault
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in
 from ._pages import Page
+from ._plainly import plainly
 from ._runs import (
     Approval,
     Ask,
@@ -112,6 +113,7 @@ __all__ = [
     "json_problems",
     "loads_strict",
     "plain",
+    "plainly",
     "strings_in",
     "timestamp",
     "utc",
