@@ -45,7 +45,7 @@ class FirstRunTests(OperatedTestCase):
         return finished.stdout
 
     async def test_from_nothing(self) -> None:
-        """Seven answers lead from nothing to the effect: the new passphrase twice, trust, the key, two logins, a yes."""
+        """Seven answers lead from nothing to the effect: a new passphrase twice, trust, the key, two logins, yes."""
         self.assertEqual(list(self.home.user.iterdir()), [])
         prepare(self.state)
         self.write_connector()
