@@ -1,5 +1,6 @@
 """The daemon's process, attacked by another process of the same user."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from aileron.home import running_pid
 from tests.attacks.case import AttackTestCase
 from tests.functional.home import installed
 from tests.functional.operated import PASSPHRASE
+from tests.functional.process import Command, Finished
 
 _PRIVATE = ("mem", "environ", "maps", "fd/0", "cwd", "auxv")
 
@@ -57,6 +59,28 @@ os.set_inheritable(writing, True)
 code = subprocess.run(sys.argv[1:], close_fds=False, stdout=nothing, stderr=nothing).returncode
 os.close(writing)
 print(json.dumps([code, bool(select.select([reading], [], [], 5)[0])]))
+"""
+
+# Opens a descriptor that a command hands to a child, in the moment before that child can close itself to others, and
+# says what it holds.
+_SNATCH = """
+import json, os, sys, time
+option, until = sys.argv[1].encode(), time.monotonic() + float(sys.argv[2])
+before, found = set(os.listdir("/proc")), []
+print("looking", flush=True)
+while not found and time.monotonic() < until:
+    for pid in set(os.listdir("/proc")) - before:
+        try:
+            words = open(f"/proc/{pid}/cmdline", "rb").read().split(b"\\0")
+            if option not in words:
+                continue
+            number = words[words.index(option) + 1].decode()
+            pipe = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK)
+            found.append("opened")
+        except (OSError, ValueError) as error:
+            if error.__class__ is OSError and error.errno == 6:
+                found.append("no such device")
+print(json.dumps(found))
 """
 
 # A module that tells that it was loaded, by whom, and then gets in nobody's way.
@@ -113,6 +137,44 @@ class ReadersTests(AttackTestCase):
         await running.expect("serves http", 30)
         self.assertNotIn("read", (await self.attack(_READ, str(running.pid), *_PRIVATE)).values())
         self.assertEqual(self.status_of(running.pid)["NoNewPrivs"], "1")
+
+
+class HandedOnTests(AttackTestCase):
+    """What a command hands to a child that has just begun, and is not closed yet."""
+
+    async def snatched(self, option: str, command: Command) -> tuple[Finished, object]:
+        """How the command ended, and what became of opening the descriptor that C{option} names to its child."""
+        attacker = self.start(self.python(_SNATCH, option, "20"))
+        await attacker.expect("looking", 30)
+        ended = await self.run_command(command, seconds=60)
+        return ended, json.loads((await attacker.finish(60)).stdout.splitlines()[-1])
+
+    async def test_key(self) -> None:
+        """The vault's key, on its way to the daemon, cannot be taken out of the daemon's descriptor by another."""
+        await self.operator("vault", "init")
+        await self.command("daemon", "stop")
+        ended, found = await self.snatched(
+            "--key-fd", self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock")
+        )
+        self.assertEqual((ended.exit_code, found), (0, ["no such device"]), ended)
+
+    async def test_token(self) -> None:
+        """Nor can the operator's token, on its way from the child that logs in to C{aileron open}."""
+        await self.operator("vault", "init")
+        opening = self.start(self.home.on_terminal("aileron", "open", BROWSER="/bin/true"))
+        attacker = self.start(self.python(_SNATCH, "--token-fd", "20"))
+        await attacker.expect("looking", 30)
+        found = json.loads((await attacker.finish(60)).stdout.splitlines()[-1])
+        await opening.kill()
+        self.assertEqual(found, ["no such device"])
+
+    async def test_token_in_memory(self) -> None:
+        """The command that holds the operator's token, and starts a browser, is closed itself, and its browser not."""
+        await self.operator("vault", "init")
+        opening = self.start(self.home.on_terminal("aileron", "open", BROWSER="/bin/true"))
+        await opening.expect("Passphrase of the vault: ", 30)
+        self.assertNotIn("read", (await self.attack(_READ, str(opening.pid), *_PRIVATE)).values())
+        self.assertEqual(self.status_of(opening.pid)["NoNewPrivs"], "0", "the browser's own sandbox may need them")
 
 
 class CoreTests(AttackTestCase):

@@ -1,5 +1,7 @@
 """Yesterday's files, put back by a process of the same user: nothing is done twice, and it is seen."""
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -127,6 +129,76 @@ class VaultTests(RollbackCase):
         reply = await self.run_action(session, UNGATED, SHIP, wait=10)
         self.assertNotEqual(reply.status, 200)
         self.assertEqual(len(self.workspace.requests), 1)
+
+
+# Rewrites one entry of the vault's file that says what is trusted, or where a credential may go.
+_REWRITE = """
+import json, sys
+path, part, number, key, value = sys.argv[1:]
+with open(path) as file:
+    vault = json.load(file)
+entry = vault[part][int(number)]
+for name in key.split(".")[:-1]:
+    entry = entry[name]
+assert key.split(".")[-1] in entry, entry.keys()
+entry[key.split(".")[-1]] = json.loads(value)
+with open(path, "w") as file:
+    json.dump(vault, file)
+print(json.dumps("written"))
+"""
+
+
+class RewrittenTests(RollbackCase):
+    """A vault's file in which somebody writes."""
+
+    async def test_switch(self) -> None:
+        """A switch that somebody puts on in the file: the vault is refused whole, and nothing runs."""
+        await self.furnish()
+        await self.operator("action", "disable", UNGATED)
+        session = await self.session()
+        await self.rewrite("trust", self.place("trust", UNGATED), "enabled", "true")
+        await self.assert_refused(session)
+
+    async def test_trust(self) -> None:
+        """An altered action, and its digest in the file as if it were trusted: it does not run."""
+        await self.furnish()
+        session = await self.session()
+        path = self.state.actions / f"{GATED}.md"
+        path.write_text(path.read_text().replace("required = true", "required = false"))
+        digest = f'"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"'
+        await self.rewrite("trust", self.place("trust", GATED), "digest", digest)
+        await self.assert_refused(session, GATED)
+
+    async def test_scope(self) -> None:
+        """Another host in the file for a credential: no life of the daemon opens it."""
+        await self.furnish()
+        session = await self.session()
+        sound = self.copied("secrets.json")
+        await self.rewrite("entries", 0, "scope.hosts", '["127.0.0.1:1"]')
+        await self.assert_refused(session)
+        await self.kill_daemon()
+        refused = await self.operator("vault", "unlock", code=1)
+        self.assertIn("altered", refused.stderr)
+        self.put_back(sound, "secrets.json")
+        await self.unlock()
+        self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
+
+    def place(self, part: str, name: str) -> int:
+        """Where an entry stands in the file."""
+        entries = json.loads(self.state.secrets.read_text())[part]
+        return [entry["name"] for entry in entries].index(name)
+
+    async def rewrite(self, part: str, number: int, key: str, value: str) -> None:
+        """Let the attacker do it."""
+        said = await self.attack(_REWRITE, str(self.state.secrets), part, str(number), key, value)
+        self.assertEqual(said, "written")
+        await self.pause(1.2)  # the daemon looks twice a second
+
+    async def assert_refused(self, session: AgentSession, name: str = UNGATED) -> None:
+        """It does not run, and nothing left."""
+        reply = await self.run_action(session, name, wait=10)
+        self.assertGreaterEqual(reply.status, 400, reply.body)
+        self.assertEqual(self.workspace.requests, [])
 
 
 class LostTests(RollbackCase):
