@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from jsonschema import Draft202012Validator, validators
@@ -23,12 +24,19 @@ _Validator = validators.extend(Draft202012Validator, {"pattern": _pattern})
 
 
 class Shape:
-    """A compiled schema; it must be one, which the tests check and a start need not."""
+    """A schema, compiled when it is first needed; it must be one, which the tests check and a start need not."""
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         self.schema = schema
-        self._plainly_right = plainly(schema, _Validator)
-        self._errors = _Validator(schema).iter_errors
+
+    @cached_property
+    def _plainly_right(self) -> Callable[[JSON], bool]:
+        return plainly(self.schema, _Validator)
+
+    @cached_property
+    def _errors(self) -> Callable[[JSON], Iterable[ValidationError]]:
+        found: Callable[[JSON], Iterable[ValidationError]] = _Validator(self.schema).iter_errors
+        return found
 
     def problems(self, value: JSON, base: str = "") -> list[tuple[str, str]]:
         """Pairs of pointer and message; empty where C{value} has this shape."""
