@@ -58,11 +58,21 @@ def harden(kernel: Kernel | None = None) -> None:
         kernel.no_core()
     except (OSError, ValueError) as error:
         raise Forbidden(f"Memory dumps of this process cannot be turned off: {error}.") from None
+    conceal(kernel)
     if kernel.platform.startswith("linux"):
-        _demand(kernel, "Other processes cannot be kept out of this one", "prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
         _demand(kernel, "New rights cannot be given up", "prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def conceal(kernel: Kernel | None = None) -> None:
+    """Keep other processes out of this one, and change nothing for what it starts: a browser needs its rights.
+
+    :raises Forbidden: the system refuses; no secret may come here then.
+    """
+    kernel, otherwise = kernel or Kernel(), "Other processes cannot be kept out of this one"
+    if kernel.platform.startswith("linux"):
+        _demand(kernel, otherwise, "prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
     elif kernel.platform == "darwin":
-        _demand(kernel, "Other processes cannot be kept out of this one", "ptrace", _PT_DENY_ATTACH, 0, 0, 0)
+        _demand(kernel, otherwise, "ptrace", _PT_DENY_ATTACH, 0, 0, 0)
 
 
 def _demand(kernel: Kernel, otherwise: str, name: str, *arguments: int) -> None:

@@ -9,7 +9,7 @@ import sys
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import Forbidden
-from aileron.hardening import Kernel, harden
+from aileron.hardening import Kernel, conceal, harden
 
 _LOOK = """
 import json, os, resource
@@ -70,6 +70,14 @@ class HardeningTests(SynchronousTestCase):
         self.assertEqual(self.asked_on("linux"), [_OWNER, ("core",), _MEMORY, _RIGHTS])
         self.assertEqual(self.asked_on("darwin"), [_OWNER, ("core",), ("ptrace", 31, 0, 0, 0)])
         self.assertEqual(self.asked_on("freebsd14"), [_OWNER, ("core",)])
+
+    def test_conceal(self) -> None:
+        """A process that starts a browser keeps readers out, and takes nothing from what it starts."""
+        for platform, asked in (("linux", [_MEMORY]), ("darwin", [("ptrace", 31, 0, 0, 0)]), ("freebsd14", [])):
+            system = Recording(platform)
+            conceal(system.kernel)
+            self.assertEqual(system.asked, asked)
+        self.assertRaises(Forbidden, conceal, Recording(refuses=_MEMORY).kernel)
 
     def test_refused(self) -> None:
         """Whatever the system refuses is an error that names it."""

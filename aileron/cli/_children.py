@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import site
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,16 @@ def isolated(executable: str = sys.executable, package: Path | None = None) -> t
     here = package or Path(__file__).parent
     in_user_site = here.is_relative_to(site.getusersitepackages())
     return (executable, "-E", "-P") if in_user_site else (executable, "-I")
+
+
+def private_pair() -> tuple[int, int]:
+    """Two descriptors, to read what is written to the other, one of them for a child.
+
+    A child cannot close itself to other processes of the user before it runs.  Until then they may open its pipes anew,
+    from C{/proc}, and read in its place; a socket cannot be opened so.
+    """
+    reading, writing = socket.socketpair()
+    return reading.detach(), writing.detach()
 
 
 def run_child(around: Surroundings, *arguments: str) -> bool:

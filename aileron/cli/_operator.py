@@ -54,9 +54,10 @@ def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) 
     """
     import subprocess
 
-    from ._children import command
+    from ._children import command, private_pair
 
-    reading, writing = os.pipe()
+    around.conceal()
+    reading, writing = private_pair()
     try:
         arguments = ["operator", "login", "--token-fd", str(writing), "--at", url]
         passed = [writing]

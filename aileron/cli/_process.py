@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
 
-from ._children import isolated
+from ._children import isolated, private_pair
 from ._errors import Trouble
 from ._output import note
 from ._surroundings import Surroundings
@@ -45,7 +45,7 @@ _PASSED_ON = frozenset(
 def start(around: Surroundings, key: DataKey | None) -> Discovery:
     """A running, healthy daemon: the one that is there, or a new one.
 
-    :param key: unlocks a new one's vault; it travels by a pipe, never by arguments or environment.
+    :param key: unlocks a new one's vault; it travels by a socket, never by arguments or environment.
     :raises Trouble: it ended, or was not healthy in time; its last words are in the message.
     """
     home = around.home
@@ -101,9 +101,9 @@ def _spawn(around: Surroundings, home: Home, key: DataKey | None) -> subprocess.
     command = serve_command(home)
     if key is None:
         return _detached(command, home, around.environ)
-    reading, writing = os.pipe()
+    reading, writing = private_pair()
     try:
-        key.send(writing)  # 32 bytes: the pipe holds them until the child reads
+        key.send(writing)  # 32 bytes: they are held until the child reads
         return _detached((*command, "--key-fd", str(reading)), home, around.environ, (reading,))
     finally:
         os.close(reading)

@@ -15,7 +15,7 @@ import click
 from attrs import frozen
 
 from aileron.errors import InvalidRequest
-from aileron.hardening import harden
+from aileron.hardening import conceal, harden
 from aileron.home import Discovery, Home, find_home, live_discovery
 
 from ._errors import Trouble
@@ -144,6 +144,7 @@ class Surroundings:
     :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
     :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
         three first closes this process to others, and so to what it starts: no agent, editor or browser after that.
+    :ivar conceal: close this process alone to others, before a login's token comes to it.
     :ivar interactive: whether a person is there to be asked.
     :ivar sleep: for so many seconds, before any reactor runs.
     :ivar pause: the same while it runs.
@@ -158,6 +159,7 @@ class Surroundings:
     new_passphrase: Callable[[int | None], str] = _new_passphrase
     secret: Callable[[str, int | None], str] = _secret
     open_vault: Callable[[Path, str], DataKey] = _open_vault
+    conceal: Callable[[], None] = conceal
     interactive: Callable[[], bool] = _interactive
     randomness: Callable[[int], bytes] = secrets.token_bytes
     seconds: Callable[[], float] = time.monotonic

@@ -1,4 +1,4 @@
-"""What one life of the daemon is told: options, environment, and the key from an inherited pipe."""
+"""What one life of the daemon is told: options, environment, and the key from an inherited descriptor."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Settings:
 
     @classmethod
     def read(cls, options: Options) -> Settings:
-        """From options, environment and the inherited pipe.
+        """From options, environment and the inherited descriptor.
 
         :raises AileronError: no home can be told.
         :raises ValueError: the pipe brought no key.

@@ -50,7 +50,7 @@ class DataKey:
         return seal(wrapping_key, bytes(self._secret), context, randomness)
 
     def send(self, descriptor: int) -> None:
-        """Write the key to a pipe of ours and close it: L{read_key} of the child gets it."""
+        """Write the key to a pipe or socket of ours and close it: L{read_key} of the child gets it."""
         with open(descriptor, "wb", buffering=0) as pipe:
             pipe.write(self._secret)
 
@@ -72,7 +72,7 @@ def new_data_key(randomness: Randomness = secrets.token_bytes) -> DataKey:
 
 
 def read_key(descriptor: int) -> DataKey:
-    """The key that the parent sent through an inherited pipe, which is closed.
+    """The key that the parent sent through an inherited pipe or socket, which is closed.
 
     :raises ValueError: what came is no data key.
     """

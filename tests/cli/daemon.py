@@ -173,6 +173,7 @@ class CommandCase(SynchronousTestCase):
             secret=lambda _prompt, _descriptor: self.typed.pop(0),
             open_vault=_open_vault,
             interactive=lambda: bool(self.typed),
+            conceal=lambda: None,
         )
 
     def command(self, *arguments: str) -> tuple[int, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.cli._children import private_pair
 from aileron.cli._errors import Trouble
 from aileron.cli._launch import ensure_daemon
 from aileron.cli._process import child_environment, last_words, output_of, serve_command
@@ -39,6 +41,18 @@ class ProcessTests(SynchronousTestCase):
         self.assertEqual(serve_command(home, "py", Path("/usr/lib/aileron")), ("py", "-I", *tail))
         mine = Path(site.getusersitepackages()) / "aileron"
         self.assertEqual(serve_command(home, "py", mine), ("py", "-E", "-P", *tail))
+
+    def test_private_pair(self) -> None:
+        """What is handed to a child comes whole, ends, and cannot be opened anew by way of the kernel's list of files."""
+        reading, writing = private_pair()
+        self.addCleanup(os.close, reading)
+        if Path("/proc/self/fd").exists():
+            for descriptor in (reading, writing):
+                error = self.assertRaises(OSError, os.open, f"/proc/self/fd/{descriptor}", os.O_RDONLY)
+                self.assertEqual(error.errno, errno.ENXIO)
+        os.write(writing, b"key")
+        os.close(writing)
+        self.assertEqual([os.read(reading, 9), os.read(reading, 9)], [b"key", b""])
 
     def test_last_words(self) -> None:
         """The last lines of its output are told, if it left any."""
