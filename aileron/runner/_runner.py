@@ -163,11 +163,12 @@ class Runner:
 
     async def submit(self, call: Call) -> Run:
         """See L{IRunner.submit}."""
-        action = self._offerings.find(call.action).action
-        arguments = check_arguments(action, call.arguments)
-        known = await self._known(call, action, arguments)
-        if known is not None:
-            return known
+        action, arguments = self._asked_for(call)
+        if call.idempotency_key is not None:
+            known = await self._known(call, call.idempotency_key, action, arguments)
+            if known is not None:
+                return known
+            action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
         if not action.approval.required:
             self._require_vault()
         run = self._new_run(call, action, arguments)
@@ -252,12 +253,15 @@ class Runner:
 
     # inside ----------------------------------------------------------------------------------
 
-    async def _known(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
+    def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
+        """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""
+        action = self._offerings.find(call.action).action
+        return action, check_arguments(action, call.arguments)
+
+    async def _known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
         """The run that this idempotency key stands for, if it was used."""
-        if call.idempotency_key is None:
-            return None
         session_id = call.session.id if call.session else None
-        run = await self._runs.find_by_key(session_id, action.name, call.idempotency_key)
+        run = await self._runs.find_by_key(session_id, action.name, key)
         if run is not None and (
             run.manifest_digest != action.digest or canonical(run.arguments) != canonical(arguments)
         ):

@@ -109,6 +109,29 @@ class OfferedTests(TrustCase):
         self.assertIn("was changed", self.errors()[0])
         self.assertEqual(self.runner.offering().offers, {})
 
+    def test_changed_meanwhile(self) -> None:
+        """A connector that changes while an idempotency key is looked up does not run, being unread."""
+        call = self.call("open", key="once")
+        self.pool.hold()
+        asked = self.later(self.runner.submit(call))
+        self.connector.description = evolve(self.connector.description, content_hash="sha256:unread")
+        self.connectors.add(self.connector)
+        self.runner.look()
+        self.pool.release()
+        self.failureResultOf(asked, NotFound)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_rewritten_meanwhile(self) -> None:
+        """An action that is rewritten and trusted meanwhile runs as it lies there, its arguments read anew."""
+        call = self.call("open", key="once")
+        self.pool.hold()
+        asked = self.later(self.runner.submit(call))
+        self.write("open", manifest("open", step("put", inputs='text = "new"'), gated=False))
+        self.runner.look()
+        self.pool.release()
+        self.successResultOf(asked)
+        self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
+
     def test_builtin_connector(self) -> None:
         """What is shipped needs no word."""
         shipped = evolve(self.connector.description, fqn="builtin://scripted")
