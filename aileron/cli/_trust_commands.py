@@ -10,7 +10,7 @@ from ._output import note, say, say_json
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
 from ._trusting import Item, Wish, as_values, tell, trust
-from ._unlocking import vault_state
+from ._unlocking import refuse_lost, state_of_file, vault_state
 
 yes = click.option("--yes", is_flag=True, help="Do not ask: trust what is shown.")
 
@@ -79,11 +79,13 @@ def trust_added(around: Surroundings, descriptor: int | None, wish: Wish) -> lis
     Where there is no vault yet a person is led through making one, and its key serves for what follows.
 
     :return: what was trusted just now; L{None}: nobody could be asked.
+    :raises Trouble: the vault is lost.
     """
     key = None
     if not around.home.secrets.exists() and descriptor is None and not wish.as_json and around.interactive():
         from ._vault import make_vault
 
+        refuse_lost(around)
         note("There is no vault yet. It keeps your keys, and what you trust; let us make one.")
         key = make_vault(around, None)
     obstacle = _obstacle(around, descriptor)
@@ -97,7 +99,7 @@ def trust_added(around: Surroundings, descriptor: int | None, wish: Wish) -> lis
 def _obstacle(around: Surroundings, descriptor: int | None) -> str | None:
     """Why nobody can be asked now, and what to do about it; L{None}: somebody can."""
     if not around.home.secrets.exists():
-        return "there is no vault. Make one: aileron vault init"
+        return _NO_VAULT if state_of_file(around) == "missing" else _GONE
     try:
         state = vault_state(around, around.running())
     except Trouble:
@@ -109,6 +111,8 @@ def _obstacle(around: Surroundings, descriptor: int | None) -> str | None:
     return None
 
 
+_NO_VAULT = "there is no vault. Make one: aileron vault init"
+_GONE = "the vault's file is gone. What can be done: aileron vault status"
 _NOTE = {
     "action": "Connectors that an action needs are asked about with it.",
     "connector": "A connector says where your credentials may go.",

@@ -43,7 +43,7 @@ class ProcessTests(SynchronousTestCase):
         self.assertEqual(serve_command(home, "py", mine), ("py", "-E", "-P", *tail))
 
     def test_private_pair(self) -> None:
-        """What is handed to a child comes whole, ends, and cannot be opened anew by way of the kernel's list of files."""
+        """What is handed to a child comes whole, ends, and cannot be opened anew by way of C{/proc}."""
         reading, writing = private_pair()
         self.addCleanup(os.close, reading)
         if Path("/proc/self/fd").exists():

@@ -278,6 +278,19 @@ class AddedTests(TrustCase):
         self.assertEqual(self.site.logins, [])
 
 
+    def test_lost_vault(self) -> None:
+        """Where the vault is lost no other is made by the way: whoever deleted it would have its history voided."""
+        self.home.database.touch()
+        self.serve()
+        self.site.state = "lost"
+        before = self.command("action", "add", self.file())
+        self.assertEqual((before[0], "the vault's file is gone" in before[2]), (0, True), before)
+        self.typed = [PASSPHRASE]
+        code, _, err = self.command("action", "add", self.file())
+        self.assertEqual((code, "aileron vault reset" in err, self.prompts), (1, True, []), err)
+        self.assertFalse(self.home.secrets.exists())
+
+
 class EditTests(TrustCase):
     """The person's editor, then the question."""
 
