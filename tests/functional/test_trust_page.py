@@ -33,3 +33,28 @@ class TrustPageTests(BrowsedTestCase):
         await self.ask()
         self.assertIn("trust.given", kinds(await self.audit()))
         self.assertEqual([each for each in page.problems if "409" not in each], [])
+
+    async def test_not_exchanged_under_the_reader(self) -> None:
+        """What is written while a text is read does not take its place: nothing can be trusted before it was shown."""
+        await self.begin()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.click('a[href="/trust"]')
+        await page.shows("Nothing is new or changed.")
+        file = self.state.actions / f"{GATED}.md"
+        good = file.read_text().replace("Tells a channel something.", "Tells a channel much.")
+        file.write_text(good)
+        await page.until("document.querySelector('button.trust')?.disabled === false", 10)
+        file.write_text(good.replace("Tells a channel much.", "Tells everybody everything."))
+        await page.shows("This changed while you looked at it.", 10)
+        self.assertNotIn("Tells everybody", await page.evaluate("document.body.textContent"))
+        enabled = "[...document.querySelectorAll('button.trust, button.distrust')].some((each) => !each.disabled)"
+        self.assertFalse(await page.evaluate(enabled))
+        await page.click("#look")
+        await page.shows("+Tells everybody everything.", 10)
+        await page.until("document.querySelector('button.trust')?.disabled === false", 10)
+        await page.click("button.trust")
+        await page.shows("Nothing is new or changed.", 10)
+        await page.click(f"#distrust-action-{GATED}")
+        await page.shows("Nobody has trusted it: it does nothing.", 10)
+        self.assertEqual(page.problems, [])

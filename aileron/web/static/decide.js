@@ -22,13 +22,14 @@ export function arm(article, decided) {
 // What is in the page is no longer what would be decided: it stays to be read, and cannot be decided.
 export function outdate(article, showNow) {
   if (article.dataset.outdated) return;
-  const atButton = buttonsOf(article).includes(document.activeElement);
+  const buttons = [...article.querySelectorAll("button")];
+  const atButton = buttons.includes(document.activeElement);
   article.dataset.outdated = "yes";
-  disable(article);
+  buttons.forEach((each) => { each.disabled = true; });
   const notice = document.getElementById("changed").content.cloneNode(true);
   const button = notice.querySelector("#look");
   button.addEventListener("click", showNow);
-  article.querySelector("#decision").before(notice);
+  (article.querySelector("#decision") ?? article.firstElementChild).before(notice);
   if (atButton) button.focus();
 }
 

@@ -4,7 +4,7 @@ import { arm, outdate } from "./decide.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call } from "./key.js";
 import { ended, follows, used } from "./login.js";
-import { armTrust } from "./trust.js";
+import { armTrust, isRead } from "./trust.js";
 import { parse, say, showFragment, showTemplate } from "./view.js";
 
 const SEEN_MS = 2000;
@@ -48,11 +48,12 @@ function leave(template, why = "") {
 
 // What is being read is not exchanged under the reader: a new question is shown when they ask to see it.
 function present(text) {
-  const before = document.querySelector('[data-state="pending_approval"]');
-  const now = parse(text).dataset;
-  if (before && now.state === before.dataset.state && now.digest !== before.dataset.digest) {
+  const before = document.querySelector("#main > [data-title]:not([data-left])");
+  const now = parse(text);
+  if (before && (isAnother(before.dataset, now.dataset) || !isRead(before, now))) {
     outdate(before, () => {
-      before.dataset.state = shown = "";
+      before.dataset.left = "yes";
+      shown = "";
       look();
     });
     return;
@@ -61,6 +62,10 @@ function present(text) {
   const root = showFragment(text);
   if (root.querySelector("#decision")) arm(root, decided);
   armTrust(root, look);
+}
+
+function isAnother(before, now) {
+  return before.state === "pending_approval" && now.state === before.state && now.digest !== before.digest;
 }
 
 async function decided(trouble) {

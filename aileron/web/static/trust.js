@@ -3,24 +3,44 @@
 import { call } from "./key.js";
 
 const SETTLE_MS = 500;
+const ASKED = "button[data-digest]";
 
 export function armTrust(root, changed) {
-  const texts = [...root.querySelectorAll("button[data-digest]")];
-  const words = texts.map(({ dataset: { kind, name, digest } }) => ({ kind, name, digest }));
+  const texts = [...root.querySelectorAll(ASKED)];
+  const words = asked(root);
   texts.forEach((button, index) => arm(button, changed, () => trust([words[index]])));
   root.querySelectorAll("#trust-all").forEach((button) => arm(button, changed, () => trust(words)));
   root.querySelectorAll("button.distrust").forEach((button) => arm(button, changed, () => distrust(button.dataset)));
 }
 
+// Whether a page may take the place of another without anything in it that is asked and was not there to be read.
+// After the person's own word there is less to read, or what they took back; else it must be the same.
+export function isRead(before, now) {
+  const was = asked(before);
+  const is = asked(now);
+  const own = before.dataset.own;
+  const alike = (one, other) => ["kind", "name", "digest"].every((part) => one[part] === other[part]);
+  const fresh = is.filter((one) => !was.some((other) => alike(one, other)) && own !== `${one.kind} ${one.name}`);
+  return !was.length || (!fresh.length && (own !== undefined || is.length === was.length));
+}
+
+function asked(root) {
+  const buttons = [...root.querySelectorAll(ASKED)];
+  return buttons.map(({ dataset: { kind, name, digest } }) => ({ kind, name, digest }));
+}
+
 // Buttons come alive a moment after their text was shown, so that no click meant for something else trusts it.
 function arm(button, changed, act) {
-  setTimeout(() => { button.disabled = false; }, SETTLE_MS);
+  const { dataset } = button.closest("section");
+  const enable = () => { button.disabled = dataset.outdated !== undefined; };
+  setTimeout(enable, SETTLE_MS);
   button.addEventListener("click", async () => {
     button.disabled = true;
     const trouble = await act();
     button.closest("li, div").querySelector(".answer").textContent = trouble;
-    if (!trouble) await changed();
-    else button.disabled = false;
+    if (trouble) return enable();
+    dataset.own = button.matches(".distrust") ? `${button.dataset.kind} ${button.dataset.name}` : "";
+    return changed();
   });
 }
 
