@@ -172,6 +172,18 @@ class OfferedTests(TrustCase):
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
         self.assertIn("cannot run now", self.sync(self.runner.approval(run.id)).stale or "")
 
+    def test_changed_after_approval(self) -> None:
+        """A file that is written between decision and effect, when nobody looks: it is read once more, nothing sent."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.pool.hold()
+        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        while not deciding.called:
+            self.pool.step()
+        self.write("gated", manifest("gated", step("put")), trusted=False)
+        self.pool.release()
+        self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
+
     def test_never_unlocked(self) -> None:
         """While nobody's word is known nothing is offered and nothing is called untrusted."""
         self.write("new", _TEXT, trusted=False)
