@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import timedelta
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.errors import ApprovalStale
@@ -171,6 +172,24 @@ class ForgedTests(DecidedCase):
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
         self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
 
+    def test_another_in_the_transaction(self) -> None:
+        """Only the decision that will be used up, for what will leave, starts it: no other does, however sound."""
+        run = self.held()
+        approval = self.sync(self.runner.approval(run.id))
+        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions.verification(approval.digest, approval.mark)(approval.run, approval)
+        for digest, mark in ((approval.digest, b"another"), ("sha256:another", approval.mark)):
+            verify = decisions.verification(digest, mark)
+            self.assertRaises(ApprovalStale, verify, approval.run, approval)
+
+    def test_on_record_for_another(self) -> None:
+        """A decision that the record tells of is one for the digest that it names, and for no other."""
+        approval = self.sync(self.runner.approval(self.held().id))
+        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        other = evolve(approval, digest="sha256:another")
+        found = [self.sync(decisions.on_record(each.run, each)) for each in (approval, other)]
+        self.assertEqual(found, [True, False])
+
 
 class UnderWayTests(DecidedCase):
     """A row that is changed while its run is carried out."""
@@ -224,7 +243,7 @@ class UsedTests(DecidedCase):
         run = self.held()
         self.sync(self.runner.withdraw(run.id, OPERATOR, None))
         self.set_state(run)
-        self.refused(run, "The decision on record was used before.")
+        self.refused(run, "The decision on record had given way before.")
 
     def test_withdrawn_while_locked(self) -> None:
         """What was withdrawn while its decision could not be used up is on record as such, and does not run either."""
@@ -246,7 +265,7 @@ class UsedTests(DecidedCase):
         self.approve(run, approved=False)
         self.write("gated", text)
         self.put_back(run, row)
-        self.refused(run, "The decision on record was used before.")
+        self.refused(run, "The decision on record had given way before.")
 
     def test_in_doubt(self) -> None:
         """The decision for a run that a crash left in doubt before it was used is used up at the next start."""
@@ -255,7 +274,74 @@ class UsedTests(DecidedCase):
         self.restart()
         self.assertIs(self.now(run).state, RunState.UNKNOWN)
         self.set_state(run)
-        self.refused(run, "The decision on record was used before.")
+        self.refused(run, "The decision on record had given way before.")
+
+    def test_hidden_mark(self) -> None:
+        """A decision that gave way does not come back, though its row held no mark when it did."""
+        run = self.held()
+        row = self.row(run)
+        self.sql(_SET.format("decision_mark = NULL"), run.id)
+        self.restart()
+        self.approve(run, approved=False)
+        self.put_back(run, row)
+        self.forget(run)
+        self.refused(run, "There is no decision on record.", "The decision on record had given way before.")
+
+    def test_denied_after(self) -> None:
+        """A denial outdates every earlier decision, whatever the row told the operator of it."""
+        run = self.held()
+        row = self.row(run)
+        self.set_state(run, "pending_approval")
+        self.clock.advance(1)
+        self.approve(run, approved=False)
+        self.put_back(run, row)
+        self.forget(run)
+        self.refused(run, "The decision on record had given way before.")
+
+    def test_settled(self) -> None:
+        """A run that a person settled does not begin again by a decision that no locked life could use up."""
+        run = self.held()
+        row = self.row(run)
+        self.set_state(run, "executing")
+        self.unlock_anew(VaultState.LOCKED)
+        self.restart()
+        self.unlock_anew()
+        self.restart()
+        self.sync(self.runner.settle(run.id, True, "seen", OPERATOR))
+        self.put_back(run, row)
+        self.forget(run)
+        self.refused(run, "The decision on record had given way before.")
+
+    def test_ungated_in_doubt(self) -> None:
+        """A run in doubt that was called ungated begins no second time either."""
+        run = self.held()
+        self.set_state(run, "executing")
+        self.sql("UPDATE runs SET gated = 0 WHERE id = ?", run.id)
+        self.restart()
+        self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
+        self.forget(run)
+        self.refused(run, "The decision on record had given way before.")
+
+    def test_withdrawn_from_a_lost_vault(self) -> None:
+        """What was withdrawn while the vault could not be written stays so when it can be, and in later lives."""
+        run = self.held()
+        row = self.row(run)
+        self.control.full = True
+        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.control.full = False
+        self.put_back(run, row)
+        self.set_state(run, "awaiting_vault")
+        self.forget(run)
+        self.runner = self.restart()
+        self.assertEqual(self.connector.sendings, [])
+
+    def forget(self, run: Run) -> None:
+        """Let the record end with the newest approval of a run, as whoever writes into the database can."""
+        self.sql("DROP TRIGGER IF EXISTS audit_events_last")
+        newest = "SELECT max(seq) FROM audit_events WHERE run_id = ?1 AND type = 'approval.approved'"
+        later = f"run_id = ?1 AND seq > ({newest})"
+        self.sql(f"DELETE FROM audit_payloads WHERE seq IN (SELECT seq FROM audit_events WHERE {later})", run.id)
+        self.sql(f"DELETE FROM audit_events WHERE {later}", run.id)
 
     def test_used_meanwhile(self) -> None:
         """One that is used between its check and its use sends nothing: the run has failed, and it is on record."""
