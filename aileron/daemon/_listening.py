@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from attrs import frozen
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.logger import Logger
 
+from aileron.errors import InvalidRequest
+
 _log = Logger()
 _LOOPBACK_4, _LOOPBACK_6 = "127.0.0.1", "::1"
+_OF_ALL = {"0.0.0.0": _LOOPBACK_4, "::": _LOOPBACK_6}  # noqa: S104  # how to call it, nothing is bound
 _NO_IPV6 = frozenset((errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT))
 _TRIES = 20
 
@@ -42,31 +46,31 @@ async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | No
     :param wanted: the port to try first; a taken one is replaced, with a warning.
     :param endpoint: a Twisted server endpoint string, chosen by the operator.
     :raises CannotListenError: it cannot be bound.
+    :raises InvalidRequest: the endpoint is none of TCP.
     """
-    listening = await _listen(reactor, site, wanted, endpoint, "agent")
-    host, port = _address(listening)
-    return Bound((listening,), port, (f"{host}:{port}",), f"http://{host}:{port}")
+    return _at_one_address(await _listen(reactor, site, wanted, endpoint, "agent"))
 
 
 async def bind_operator_site(reactor: Any, site: IProtocolFactory, wanted: int | None, endpoint: str | None) -> Bound:
     """Bind the operator site to one port of 127.0.0.1 and [::1], so that C{localhost} is nobody else's.
 
-    Without IPv6 the first is enough.  Parameters and errors as for L{bind_agent_site}.
+    Without IPv6 the first is enough.  Parameters and errors as for L{bind_agent_site}; at an endpoint of the operator's
+    choice C{localhost} might be another's by its other address, so that name is not ours then.
     """
+    if endpoint is not None:
+        return _at_one_address(await _listen(reactor, site, wanted, endpoint, "operator"))
     for _ in range(_TRIES):
-        first = await _listen(reactor, site, wanted, endpoint, "operator")
-        host, port = _address(first)
-        if endpoint is not None:
-            return Bound((first,), port, (f"{host}:{port}", f"localhost:{port}"), f"http://localhost:{port}")
+        first = await _listen(reactor, site, wanted, None, "operator")
+        port = first.getHost().port  # type: ignore[attr-defined]
         try:
             second = reactor.listenTCP(port, site, interface=_LOOPBACK_6)
         except CannotListenError as error:
             if getattr(error.socketError, "errno", None) in _NO_IPV6:
-                return _as_localhost((first,), port)
+                return _as_localhost(port, first)
             await _stop(first)
             wanted = None  # somebody else has that port of ::1
         else:
-            return _as_localhost((first, second), port)
+            return _as_localhost(port, first, second)
     raise CannotListenError(_LOOPBACK_6, wanted or 0, OSError(errno.EADDRINUSE, "no port is free on both addresses"))
 
 
@@ -76,8 +80,19 @@ async def unbind(bound: Bound) -> None:
         await _stop(port)
 
 
-def _as_localhost(ports: tuple[IListeningPort, ...], port: int) -> Bound:
-    return Bound(ports, port, (f"localhost:{port}", f"{_LOOPBACK_4}:{port}"), f"http://localhost:{port}")
+def _as_localhost(port: int, *listening: IListeningPort) -> Bound:
+    names = ("localhost", _LOOPBACK_4, f"[{_LOOPBACK_6}]")[: len(listening) + 1]
+    return Bound(listening, port, tuple(f"{name}:{port}" for name in names), f"http://localhost:{port}")
+
+
+def _at_one_address(listening: IListeningPort) -> Bound:
+    """Called by the address alone; where all were bound, by that of loopback."""
+    address = listening.getHost()
+    port: int = address.port  # type: ignore[attr-defined]
+    host: str = address.host  # type: ignore[attr-defined]
+    host = _OF_ALL.get(host, host)
+    name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return Bound((listening,), port, (name,), f"http://{name}")
 
 
 async def _listen(
@@ -85,7 +100,10 @@ async def _listen(
 ) -> IListeningPort:
     if endpoint is not None:
         chosen: IListeningPort = await serverFromString(reactor, endpoint).listen(site)
-        return chosen
+        if isinstance(chosen.getHost(), (IPv4Address, IPv6Address)):
+            return chosen
+        await _stop(chosen)
+        raise InvalidRequest(f"The {name} site listens at an address and port, so its endpoint must be of TCP.")
     try:
         port: IListeningPort = reactor.listenTCP(wanted or 0, site, interface=_LOOPBACK_4)
     except CannotListenError:
@@ -94,11 +112,6 @@ async def _listen(
         _log.warn("port {port} of the {name} site is taken: another is used from now on", port=wanted, name=name)
         port = reactor.listenTCP(0, site, interface=_LOOPBACK_4)
     return port
-
-
-def _address(listening: IListeningPort) -> tuple[str, int]:
-    address = listening.getHost()
-    return address.host, address.port  # type: ignore[attr-defined]
 
 
 async def _stop(port: IListeningPort) -> None:

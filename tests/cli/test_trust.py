@@ -277,7 +277,6 @@ class AddedTests(TrustCase):
         self.assertIn("The vault is made", out)
         self.assertEqual(self.site.logins, [])
 
-
     def test_lost_vault(self) -> None:
         """Where the vault is lost no other is made by the way: whoever deleted it would have its history voided."""
         self.home.database.touch()
