@@ -24,6 +24,12 @@ Item = Mapping[str, Any]
 
 _UNTRUSTED = frozenset(("new", "changed"))
 _LONG_LINES = 200
+_SUFFIXES = {"action": ".md", "connector": ".toml", "config": ".yaml"}
+_SEE = {
+    "action": "What is there, and what is wrong with it: aileron action list",
+    "connector": "What is there, and what is wrong with it: aileron connector list",
+    "config": "It is config.yaml. What is wrong with it: aileron doctor",
+}
 _WHAT = {
     "action": "action {name}",
     "connector": "connector {name}",
@@ -59,6 +65,7 @@ async def trust(around: Surroundings, operator: Operator, wish: Wish) -> list[It
     named = _named((await operator.trust_items())["items"], wish)
     unread = [item for item in named if item["state"] in _UNTRUSTED]
     if not unread:
+        await _tell_unsound(operator, wish.kind)
         return []
     if not wish.as_json:
         _show(around, unread)
@@ -89,6 +96,22 @@ def _named(items: Sequence[Item], wish: Wish) -> list[Item]:
     return [item for item in items if item["kind"] == "connector" and item["name"] in needed] + found
 
 
+async def _tell_unsound(operator: Operator, kind: str) -> None:
+    """Tell which files cannot be trusted, for they have faults.
+
+    :raises Trouble: the one file that there is of this kind has.
+    """
+    errors = (await operator.actions())["load_errors"]
+    ours = [error for error in errors if Path(error["file"]).suffix == _SUFFIXES[kind]]
+    faults = [error for error in ours if error["kind"] != "untrusted"]
+    for error in ours if kind == "config" else faults:
+        place = f"{error['file']}:{error['line']}" if error["line"] else error["file"]
+        what = "did not load: " if error in faults else ""
+        note("{what}{place}: {message}", what=what, place=place, message=error["message"])
+    if kind == "config" and faults:
+        raise Trouble("The configuration has a fault, so it does nothing and cannot be trusted.")
+
+
 def _is_meant(item: Item, wish: Wish) -> bool:
     lies_there = item["path"] is not None and Path(item["path"]).name in {path.name for path in wish.paths}
     return wish.all or item["name"] in wish.names or lies_there
@@ -100,10 +123,7 @@ def _refuse_unknown(found: Iterable[Item], wish: Wish) -> None:
     missing = [name for name in wish.names if name not in names]
     missing += [path.name for path in wish.paths if path.name not in places]
     if missing:
-        raise Trouble(
-            f"There is no sound {wish.kind} {missing[0]} here; nothing was trusted.",
-            f"What is there, and what is wrong with it: aileron {wish.kind} list",
-        )
+        raise Trouble(f"There is no sound {wish.kind} {missing[0]} here; nothing was trusted.", _SEE[wish.kind])
 
 
 def _show(around: Surroundings, items: Sequence[Item]) -> None:

@@ -50,10 +50,16 @@ class TrustCase(CommandCase):
         super().setUp()
         self.prompts: list[str] = []
         self.site.answer("POST", "/v1/trust", lambda body: {"items": body["items"]})
+        self.faulty()
 
     def lying(self, *items: dict[str, Any]) -> None:
         """Have the daemon list these."""
         self.site.answer("GET", "/v1/trust", {"items": list(items)})
+
+    def faulty(self, *faults: tuple[str, str, int | None, str]) -> None:
+        """Have the daemon tell of these: kind, file, line, message."""
+        told = [dict(zip(("kind", "file", "line", "message"), each, strict=True)) for each in faults]
+        self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": told})
 
     def surroundings(self) -> Surroundings:
         """Surroundings that note each question."""
@@ -139,6 +145,32 @@ class TrustTests(TrustCase):
         self.lying(item("a", state="trusted"))
         self.assertEqual(self.as_operator("action", "trust")[:2], (0, "There is nothing new to trust.\n"))
         self.assertEqual(len(self.prompts), 1)
+
+    def test_unsound_configuration(self) -> None:
+        """A configuration with a fault is not called nothing new: the fault is said, and where."""
+        self.lying(item("a", state="trusted"))
+        self.faulty(("validation_error", "/h/config.yaml", 3, "listen is said twice"), ("parse_error", "b.md", 1, "no"))
+        code, out, err = self.as_operator("config", "trust")
+        self.assertEqual((code, out, self.sent()), (1, "", []))
+        self.assertIn("/h/config.yaml:3: listen is said twice", err)
+        self.assertNotIn("b.md", err)
+        code, _, err = self.as_operator("config", "trust", "config.yaml")
+        self.assertEqual((code, "aileron doctor" in err), (1, True))
+
+    def test_unsound_action(self) -> None:
+        """Where nothing else is new, files that have faults are told of too; what is merely untrusted is not one."""
+        self.lying(item("a", state="trusted"))
+        self.faulty(("parse_error", "/h/b.md", 1, "no TOML"), ("untrusted", "/h/c.md", None, "new"))
+        code, out, err = self.as_operator("action", "trust")
+        self.assertEqual(
+            (code, out, err), (0, "There is nothing new to trust.\n", "did not load: /h/b.md:1: no TOML\n")
+        )
+
+    def test_not_in_force(self) -> None:
+        """A configuration that is trusted and does not count yet says since when it will."""
+        self.lying(item("config.yaml", "config", "trusted"))
+        self.faulty(("untrusted", "/h/config.yaml", None, "it counts from the next start"))
+        self.assertIn("it counts from the next start", self.as_operator("config", "trust")[2])
 
     def test_kinds(self) -> None:
         """Connectors and the configuration are trusted in the same way."""
