@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import click
 
+from aileron.errors import AileronError
 from aileron.home import Discovery
 
 from . import _options
 from ._doctor_authority import Authority, ask, authority, network
 from ._doctor_daemon import found_daemon, process, vault
 from ._doctor_files import files, this_program
-from ._errors import FAILED, Trouble
-from ._findings import Finding, Severity, remark, tell
+from ._errors import FAILED, Trouble, lines_of
+from ._findings import Finding, Severity, remark, tell, wrong
 from ._output import say_json
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
@@ -46,8 +47,8 @@ def doctor(
     found = found_daemon(around.home)
     state = _state(around, found)
     asks = state == "unlocked" and not offline and (passphrase_fd is not None or around.interactive())
-    told = as_operator(around, passphrase_fd, ask) if asks else None
-    findings = list(_all(around, found, state, told))
+    told, obstacle = _told(around, passphrase_fd) if asks else (None, ())
+    findings = [*obstacle, *_all(around, found, state, told)]
     if told is not None and over_network:
         findings += network(told)
     if as_json:
@@ -56,6 +57,17 @@ def doctor(
         tell(findings)
     if any(each.severity is Severity.WRONG for each in findings):
         context.exit(FAILED)
+
+
+def _told(around: Surroundings, descriptor: int | None) -> tuple[Authority | None, Sequence[Finding]]:
+    """What the operator is told, or why not: the look at everything else goes on."""
+    from aileron.client import DaemonError
+
+    try:
+        return as_operator(around, descriptor, ask), ()
+    except (AileronError, DaemonError, Trouble) as error:
+        says, *hints = lines_of(error)
+        return None, (wrong(says, " ".join(hints) or None),)
 
 
 def _all(around: Surroundings, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:

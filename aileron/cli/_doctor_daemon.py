@@ -12,7 +12,7 @@ from pathlib import Path
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
 
-from ._errors import LOST, Trouble
+from ._errors import DAMAGED, LOST, Trouble
 from ._findings import Finding, remark, waits, wrong
 from ._surroundings import Surroundings
 from ._unlocking import state_of_file
@@ -42,7 +42,7 @@ def vault(around: Surroundings, state: str | None) -> Iterator[Finding]:
         try:
             check_file(around.home.secrets)
         except AileronError as error:
-            yield wrong(error.message, LOST)
+            yield wrong(error.message, DAMAGED)
 
 
 def process(around: Surroundings, found: Discovery | None) -> Iterator[Finding]:

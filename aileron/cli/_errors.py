@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ from ._output import complain, note
 FAILED, USAGE, PENDING, INTERRUPTED = 1, 2, 75, 130
 
 LOST = "There is history but no vault file: put secrets.json back from a copy, or begin anew: aileron vault reset"
+
+
+DAMAGED = "Put secrets.json back from a copy, or begin anew: aileron vault reset"
 
 
 class Trouble(Exception):
@@ -36,11 +39,16 @@ def report(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, click.ClickException):
         return _report_click(error)
-    lines = list(_lines(error))
+    lines = lines_of(error)
     complain("{line}", line=lines[0])
     for line in lines[1:]:
         note("  {line}", line=line)
     return FAILED
+
+
+def lines_of(error: BaseException) -> Sequence[str]:
+    """What is said about it: first what happened, then what to do."""
+    return tuple(_lines(error))
 
 
 def _report_click(error: click.ClickException) -> int:

@@ -257,6 +257,26 @@ class CommandTests(CommandCase):
         code, _ = self.found("--offline")
         self.assertEqual((code, "wrong The vault" in self.texts()), (1, True))
 
+    def test_damaged_under_a_daemon(self) -> None:
+        """Where nobody can log in that is a finding, and the others are told all the same, with fitting advice."""
+        self.whole()
+        code, findings = self.found(answers=("another passphrase",))
+        said = {each["says"]: each["do"] for each in findings if each["severity"] == "wrong"}
+        self.assertEqual((code, self.site.logins), (1, []))
+        self.assertIn("This passphrase does not open the vault.", "".join(said))
+        (damage,) = [do for says, do in said.items() if str(self.home.secrets) in says or "damaged" in says]
+        self.assertNotIn("no vault file", damage)
+        self.assertIn("aileron vault reset", damage)
+
+    def test_impostor(self) -> None:
+        """What cannot prove that it is the daemon is a finding, and nothing is asked of it."""
+        self.whole()
+        self.site.key = b"x" * 32
+        code, findings = self.found(answers=(PASSPHRASE,))
+        self.assertEqual(code, 1)
+        self.assertIn("could not prove", "".join(each["says"] for each in findings))
+        self.assertEqual(self.site.bodies("GET", "/v1/trust"), [])
+
     def test_lost(self) -> None:
         """A vault that is gone is wrong, with or without a daemon that knows."""
         self.home.database.touch(mode=0o600)
