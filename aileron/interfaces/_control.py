@@ -52,6 +52,18 @@ class IControl(Interface):
         :raises VaultLocked: the vault is not unlocked.
         """
 
+    def outdate(run: str, until: datetime, sequence: int, head: str) -> None:
+        """Let every decision on C{run} that ends by C{until} count no more, and seal, in one write, as of L{spend}.
+
+        It needs no mark, so no row can hide what it is about.
+        """
+
+    def outdated(run: str) -> datetime | None:
+        """Until when decisions on C{run} must hold at least so that they may count; L{None}: whatever they say.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
     def spend(mark: bytes, until: datetime, sequence: int, head: str) -> None:
         """Use a decision, and seal how far the record has come, in one write; durable when it returns.
 

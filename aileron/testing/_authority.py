@@ -83,6 +83,7 @@ class MemoryControl:
         self._key = ControlKey.of(DataKey(_KEY))
         self._sealed: tuple[int, str] | None = None
         self._spent: set[bytes] = set()
+        self._outdated: dict[str, datetime] = {}
         self.full = False
         self.vault_id = "memory"
         self.file_revision = 1
@@ -132,6 +133,19 @@ class MemoryControl:
         self._spent.add(mark)
         self._sealed = (sequence, head)
         self.file_revision += 1
+
+    def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
+        """See L{IControl}."""
+        self._vault.check()
+        _write(self.full)
+        self._outdated[run] = max(until, self._outdated.get(run, until))
+        self._sealed = (sequence, head)
+        self.file_revision += 1
+
+    def outdated(self, run: str) -> datetime | None:
+        """See L{IControl}."""
+        self._vault.check()
+        return self._outdated.get(run)
 
 
 def _write(full: bool) -> None:

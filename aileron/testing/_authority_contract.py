@@ -204,6 +204,16 @@ class ControlContract(_Case):
             (control.sealed(), control.spent(b"mark"), control.spent(b"other")), ((8, "head-8"), True, True)
         )
 
+    def test_outdate(self) -> None:
+        """What was decided on a run counts no more up to a moment, never to an earlier one; that is sealed as well."""
+        control = self.make_control()
+        self.assertIsNone(control.outdated("run-1"))
+        control.outdate("run-1", _UNTIL, 7, "head-7")
+        control.outdate("run-1", NOON, 8, "head-8")
+        control.outdate("\ud800" * 9000, NOON, 9, "head-9")
+        self.assertEqual((control.outdated("run-1"), control.outdated("run-2")), (_UNTIL, None))
+        self.assertEqual(control.sealed(), (9, "head-9"))
+
     def test_seal(self) -> None:
         """The newest seal is the one that stands."""
         control = self.make_control()
@@ -235,6 +245,8 @@ class ControlContract(_Case):
             lambda: control.seal(3, "head-3"),
             lambda: control.spent(mark),
             lambda: control.spend(mark, _UNTIL, 3, "head-3"),
+            lambda: control.outdated("run-1"),
+            lambda: control.outdate("run-1", _UNTIL, 3, "head-3"),
         ):
             self.assertRaises(VaultLocked, use)
         self.assertIs(verify(_STATEMENT, mark), Mark.SOUND)
@@ -247,6 +259,8 @@ class ControlContract(_Case):
         self.break_disk()
         self.assertRaises(StoreUnavailable, control.spend, b"mark", _UNTIL, 4, "head-4")
         self.assertRaises(StoreUnavailable, control.seal, 4, "head-4")
+        self.assertRaises(StoreUnavailable, control.outdate, "run-1", _UNTIL, 4, "head-4")
+        self.assertIsNone(control.outdated("run-1"))
         self.assertEqual(
             (control.spent(b"mark"), control.sealed(), control.revision()), (False, (3, "head-3"), revision)
         )

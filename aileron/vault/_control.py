@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from hashlib import sha256
 
 from attrs import evolve
 from zope.interface import implementer
@@ -13,6 +14,7 @@ from aileron.interfaces import IControl
 from aileron.values import JSON, Mark
 
 from ._control_key import ControlKey
+from ._document import Document
 from ._open_file import OpenFile
 
 
@@ -57,9 +59,27 @@ class FileControl:
         _key, document = self._file.opened()
         if mark.hex() in document.spent:
             raise Conflict("This decision was used.")
-        spent = {**document.spent, mark.hex(): until}
-        self._file.write(evolve(document, spent=spent, sealed=(sequence, head)))
+        self._use(document, mark.hex(), until, (sequence, head))
+
+    def outdate(self, run: str, until: datetime, sequence: int, head: str) -> None:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        used = _name_of(run)
+        self._use(document, used, max(until, document.spent.get(used, until)), (sequence, head))
+
+    def outdated(self, run: str) -> datetime | None:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        return max(filter(None, (document.forgotten, document.spent.get(_name_of(run)))), default=None)
+
+    def _use(self, document: Document, used: str, until: datetime, sealed: tuple[int, str]) -> None:
+        self._file.write(evolve(document, spent={**document.spent, used: until}, sealed=sealed))
 
     def _control_key(self) -> ControlKey:
         key, _document = self._file.opened()
         return ControlKey.of(key)
+
+
+def _name_of(run: str) -> str:
+    """What a run is remembered by: short and plain, whatever another program may have written for an id."""
+    return "run " + sha256(run.encode("utf-8", "surrogatepass")).hexdigest()

@@ -31,7 +31,8 @@ class Document:
     :ivar entry_revisions: the last revision that was given to an entry; never goes back.
     :ivar trust: by kind and name.
     :ivar sealed: how far the record had come at the last seal, sequence and hash.
-    :ivar spent: the marks of the decisions that were used, in hexadecimal, and until when each is remembered.
+    :ivar spent: what was used, and until when each is remembered: marks of decisions, in hexadecimal, and runs.
+    :ivar forgotten: until when the latest of those held that are remembered no more: what ended by then is not known.
     :ivar mac: over all the rest, under the data key.
     """
 
@@ -44,6 +45,7 @@ class Document:
     trust: tuple[Trusted, ...] = ()
     sealed: tuple[int, str] | None = None
     spent: Mapping[str, datetime] = field(factory=dict)
+    forgotten: datetime | None = None
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> Entry | None:
@@ -69,9 +71,13 @@ class Document:
         return evolve(self, trust=tuple(word for word in self.trust if trust_key(word) != (kind, name)))
 
     def remembering(self, now: datetime, fresh: Iterable[str]) -> Document:
-        """The same vault without the used marks that have ended by now, but for the C{fresh} ones."""
-        kept = {mark: until for mark, until in self.spent.items() if until > now or mark in fresh}
-        return self if len(kept) == len(self.spent) else evolve(self, spent=kept)
+        """The same vault without what was used and has ended by now, but for the C{fresh}.
+
+        The clock may be set back after that, so it is kept what can no longer be told.
+        """
+        kept = {used: until for used, until in self.spent.items() if until > now or used in fresh}
+        gone = [until for used, until in self.spent.items() if used not in kept]
+        return evolve(self, spent=kept, forgotten=max(filter(None, (self.forgotten, *gone)))) if gone else self
 
 
 def trust_key(word: Trusted) -> tuple[TrustKind, str]:

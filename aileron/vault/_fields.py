@@ -46,6 +46,11 @@ class Fields:
         """A moment, as L{aileron.values.timestamp} writes it."""
         return _moment(self.text(name))
 
+    def optional_moment(self, name: str) -> datetime | None:
+        """A moment or null."""
+        text = self.optional_text(name)
+        return None if text is None else _moment(text)
+
     def moments(self, name: str) -> dict[str, datetime]:
         """An object of moments."""
         values = cast("dict[str, JSON]", self._take(name, dict))

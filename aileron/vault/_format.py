@@ -38,7 +38,8 @@ def body_json(document: Document) -> dict[str, JSON]:
         "entries": [{**binding_json(entry.binding), **_sealed_json(entry.sealed)} for entry in document.entries],
         "trust": [_trusted_json(word) for word in document.trust],
         "sealed": None if document.sealed is None else dict(zip(("sequence", "head"), document.sealed, strict=True)),
-        "spent": {mark: timestamp(until) for mark, until in document.spent.items()},
+        "spent": {used: timestamp(until) for used, until in document.spent.items()},
+        "forgotten": None if document.forgotten is None else timestamp(document.forgotten),
     }
 
 
@@ -113,6 +114,7 @@ def _document(fields: Fields) -> Document:
         trust=tuple(_trusted(each) for each in fields.list("trust")),
         sealed=_seal(fields.optional_inner("sealed")),
         spent=fields.moments("spent"),
+        forgotten=fields.optional_moment("forgotten"),
         mac=fields.data("mac"),
     )
     fields.end()

@@ -142,9 +142,11 @@ class AlteredFileTests(FullCase):
 
     def test_wild_moments(self) -> None:
         """A moment beyond the calendar is damage, not a crash."""
+        content = self.content()
         for text in ("0001-01-01T00:00:00+23:59", "never", ""):
-            self.rewrite({**self.content(), "spent": {"00": text}})
-            self.assertRaises(VaultDamaged, self.locked)
+            for change in ({"spent": {"00": text}}, {"forgotten": text}):
+                self.rewrite(content | change)
+                self.assertRaises(VaultDamaged, self.locked)
 
     @settings(deadline=None, max_examples=150)
     @given(st.data())

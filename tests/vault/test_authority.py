@@ -95,6 +95,21 @@ class ControlTests(OpenCase):
         self.assertEqual((self.vault.spent(b"short"), self.vault.spent(b"long")), (False, True))
         self.assertEqual(list(self.content()["spent"]), [b"long".hex()])
 
+    def test_clock_set_back(self) -> None:
+        """What was forgotten since the clock ran ahead is not taken for unused when it is set back."""
+        ends = NOON + timedelta(seconds=10)
+        self.vault.outdate("run-1", NOON + timedelta(seconds=5), 1, "head")
+        self.vault.spend(b"used", ends, 2, "head")
+        self.clock.advance(20)
+        self.vault.seal(3, "head")
+        self.clock.rightNow -= 20
+        self.assertEqual([self.unlocked().outdated(run) for run in ("run-1", "run-2")], [ends, ends])
+        self.vault.outdate("run-1", NOON + timedelta(seconds=30), 4, "head")
+        self.assertEqual(
+            (self.vault.outdated("run-1"), self.vault.outdated("run-2")), (NOON + timedelta(seconds=30), ends)
+        )
+        self.assertEqual(len(self.content()["spent"]), 1)
+
     def test_late(self) -> None:
         """A decision that has ended is used once all the same."""
         self.vault.spend(b"late", NOON - timedelta(seconds=1), 1, "head")
