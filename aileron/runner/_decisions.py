@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
@@ -26,7 +27,8 @@ _APPROVED = "approval.approved"
 _DECISIVE = frozenset(
     {_APPROVED, "approval.denied", "approval.stale", "tamper.detected", "run.cancelled", "execution.started"}
 )
-_TICK = timedelta(microseconds=1)
+TICK = timedelta(microseconds=1)
+_NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
 _TAG = "aileron.decision.v1"
 _log = Logger()
 
@@ -39,22 +41,25 @@ class EarlierKey(ApprovalStale):
     """It was a decision, or says so, under a key that is no longer this vault's."""
 
 
-@frozen
+@define(eq=False)
 class Decisions:
     """Marks decisions, tells which are sound, and uses them up in the vault, where no row brings them back."""
 
     _control: IControl
     _audit: IAudit
     _pen: Pen
+    _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
 
     def signed(self, run: Run, decision: Decision) -> Decision:
         """C{decision} of C{run}, taken now and marked.
 
         :raises VaultLocked: the vault is not unlocked.
         """
-        now = self._pen.now()
+        now, outdated = self._pen.now(), self._control.outdated(run.id)
+        if outdated is not None:
+            now = max(now, outdated - APPROVAL_HOLDS + TICK)  # later than what it takes the place of
         while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, now)))):
-            now += _TICK  # the same was decided, and used, in this very moment
+            now += TICK  # the same was decided, and used, in this very moment
         return evolve(_taken(decision, now), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
@@ -67,6 +72,12 @@ class Decisions:
         _check(self._control.verifier(), self._pen.now(), run, approval)
         if approval.mark is not None and self._control.spent(approval.mark):
             raise NoDecision("The decision on record was used before.")
+        if self._is_outdated(run, approval):
+            raise NoDecision("The decision on record had given way before.")
+
+    def _is_outdated(self, run: Run, approval: Approval) -> bool:
+        until = max(filter(None, (self._control.outdated(run.id), self._owed.get(run.id))), default=None)
+        return until is not None and (approval.not_after is None or approval.not_after <= until)
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
         """Whether the record tells of this decision, and of nothing since by which it would count no more."""
@@ -102,16 +113,37 @@ class Decisions:
             raise NoDecision("There is no decision on record.")
         self._control.spend(approval.mark, approval.not_after, *head)
 
-    async def retire(self, run: Run, approval: Approval | None) -> None:
-        """Use up a decision that no longer counts, so that its row cannot be put back; as far as that can be done."""
-        try:
-            if approval is not None:
-                self.check(run, approval)
-                await self.spend(approval)
-        except ApprovalStale:
-            return  # there is nothing in it to use
-        except AileronError as error:
-            _log.warn("the decision on run {run} stays usable until its time is over: {why}", run=run.id, why=error)
+    async def outdate(self, run: Run, up_to: datetime) -> None:
+        """Let whatever was decided on C{run} up to a moment count no more, whatever its row says now or later.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it still counts.
+        """
+        await self._outdate(run.id, up_to + APPROVAL_HOLDS)
+
+    async def give_up(self, run: Run) -> None:
+        """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries again."""
+        self._owed[run.id] = self._pen.now() + APPROVAL_HOLDS
+        await self.settle_up()
+        if run.id in self._owed:
+            _log.warn(
+                "what was decided on run {run} may count again, should this life end before it is written", run=run.id
+            )
+
+    @property
+    def owing(self) -> bool:
+        """Whether L{settle_up} has something to do."""
+        return bool(self._owed)
+
+    async def settle_up(self) -> None:
+        """Write what L{give_up} could not, as far as that can be done now."""
+        with suppress(AileronError):
+            for run_id, until in list(self._owed.items()):
+                await self._outdate(run_id, until)
+
+    async def _outdate(self, run_id: str, until: datetime) -> None:
+        head = await self._audit.head()
+        self._control.outdate(run_id, until, *(head or _NOTHING))
+        self._owed.pop(run_id, None)
 
 
 def _taken(decision: Decision, now: datetime) -> Decision:

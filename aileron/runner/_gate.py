@@ -23,7 +23,7 @@ from aileron.values import (
     timestamp,
 )
 
-from ._decisions import Decisions, EarlierKey, NoDecision, Verify
+from ._decisions import TICK, Decisions, EarlierKey, NoDecision, Verify
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
@@ -79,6 +79,7 @@ class Gate:
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
+        looked = self._pen.now()
         self._offerings.refresh()
         approval = await self.fresh(await self._ledger.approval(run_id))
         self._check_open(approval)
@@ -89,6 +90,8 @@ class Gate:
             )
         if decision.approved:
             self._check_can_run(approval)
+        else:
+            await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision)
         try:
             run = await self._ledger.apply(self._decided(approval, signed))
@@ -136,18 +139,17 @@ class Gate:
         """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
 
         :raises StateConflict: it is approved no longer.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
         """
         approval = await self._recorded(run)
         ask = self._anew(run, approval, found.message)
         event = self._pen.of_run("approval.stale", run, reason=found.message, digest=ask.digest)
         if isinstance(found, NoDecision):
             event = self._pen.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+        await self._decisions.outdate(
+            run, self._pen.now()
+        )  # before the question that takes its place, so that no crash keeps it
         await self._ledger.apply(transition(run, RunState.PENDING, self._pen.now(), event, ask=ask))
-        await self._decisions.retire(run, approval)
-
-    async def retire(self, run: Run) -> None:
-        """Use up the decision for a run that will not be carried out by it any more."""
-        await self._decisions.retire(run, await self._recorded(run))
 
     async def expire(self, run: Run) -> None:
         """End a wait that the manifest limits."""

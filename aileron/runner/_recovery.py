@@ -28,7 +28,7 @@ class Recovery:
 
     :param advance: starts an approved run, as after a decision.
     :param watch: minds the expiry of a pending approval.
-    :param retire: uses up the decision for a run that is not carried out by it any more.
+    :param give_up: lets whatever was decided on a run count no more.
     """
 
     _runs: IRuns
@@ -36,7 +36,7 @@ class Recovery:
     _pen: Pen
     _advance: Callable[[Run], None]
     _watch: Callable[[Approval], None]
-    _retire: Callable[[Run], Awaitable[None]]
+    _give_up_decisions: Callable[[Run], Awaitable[None]]
 
     async def recover(self) -> None:
         """Go through them, oldest first."""
@@ -75,15 +75,17 @@ class Recovery:
             await self._give_up(run)
 
     async def _in_doubt(self, run: Run) -> None:
-        """Whether it happened, nobody here can say: a person settles it."""
+        """Whether it happened, nobody here can say: a person settles it.
+
+        Its decision goes first, whether its row says that it took one or not.
+        """
+        await self._give_up_decisions(run)
         done = [step.step_id for step in await self._runs.steps(run.id)]
         fault, now = _CRASHED.with_details(steps_done=done), self._pen.now()
         begun = [attempt for attempt in await self._runs.attempts(run.id) if attempt.state == "started"]
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
         event = self._pen.of_run("execution.unknown", run, fault=fault)
         await self._ledger.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
-        if run.gated:
-            await self._retire(run)
 
     async def _give_up(self, run: Run) -> None:
         """A run that had not begun: whoever asked is told that nothing was sent, and may ask again."""

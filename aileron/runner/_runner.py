@@ -101,8 +101,8 @@ class Runner:
         """Take up what an earlier life left, before anybody is served."""
         self._offerings.refresh()
         await self._freshness.check()
-        retire = self._gate.retire
-        await Recovery(self._runs, self._ledger, self._pen, self._approved.start, self._watch, retire).recover()
+        give_up = self._decisions.give_up
+        await Recovery(self._runs, self._ledger, self._pen, self._approved.start, self._watch, give_up).recover()
         self._could_act = self._freshness.comparable
 
     def look(self) -> None:
@@ -111,12 +111,17 @@ class Runner:
         could, self._could_act = self._could_act, self._may_act() and self._freshness.comparable
         if self._could_act and not could:
             self._tasks.start("what waits for the vault", self._resume())
-        elif self._freshness.moved:
-            self._tasks.start("how far the vault has come", self._freshness.note())
+        elif self._freshness.moved or self._decisions.owing:
+            self._tasks.start("how far the vault has come", self._note())
+
+    async def _note(self) -> None:
+        await self._decisions.settle_up()
+        await self._freshness.note()
 
     async def _resume(self) -> None:
         """The vault's file was gone or another, and is there again: a run that met its absence goes on."""
         await self._freshness.check()
+        await self._decisions.settle_up()
         waiting = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
         for run in (await self._runs.list(waiting)).items:
             self._approved.start(run)
@@ -201,11 +206,11 @@ class Runner:
         run = await self._ledger.run(run_id)
         if run.state not in _WITHDRAWABLE:
             raise _in_another_state(run)
+        if run.state is not RunState.PENDING:
+            await self._decisions.give_up(run)
         event = self._pen.of_run("run.cancelled", run, actor, reason=reason)
         cancelled = await self._change(transition(run, RunState.CANCELLED, self._pen.now(), event, reason=reason))
         self._expiry.forget(run_id)
-        if run.state is not RunState.PENDING:
-            await self._gate.retire(run)
         return cancelled
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
@@ -216,6 +221,7 @@ class Runner:
         run = await self._ledger.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise _in_another_state(run)
+        await self._decisions.give_up(run)
         event = self._pen.of_run("run.settled", run, actor, happened=happened, note=note)
         end = RunState.COMPLETED if happened else RunState.FAILED
         done: JSON = {step.step_id: step.output for step in await self._runs.steps(run_id)}

@@ -104,6 +104,19 @@ class ForgedTests(DecidedCase):
         self.refused(other, "The mark under the decision on record does not hold.")
         self.assertIs(self.now(decided).state, RunState.COMPLETED)
 
+    def test_another_run_in_its_clothes(self) -> None:
+        """Nor does it where the other run took its digest and its effect key as well."""
+        decided, other = self.held(), self.make_other()
+        self.set_state(other)
+        copied = f"digest, {_COPIED}"
+        self.sql(
+            f"UPDATE approvals SET ({copied}) = (SELECT {copied} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
+            decided.id,
+            other.id,
+        )
+        self.sql("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
+        self.refused(other, "The mark under the decision on record does not hold.")
+
     def make_other(self) -> Run:
         """Another run of the same call."""
         self.restart()
@@ -285,7 +298,7 @@ class UsedTests(DecidedCase):
         self.approve(run, approved=False)
         self.put_back(run, row)
         self.forget(run)
-        self.refused(run, "There is no decision on record.", "The decision on record had given way before.")
+        self.refused(run, "The decision on record had given way before.")
 
     def test_denied_after(self) -> None:
         """A denial outdates every earlier decision, whatever the row told the operator of it."""
@@ -323,25 +336,25 @@ class UsedTests(DecidedCase):
         self.refused(run, "The decision on record had given way before.")
 
     def test_withdrawn_from_a_lost_vault(self) -> None:
-        """What was withdrawn while the vault could not be written stays so when it can be, and in later lives."""
-        run = self.held()
-        row = self.row(run)
-        self.control.full = True
+        """What was withdrawn while the vault was gone stays so at once, and in later lives once it is there again."""
+        run = self.submit()
+        self.runner._held = True
+        self.approve(run)
+        row, self.runner._held = self.row(run), False
+        self.vault._state = VaultState.LOST
+        self.runner.look()
         self.sync(self.runner.withdraw(run.id, OPERATOR, None))
-        self.control.full = False
+        self.vault._state = VaultState.UNLOCKED
+        self.runner.look()
         self.put_back(run, row)
-        self.set_state(run, "awaiting_vault")
         self.forget(run)
-        self.runner = self.restart()
-        self.assertEqual(self.connector.sendings, [])
+        self.refused(run, "The decision on record had given way before.")
 
     def forget(self, run: Run) -> None:
         """Let the record end with the newest approval of a run, as whoever writes into the database can."""
-        self.sql("DROP TRIGGER IF EXISTS audit_events_last")
+        self.sql("DROP TRIGGER IF EXISTS audit_events_stay")
         newest = "SELECT max(seq) FROM audit_events WHERE run_id = ?1 AND type = 'approval.approved'"
-        later = f"run_id = ?1 AND seq > ({newest})"
-        self.sql(f"DELETE FROM audit_payloads WHERE seq IN (SELECT seq FROM audit_events WHERE {later})", run.id)
-        self.sql(f"DELETE FROM audit_events WHERE {later}", run.id)
+        self.sql(f"UPDATE audit_events SET run_id = NULL WHERE run_id = ?1 AND seq > ({newest})", run.id)
 
     def test_used_meanwhile(self) -> None:
         """One that is used between its check and its use sends nothing: the run has failed, and it is on record."""
