@@ -121,7 +121,7 @@ class Decisions:
         await self._outdate(run.id, up_to + APPROVAL_HOLDS)
 
     async def give_up(self, run: Run) -> None:
-        """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries again."""
+        """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries it."""
         self._owed[run.id] = self._pen.now() + APPROVAL_HOLDS
         await self.settle_up()
         if run.id in self._owed:
