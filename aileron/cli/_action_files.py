@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from aileron.errors import InvalidRequest
+from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
 
@@ -119,8 +120,9 @@ def _find(home: Home, name: str) -> Path:
         return path
     says = re.compile(rb"^name *= *[\"']" + re.escape(name.encode()) + rb"[\"'] *$", re.MULTILINE)
     for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
-        if says.search(read_private(other, _MAX_BYTES) or b""):
-            return other
+        with suppress(Forbidden, InvalidRequest):  # it is no action: a link, or too long
+            if says.search(read_private(other, _MAX_BYTES) or b""):
+                return other
     raise Trouble(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action edit --new {name}")
 
 

@@ -19,16 +19,26 @@ _USUAL = ("sensible-editor", "nano", "vi")
 def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
     """What edits a file here: C{VISUAL}, C{EDITOR}, or what is usual.
 
-    :raises Trouble: there is nothing.
+    :raises Trouble: there is nothing, or what is named is no command line.
     """
     path = environ.get("PATH", os.defpath)
     chosen = next(filter(None, (environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))), None)
     if chosen is not None:
-        return tuple(shlex.split(chosen))
+        return _split(chosen)
     for name in _USUAL:
         if shutil.which(name, path=path):
             return (name,)
     raise Trouble("There is no editor here.", "Name one in EDITOR.")
+
+
+def _split(chosen: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(chosen))
+    except ValueError:
+        words = ()
+    if not words or not words[0]:
+        raise Trouble("What VISUAL or EDITOR names is no command line, so no editor was started.")
+    return words
 
 
 def edit_file(path: Path, environ: Mapping[str, str]) -> None:

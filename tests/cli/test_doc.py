@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,6 +19,12 @@ PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "doc").rglob(
 LISTING = re.compile(r"^```(?:console|sh|text)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TYPED = re.compile(r"^(?:\$ )?(aileron .*)$", re.MULTILINE)
 SPAN = re.compile(r"`(aileron(?: [^`]*)?)`")
+NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+)?)")
+NO_COMMANDS = {  # what is said of Aileron, labels of keys, and a command with a sentence behind it
+    *("aileron package again", "aileron cannot start", "aileron version", "aileron {} serves", "aileron {}"),
+    *("aileron control id", "aileron control v", "aileron vault entries", "aileron vault file"),
+    "aileron approval in",
+}
 COMMANDS = re.compile(r"^\| (`.*`) \| ", re.MULTILINE)
 
 
@@ -54,6 +61,49 @@ def told(page: str) -> Iterator[str]:
             plain = [word for word in words if re.fullmatch(r"[a-z|]+", word)]
             group, names = (plain[0], plain[1]) if len(plain) > 1 else ("", plain[0])
             yield from (f"{group} {name}".strip() for name in names.split("|"))
+
+
+def said(source: str) -> Iterator[str]:
+    """The commands that texts of a module name, as far as the text itself says them; ``{}`` for what is filled in."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+            text = "".join(str(part) for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = re.sub(r"\{\w*\}", "{}", node.value)
+        else:
+            continue
+        yield from (each for each in NAMED.findall(text) if each not in NO_COMMANDS)
+
+
+def is_there(named: str) -> bool:
+    """Whether there is such a command; of what is filled in, for each of the kinds."""
+    kinds = ("action", "connector", "config") if "{}" in named else ("",)
+    return all(fault(named.replace("{}", kind)) is None for kind in kinds)
+
+
+class MessagesTests(SynchronousTestCase):
+    """What the program itself tells people to type."""
+
+    def test_messages(self) -> None:
+        """Every command that a message of the package names is there."""
+        sources = sorted((ROOT / "aileron").rglob("*.py"))
+        named = [(path.name, each) for path in sources for each in said(path.read_text("utf-8"))]
+        self.assertGreater(len(named), 90)
+        self.assertEqual([(name, each) for name, each in named if not is_there(each)], [])
+
+    def test_pages(self) -> None:
+        """Nor do the browser's pages name another."""
+        shipped = sorted((ROOT / "aileron" / "web").rglob("*.*ml"))
+        code = re.compile(r"<code>(aileron [^<]*)</code>")
+        named = [each for path in shipped for each in code.findall(path.read_text("utf-8"))]
+        self.assertGreater(len(named), 3)
+        self.assertEqual([each for each in named if fault(each)], [])
+
+    def test_catches(self) -> None:
+        """A message that names a command which is not there is found, also where a part is filled in."""
+        found = list(said('note(f"See: aileron {kind} settle or `aileron vault open`"); x = "aileron runs show {id}"'))
+        self.assertEqual([each for each in found if is_there(each)], ["aileron runs show"])
 
 
 class PagesTests(SynchronousTestCase):

@@ -397,6 +397,23 @@ class EditTests(TrustCase):
         code, _, err = self.command("action", "edit", "hello")
         self.assertEqual((code, "The editor ended" in err, self.prompts), (1, True, []))
 
+    def test_no_such_editor(self) -> None:
+        """An editor that is no command line, or empty, is a sentence, not a fault of ours."""
+        self.path.write_text(ACTION)
+        for editor in ('vi "', "\\", "''", "/nowhere/vi"):
+            self.environ["EDITOR"] = editor
+            code, _, err = self.command("action", "edit", "hello")
+            self.assertEqual((code, "editor" in err.lower(), "fault of Aileron" in err), (1, True, False), editor)
+
+    def test_another_link(self) -> None:
+        """A link that lies beside it, as an editor's lock may, does not keep an action from being found."""
+        (self.home.actions / "greeting.md").write_text(ACTION)
+        (self.home.actions / "aaa.md").symlink_to("/nowhere")
+        (self.home.actions / ".#greeting.md").symlink_to("me@here.1")
+        self.lying(item("hello", path=str(self.home.actions / "greeting.md")))
+        code, _, err = self.as_operator("action", "edit", "hello", answers=["y"])
+        self.assertEqual((code, len(self.sent())), (0, 1), err)
+
     def test_link(self) -> None:
         """A link in the place of an action is not opened."""
         elsewhere = Path(self.mktemp())
