@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
 from attrs import field, frozen
 
-_MOST_COMPARED = 1_000_000  # pairs of lines: comparing takes that long at worst, and anybody may write such files
+_MOST_STEPS = 4_000_000  # of comparing: half a second at worst, and anybody may write files that take an hour
+_OFTEN_FROM = 200  # from so many lines on difflib passes over those that are more than one in a hundred
 
 
 class TrustKind(StrEnum):
@@ -89,9 +92,16 @@ class TrustItem:
             return ""
         # Split at line feeds alone, so that no other separator vanishes from what is shown.
         now, before = self.candidate.text.split("\n"), None if self.before is None else self.before.split("\n")
-        if before is None or len(before) * len(now) > _MOST_COMPARED:
+        if before is None or _steps(before, now) > _MOST_STEPS:
             return self.candidate.text
         return "\n".join(difflib.unified_diff(before, now, "trusted", "now", lineterm=""))
+
+
+def _steps(before: Sequence[str], now: Sequence[str]) -> int:
+    """At most how many steps it takes to compare: each block looks at every line and at every pair that is alike."""
+    often = len(now) // 100 + 1 if len(now) >= _OFTEN_FROM else len(now)
+    there = {line: times for line, times in Counter(now).items() if times <= often}
+    return (len(before) + sum(there.get(line, 0) for line in before)) * min(len(before), len(now))
 
 
 class Mark(StrEnum):

@@ -40,6 +40,14 @@ class DifferenceTests(SynchronousTestCase):
         long = "same\n" * 3000
         self.assertEqual(item(TrustState.CHANGED, long + "x", long).difference, long + "x")
 
+    def test_costly(self) -> None:
+        """A file that is written so that comparing takes seconds is read whole; a long one with a small change is not."""
+        before = "\n".join(f"u{number}\nx" for number in range(2500))
+        costly = "x\n" * 198
+        self.assertEqual(item(TrustState.CHANGED, costly, before).difference, costly)
+        long = "".join(f"line {number}\n\n" for number in range(600))
+        self.assertIn("+more", item(TrustState.CHANGED, long + "more", long).difference.split("\n"))
+
     def test_nothing_to_trust(self) -> None:
         """What is trusted, or gone, asks for nothing."""
         self.assertEqual(item(TrustState.TRUSTED, "one").difference, "")
