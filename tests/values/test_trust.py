@@ -41,7 +41,7 @@ class DifferenceTests(SynchronousTestCase):
         self.assertEqual(item(TrustState.CHANGED, long + "x", long).difference, long + "x")
 
     def test_costly(self) -> None:
-        """A file that is written so that comparing takes seconds is read whole; a long one with a small change is not."""
+        """A file that is written so that comparing takes seconds is read whole; one that is merely long is not."""
         before = "\n".join(f"u{number}\nx" for number in range(2500))
         costly = "x\n" * 198
         self.assertEqual(item(TrustState.CHANGED, costly, before).difference, costly)
