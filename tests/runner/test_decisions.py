@@ -195,6 +195,14 @@ class ForgedTests(DecidedCase):
             verify = decisions.verification(digest, mark)
             self.assertRaises(ApprovalStale, verify, approval.run, approval)
 
+    def test_denial_is_no_decision_to_run(self) -> None:
+        """A denial has a mark as well, and is checked as what it is."""
+        run = self.submit()
+        approval = self.approve(run, approved=False)
+        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        self.assertIsNotNone(approval.mark)
+        self.assertRaises(ApprovalStale, decisions.check, approval.run, approval)
+
     def test_on_record_for_another(self) -> None:
         """A decision that the record tells of is one for the digest that it names, and for no other."""
         approval = self.sync(self.runner.approval(self.held().id))
