@@ -11,6 +11,7 @@ from ._browser import open_file
 from ._errors import Trouble
 from ._handover import sweep, write_page
 from ._output import note
+from ._session import quietly
 from ._surroundings import Conversation, Surroundings
 
 if TYPE_CHECKING:
@@ -28,12 +29,20 @@ _TWICE = (
 
 
 async def let_in(around: Surroundings, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
-    """Let one browser in to the page at C{path}.
+    """Let one browser in to the page at C{path}.  Where that fails, or is broken off, the login ends with it.
 
     :param url: of the operator site.
     :raises Trouble: none came, somebody else did, or the words did not come in time.
     :raises DaemonFault: these were not the words.
     """
+    try:
+        await _let_in(around, terminal, operator, url, path)
+    except BaseException:
+        await quietly(operator.logout)
+        raise
+
+
+async def _let_in(around: Surroundings, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
     code = (await operator.hand_over())["code"]
     sweep(around.home)
     file = write_page(around.home, url, code, path)

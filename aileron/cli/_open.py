@@ -39,7 +39,7 @@ def open_pages(around: Surroundings, what: str | None, approval_id: str | None, 
         token = token_from_child(around, url, passphrase_fd)
 
         async def whole(links: Links) -> None:
-            # No logout: the browser's session ends with the login that made it.
+            # No logout once it is in: the browser's session ends with the login that made it.
             await let_in(around, terminal, links.operator(url, token), url, path)
 
         around.drive(whole)

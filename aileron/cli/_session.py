@@ -62,7 +62,7 @@ async def operator(
     try:
         yield client
     finally:
-        await _quietly(client.logout)
+        await quietly(client.logout)
 
 
 @asynccontextmanager
@@ -74,7 +74,7 @@ async def session(around: Surroundings, links: Links) -> AsyncIterator[Daemon]:
     try:
         yield client
     finally:
-        await _quietly(lambda: client.end_session(opened.id, None))
+        await quietly(lambda: client.end_session(opened.id, None))
 
 
 async def log_in(around: Surroundings, links: Links, found: Discovery, descriptor: int | None) -> str:
@@ -125,7 +125,7 @@ def _text(answer: Mapping[str, Any], name: str) -> str:
     return given
 
 
-async def _quietly(end: Callable[[], Awaitable[object]]) -> None:
+async def quietly(end: Callable[[], Awaitable[object]]) -> None:
     """End a session; where that fails the work is done all the same, and the session ends by itself."""
     from aileron.client import DaemonError
 

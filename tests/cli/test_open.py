@@ -150,6 +150,7 @@ class LettingInTests(CommandCase):
     def let_in(self, states: Sequence[str], *lines: str | None) -> tuple[Any, list[str]]:
         """What it ends with, while the daemon tells these states one after the other; and the prompts."""
         left, typing = list(states), Typing(list(lines))
+        self.site.logins[:] = [TOKEN]
 
         def state(_body: object) -> Any:
             self.pages += [file.read_text() for file in (self.home.root / "run").glob("*.html")]
@@ -201,6 +202,12 @@ class LettingInTests(CommandCase):
             self.assertIn("Somebody else opened it", str(ended))
             self.assertEqual(ended.hint, "Again: aileron open")
         self.assertEqual(self.confirmed(), [])
+
+    def test_login_is_ended(self) -> None:
+        """Where nobody is let in the login that it took is ended; else the browser needs it."""
+        for states, line, left in ((["opened", "late"], None, []), (["opened"], "blue tower", [TOKEN])):
+            self.let_in(states, line)
+            self.assertEqual(self.site.logins, left)
 
     def test_late(self) -> None:
         """Words that do not come in time end it."""
