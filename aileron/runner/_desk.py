@@ -84,6 +84,8 @@ class Desk:
             raise NotFound(f"The action {name} is not trusted.", {"action": name})
         event = self._pen.of_action("action.enabled" if enabled else "action.disabled", name, actor)
         await self._audit.append(event)
+        if self._trust.find(TrustKind.ACTION, name) != word:
+            raise Conflict("What is trusted of it was changed in this moment: look again.", {"action": name})
         switched = evolve(word, enabled=enabled, changed_at=self._pen.now(), changed_by=actor.id)
         await self._keep(lambda: self._trust.put([switched]))
         return evolve(offer, enabled=enabled)

@@ -349,6 +349,29 @@ class SwitchTests(TrustCase):
         self.give("open", changed)
         self.assertFalse(self.runner.offering().offers["open"].enabled)
 
+    def test_taken_meanwhile(self) -> None:
+        """An action whose trust is taken back while it is switched is not trusted again by that."""
+        self.pool.hold()
+        taken = self.later(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR))
+        switched = self.later(self.runner.set_enabled("open", False, OPERATOR))
+        while self.pool.todo:
+            self.pool.step()
+        self.successResultOf(taken)
+        self.failureResultOf(switched, Conflict)
+        self.assertIsNone(self.trust.find(TrustKind.ACTION, "open"))
+
+    def test_trusted_meanwhile(self) -> None:
+        """An action that is trusted anew while it is switched stays trusted as it was read last."""
+        changed = manifest("open", step("put"), gated=False)
+        self.pool.hold()
+        switched = self.later(self.runner.set_enabled("open", False, OPERATOR))
+        self.write("open", changed)
+        self.pool.release()
+        self.failureResultOf(switched, Conflict)
+        word = self.trust.find(TrustKind.ACTION, "open")
+        assert word is not None
+        self.assertEqual((word.digest, word.enabled), (_digest(changed), True))
+
     def test_unknown(self) -> None:
         """What is not offered cannot be switched."""
         self.write("new", _TEXT, trusted=False)
