@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, StateConflict, StoreUnavailable
+from aileron.errors import AileronError, NotFound, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IBindings
 from aileron.values import (
     DAEMON,
@@ -114,7 +114,9 @@ class Executor:
         try:
             return await self._go_through(execution)
         except StateConflict as conflict:
-            return await self._contested(execution, conflict.present)
+            return await self._contested(execution, conflict.present, conflict.present.state.value)
+        except NotFound:
+            return await self._contested(execution, execution.run, "gone")
 
     async def _go_through(self, execution: _Execution) -> Run:
         plan = execution.plan
@@ -261,12 +263,12 @@ class Executor:
         execution.events = ending.events  # should it turn out that the row is another's
         return await self._insist(execution.run.id, lambda: self._ledger.apply(ending))
 
-    async def _contested(self, execution: _Execution, present: Run) -> Run:
+    async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
         """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
         event = self._pen.of_run(
-            "tamper.detected", execution.run, row="runs", found=found, state=present.state.value, steps_done=done
+            "tamper.detected", execution.run, row="runs", found=found, state=state, steps_done=done
         )
         await self._insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
         return present

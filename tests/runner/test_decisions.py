@@ -227,6 +227,20 @@ class UnderWayTests(DecidedCase):
         self.restart()
         self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
 
+    def test_row_removed(self) -> None:
+        """What came of a run whose row was removed is on record all the same."""
+        for action in ("gated", "open"):
+            answer: Deferred[Outcome] = Deferred()
+            self.connector.script.append(answer)
+            run = self.submit(action)
+            if action == "gated":
+                self.approve(run)
+            for table in ("approvals", "run_steps", "run_attempts"):
+                self.sql(f"DELETE FROM {table} WHERE run_id = ?", run.id)
+            self.sql("DELETE FROM runs WHERE id = ?", run.id)
+            answer.callback(Outcome({"done": True}))
+            self.assertEqual(self.events(run)[-3:], ["execution.started", "tamper.detected", "execution.succeeded"])
+
     def test_between_steps(self) -> None:
         """A run whose row was changed goes no step further."""
         self.write("gated", manifest("gated", step("post", "one"), step("post", "two")))
