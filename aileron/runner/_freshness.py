@@ -44,9 +44,11 @@ class _Reached:
         """Whether C{watermark} says that it had come further; one that cannot be read says so too."""
         if watermark is None:
             return False
-        revision, _, sequence = watermark.partition(" ")
-        readable = revision.isdecimal() and sequence.isdecimal()
-        return not readable or self.revision < int(revision) or self.sequence < int(sequence)
+        try:
+            revision, sequence = map(int, watermark.split(" "))
+        except ValueError:
+            return True
+        return self.revision < revision or self.sequence < sequence
 
 
 @define(eq=False)

@@ -189,9 +189,10 @@ class VaultTests(FreshnessCase):
 
     def test_garbled(self) -> None:
         """What cannot be read of what was remembered is taken for the worst."""
-        self.sync(self.store.watermarks.put("vault memory", "a lot"))
-        self.restart()
-        self.assertEqual(self.found(), [[_OLD_VAULT]])
+        for number, garbled in enumerate(("a lot", "9" * 5000 + " 0", "0 " + "9" * 5000), 1):
+            self.sync(self.store.watermarks.put("vault memory", garbled))
+            self.restart()
+            self.assertEqual(self.found(), [[_OLD_VAULT]] * number)
 
     def test_replaced(self) -> None:
         """Another vault is recorded, once, and alarms nobody; what was approved under the earlier one is asked anew."""
