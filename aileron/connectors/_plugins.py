@@ -18,6 +18,7 @@ from zope.interface.verify import verifyObject
 from aileron.interfaces import IConnector
 from aileron.values import Candidate, ConnectorDescription, LoadError
 
+from ._files import SHIPPED
 from ._schema import BOUNDARY
 from ._screened import Screened
 
@@ -81,6 +82,8 @@ def _checked(file: str, load: Callable[[], object]) -> Found:
         return _fault("malformed", file, f"raises {type(error).__name__}")
     if not isinstance(described, ConnectorDescription):
         return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")
+    if described.fqn.startswith(f"{SHIPPED}://"):
+        return _fault("malformed", file, f"is named {SHIPPED}://, as only what is shipped may be")
     return Found(file, Screened(connector))
 
 

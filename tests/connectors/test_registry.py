@@ -264,6 +264,12 @@ class PluginTests(RegistryCase):
         self.assertIsNotNone(registry.get("local://plugged/in"))
         self.flushLoggedErrors(RuntimeError)
 
+    def test_claims_to_be_shipped(self) -> None:
+        """A plugin does not take a name of those that are shipped, which need nobody's trust."""
+        registry = self.registry(self.package("plugged_claim", one=PLUGIN.replace("local://", "builtin://")))
+        self.assertEqual(["malformed"], [each.kind for each in registry.problems()])
+        self.assertIsNone(registry.get("builtin://plugged/in"))
+
     def test_missing(self) -> None:
         """A package that is not there is missing."""
         self.assertEqual(["missing"], [each.kind for each in self.registry("plugged_nowhere").problems()])
