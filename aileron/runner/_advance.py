@@ -29,6 +29,7 @@ class Advance:
     """Takes gated runs further, each in a task of its own.
 
     :param may_act: whether effects may begin now.
+    :param missed: told that the vault could not be used, so that somebody looks when it can be.
     :param watch: minds the expiry of a run that is asked anew.
     :param probe: called with the name of each point that a crash may hit.
     """
@@ -40,6 +41,7 @@ class Advance:
     _tasks: Tasks
     _pen: Pen
     _may_act: Callable[[], bool]
+    _missed: Callable[[], None]
     _watch: Callable[[Approval], None]
     _probe: Callable[[str], None]
 
@@ -74,6 +76,7 @@ class Advance:
         except UNUSABLE:
             unlocked = False
         if not unlocked:
+            self._missed()
             event = self._pen.of_run("run.awaiting_vault", run)
             await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -37,7 +38,7 @@ from aileron.values import (
 )
 
 from ._advance import Advance
-from ._decisions import Decisions
+from ._decisions import UNUSABLE, Decisions
 from ._desk import Desk
 from ._executor import Executor
 from ._expiry import Expiry
@@ -51,6 +52,7 @@ from ._plan import Plan, Planner
 from ._recovery import Recovery
 from ._tasks import Tasks
 
+_log = Logger()
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
@@ -91,6 +93,7 @@ class Runner:
             self._tasks,
             self._pen,
             self._may_act,
+            self._look_again,
             self._watch,
             self._probe,
         )
@@ -120,11 +123,20 @@ class Runner:
 
     async def _resume(self) -> None:
         """The vault's file was gone or another, and is there again: a run that met its absence goes on."""
-        await self._freshness.check()
+        try:
+            await self._freshness.check()
+        except (StoreUnavailable, *UNUSABLE):
+            _log.warn("whether something was put back cannot be told yet")
+            self._look_again()
+            return
         await self._decisions.settle_up()
         waiting = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
         for run in (await self._runs.list(waiting)).items:
             self._approved.start(run)
+
+    def _look_again(self) -> None:
+        """Have the next look take up what waits for the vault."""
+        self._could_act = False
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""

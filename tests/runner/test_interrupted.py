@@ -206,6 +206,35 @@ class LostVaultTests(TroubledCase):
         self.assertIs(self.now(run).state, RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
 
+    def test_between_two_looks(self) -> None:
+        """A run that met its absence goes on, though at each look it was there."""
+        self.runner.look()
+        run = self.submit()
+        self.approve_up_to_the_start(run)
+        self.vault._state = VaultState.LOST
+        self.pool.release()
+        self.vault._state = VaultState.UNLOCKED
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.runner.look()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_compared_later(self) -> None:
+        """Where it cannot be told at that look whether something was put back, a later one tells, and goes on."""
+        self.runner.look()
+        run = self.submit()
+        self.approve_up_to_the_start(run)
+        self.vault._state = VaultState.LOST
+        self.pool.release()
+        self.runner.look()
+        self.vault._state = VaultState.UNLOCKED
+        self.control.seal(10_000, "sha256:of another record")
+        self.refuse()
+        self.runner.look()
+        self.relent()
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.runner.look()
+        self.assertIs(self.now(run).state, RunState.PENDING)
+
 
 class AskedAnewTests(TroubledCase):
     """An approved run that goes back to be asked about."""
