@@ -108,6 +108,7 @@ class Advance:
             )
             await self._executor.abandon(run, plan, opening, error.fault(), found)
         except AileronError as error:
+            await self._decisions.give_up(run)
             await self._executor.abandon(run, plan, opening, error.fault())
         else:
             self._probe("spent")

@@ -89,6 +89,7 @@ class Recovery:
 
     async def _give_up(self, run: Run) -> None:
         """A run that had not begun: whoever asked is told that nothing was sent, and may ask again."""
+        await self._give_up_decisions(run)
         if run.state is RunState.RECEIVED:
             event = self._pen.of_run("run.approved", run)
             run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))

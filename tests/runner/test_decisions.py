@@ -280,6 +280,16 @@ class UsedTests(DecidedCase):
         self.set_state(run)
         self.refused(run, "The decision on record had given way before.")
 
+    def test_cancelled_as_ungated(self) -> None:
+        """A run that was called ungated, and so given up at a start, does not begin later."""
+        run = self.held()
+        self.sql("UPDATE runs SET gated = 0 WHERE id = ?", run.id)
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.CANCELLED)
+        self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
+        self.forget(run)
+        self.refused(run, "The decision on record had given way before.")
+
     def test_withdrawn_while_locked(self) -> None:
         """What was withdrawn while its decision could not be used up is on record as such, and does not run either."""
         run = self.approved_and_locked()
@@ -449,6 +459,19 @@ class NotUsableTests(DecidedCase):
         """A disk that is full when the decision is used: nothing is sent, and the run has failed."""
         self.at["opened"] = "fill"
         self.fails_at("opened", "store_unavailable")
+
+    def test_failed_for_good(self) -> None:
+        """What has failed so does not begin by the unused decision later, whatever its row is set to."""
+        self.at["opened"] = "fill"
+        run = self.submit()
+        shown = self.approve(run)
+        self.control.full = False
+        self.runner.look()
+        self.set_state(run)
+        self.sql("DROP TRIGGER audit_events_stay")
+        self.sql("UPDATE audit_events SET run_id = NULL WHERE type LIKE 'execution.%'")
+        self.assertIsNotNone(shown.mark)
+        self.refused(run, "The decision on record had given way before.")
 
     def test_locked(self) -> None:
         """A vault that was locked in that moment likewise."""
