@@ -21,6 +21,7 @@ CANARY = "Canary battery staple 42"
 _ASK = """
 import sys
 from aileron.cli._passphrase import new_passphrase, read_passphrase
+from aileron.cli._surroundings import around_us
 from aileron.errors import AileronError
 print("ready", flush=True)
 sys.stdin.readline()
@@ -64,10 +65,32 @@ class Person:
     def echoes(self) -> bool:
         return bool(termios.tcgetattr(self.terminal)[3] & termios.ECHO)
 
+    def is_closed(self) -> bool:
+        """Whether L{aileron.hardening.harden} was called there."""
+        status = Path(f"/proc/{self._pid}/status").read_text()
+        return "NoNewPrivs:\t1\n" in status and "Umask:\t0077\n" in status
+
     def _end(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self.terminal)
+
+
+class ClosedTests(SynchronousTestCase):
+    skip = None if sys.platform == "linux" else "only Linux tells of another process"
+
+    def test_before_it_is_typed(self) -> None:
+        """What asks for a passphrase or a secret is closed to others when its prompt shows; what asks else is not."""
+        for call, prompt, closed in (
+            ("passphrase('Passphrase', None, None)", "Passphrase: ", True),
+            ("new_passphrase(None)", "New passphrase: ", True),
+            ("secret('Key', None)", "Key (not shown): ", True),
+            ("ask('Really? ')", "Really? ", False),
+        ):
+            person = Person(self, f"around_us().{call}")
+            person.types("\n")
+            person.sees(prompt)
+            self.assertEqual(person.is_closed(), closed, prompt)
 
 
 class TerminalTests(SynchronousTestCase):
@@ -87,6 +110,14 @@ class TerminalTests(SynchronousTestCase):
         person = Person(self, "read_passphrase('Passphrase')")
         person.types("\ninjected\n")
         person.sees("Passphrase: ")
+        person.types("typed\n")
+        person.sees("found ['typed']")
+
+    def test_line_typed_ahead(self) -> None:
+        """Nor does it answer a question whose answer shows."""
+        person = Person(self, "around_us().ask('Really? ')")
+        person.types("\ninjected\n")
+        person.sees("Really? ")
         person.types("typed\n")
         person.sees("found ['typed']")
 
