@@ -26,7 +26,7 @@ from ._spent_once import SpentOnce
 TOKEN_PREFIX = "ail_o_"
 _TOKEN_BYTES = 32
 _ONCE_SECONDS = 60.0
-_MAX_OPEN = 256
+_MAX_OPEN = 8192
 _WORDS = 2
 _CHOICE_BYTES = 8
 _AGAIN = "Run `aileron open` again."

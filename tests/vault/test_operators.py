@@ -41,6 +41,16 @@ class OperatorsTests(OperatorsContract, VaultCase):
         operators = Operators(self.locked(), "instance-1", lambda: (self.ADDRESS,), self.clock)
         self.assertRaises(VaultLocked, operators.challenge, self.NONCE, self.ADDRESS)
 
+    def test_flood_while_a_login_waits(self) -> None:
+        """Challenges that come while a login is made to wait for others' failures do not push its own out."""
+        operators = self.make_operators()
+        nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
+        for _ in range(5000):  # more than the daemon answers in the five seconds that a login waits at most
+            operators.challenge(self.NONCE, self.ADDRESS)
+        exchange = Exchange(self.NONCE, nonce, "instance-1", self.ADDRESS)
+        token, _session = operators.login(nonce, client_proof(self.vault.operator_key(), exchange))
+        self.assertIsNotNone(operators.by_token(token))
+
     def test_stored_hashed(self) -> None:
         """No token, code, cookie or page key lies in the table, and words show in no repr."""
         operators = self.make_operators()
