@@ -174,7 +174,7 @@ class OperatorsContract(HandOversContract):
         """However many challenges are asked for, the newest works, and not all are kept."""
         operators = self.make_operators()
         first, _proof = operators.challenge(self.NONCE, self.ADDRESS)
-        for _ in range(256):
+        for _ in range(9000):
             last, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         self.assertRaises(Unauthorized, operators.login, first, self.prove(self.NONCE, first))
         operators.login(last, self.prove(self.NONCE, last))
