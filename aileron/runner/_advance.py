@@ -63,7 +63,7 @@ class Advance:
                 return None
 
     async def _take_further(self, run: Run) -> None:
-        """Through the gate's last look to the effect, or to wait for the vault, or back to be asked anew."""
+        """To the effect, or to wait for the vault, or back to be asked anew."""
         unlocked = self._may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
             event = self._pen.of_run("run.resumed", run)
@@ -81,7 +81,10 @@ class Advance:
             await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
 
     async def _begin(self, run: Run) -> None:
-        """:raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood."""
+        """Through the gate's last look to the effect, or back to be asked anew.
+
+        :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
+        """
         ready = await self._gate.ready(run)
         if ready is None:
             self._watch(await self._ledger.approval(run.id))
