@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import stat
 import subprocess
@@ -150,6 +151,16 @@ class AtomicWriteTests(HomeCase):
         atomic_write(self.path, b"new")
         self.assertEqual((target.read_bytes(), self.path.is_symlink()), (b"target", False))
 
+    def test_link_in_the_way(self) -> None:
+        """Nor is what somebody laid where the new file is to be written first, could they guess its name."""
+        target = self.home.root / "target"
+        target.write_bytes(b"target")
+        self.patch(secrets, "token_hex", lambda _count: "guessed")
+        for lay in (Path.symlink_to, Path.hardlink_to):
+            lay(self.home.root / ".file.guessed", target)
+            self.assertRaises(FileExistsError, atomic_write, self.path, b"new")
+            self.assertEqual((target.read_bytes(), self.path.exists()), (b"target", False))
+
 
 class ReadPrivateTests(HomeCase):
     def setUp(self) -> None:
@@ -164,6 +175,13 @@ class ReadPrivateTests(HomeCase):
     def test_link(self) -> None:
         """A link is not followed."""
         self.path.symlink_to("/etc/passwd")
+        self.assertRaises(Forbidden, read_private, self.path)
+
+    def test_foreign(self) -> None:
+        """A file that belongs to somebody else is not read."""
+        self.path.write_bytes(b"theirs")
+        uid = os.getuid()
+        self.patch(os, "getuid", lambda: uid + 1)
         self.assertRaises(Forbidden, read_private, self.path)
 
     def test_pipe(self) -> None:
@@ -271,6 +289,12 @@ class LockTests(HomeCase):
         probe += "print(running_pid(Home(Path(sys.argv[1]))))"
         seen = subprocess.run([sys.executable, "-c", probe, str(self.home.root)], stdout=subprocess.PIPE, check=True)
         self.assertEqual(int(seen.stdout), os.getpid())
+
+    def test_link(self) -> None:
+        """A link where the lock should be is not followed: what it leads to is neither made nor held."""
+        self.home.lock.symlink_to(self.home.root / "elsewhere")
+        self.assertRaises(OSError, acquire_lock, self.home)
+        self.assertFalse((self.home.root / "elsewhere").exists())
 
     def test_other(self) -> None:
         """Another process's lock names that process, and is free at its death, however it died."""

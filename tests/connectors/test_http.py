@@ -421,6 +421,13 @@ class EchoTests(HttpCase):
             self.assertEqual(1, len(outcome.notes.get("echoed", ())), reply)  # type: ignore[arg-type]
             self.assertNotIn("s3cret", str(outcome))
 
+    def test_echo_on_the_way(self) -> None:
+        """An echo in the head of a redirect that is followed is noted like any other."""
+        elsewhere = json_answer({}, 302, {"Location": "/api/new", "X-Debug": SECRET.decode()})
+        self.rig.service.replies = [elsewhere, json_answer({"ok": 1})]
+        outcome = self.successResultOf(self.rig.send("show"))
+        self.assertEqual(({"ok": 1}, {"echoed": ["plain"]}), (outcome.output, outcome.notes))
+
     def test_echo_in_an_answer_that_nobody_wants(self) -> None:
         """An operation that reads no answer tells of an echo all the same."""
         outcome = self.outcome(answer(SECRET), "replace", {"title": "hello"})

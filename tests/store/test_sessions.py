@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit, ISessions
-from aileron.store import Store
+from aileron.store import Store, _sessions
 from aileron.store import _sessions_table as sessions_table
 from aileron.testing import SessionsContract, UnthreadedPool, example_session, memory_store
 from aileron.values import Process, timestamp, utc
@@ -75,6 +75,14 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
             sessions_table.forget(connection.cursor(), 2, utc(self.clock.seconds() - 600))
             left = connection.execute("SELECT id FROM sessions ORDER BY ordinal").fetchall()
         self.assertEqual([("s-0",), ("s-4",), ("s-5",)], left)
+
+    def test_forgotten_when_one_is_opened(self) -> None:
+        """They are forgotten as others are opened."""
+        self.patch(_sessions, "MOST_KEPT", 2)
+        for at in range(5):
+            self.opened(f"s-{at}")
+            self.do(self.sessions.end(f"s-{at}", 0, ()))
+        self.assertEqual(["s-4", "s-3"], [each.id for each in self.do(self.sessions.list(False, 9, None)).items])
 
     def test_known_without_reading(self) -> None:
         """A token that was seen of late costs no read."""
