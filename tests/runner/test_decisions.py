@@ -185,6 +185,36 @@ class ForgedTests(DecidedCase):
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
         self.assertEqual(self.found(run), ["The mark under the decision on record does not hold."])
 
+    def test_decided_for_another(self) -> None:
+        """Who decides for another digest than the one that stands there is told that one, and nothing is written."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        error = self.fails(self.runner.decide(run.id, Decision(True, "sha256:another", OPERATOR.id)), ApprovalStale)
+        self.assertEqual(error.details["digest"], shown.digest)
+
+    def test_asked_anew_in_the_transaction(self) -> None:
+        """A question that takes the place of the one that was shown, in the moment of the decision, is not decided."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id))
+        self.pool.hold()
+        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        while not self.store._writer._writing:
+            self.pool.step()
+        self.sql(_SET.format("digest = 'sha256:another'"), run.id)
+        self.pool.release()
+        self.failureResultOf(deciding, ApprovalStale)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_given_up_unwritten(self) -> None:
+        """What was given up while the vault could not be written counts no more in this life all the same."""
+        run = self.held()
+        approval = self.sync(self.runner.approval(run.id))
+        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions.check(run, approval)
+        self.control.full = True
+        self.sync(decisions.give_up(run))
+        self.assertRaises(ApprovalStale, decisions.check, run, approval)
+
     def test_another_in_the_transaction(self) -> None:
         """Only the decision that will be used up, for what will leave, starts it: no other does, however sound."""
         run = self.held()
