@@ -40,4 +40,4 @@ class ConfigurationTests(OperatedTestCase):
         await self.restart()
         found = await self.operator("doctor", code=1)
         self.assertIn("config.yaml:2: ", found.stdout)
-        self.assertIn("nothing new", (await self.operator("config", "trust", "--yes")).stdout)
+        self.assertIn("config.yaml:2: ", (await self.operator("config", "trust", "--yes", code=1)).stderr)
