@@ -16,9 +16,20 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli._children import private_pair
 from aileron.cli._errors import Trouble
 from aileron.cli._launch import ensure_daemon
-from aileron.cli._process import child_environment, last_words, output_of, serve_command
+from aileron.cli._process import _detached, child_environment, last_words, output_of, serve_command
 from aileron.home import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, URL, CommandCase
+
+_TELL = """
+import json, os, sys
+def is_open(descriptor):
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+print(json.dumps([list(os.environ), os.getcwd(), [is_open(int(each)) for each in sys.argv[1:]], os.getsid(0)]))
+"""
 
 
 class ProcessTests(SynchronousTestCase):
@@ -41,6 +52,22 @@ class ProcessTests(SynchronousTestCase):
         self.assertEqual(serve_command(home, "py", Path("/usr/lib/aileron")), ("py", "-I", *tail))
         mine = Path(site.getusersitepackages()) / "aileron"
         self.assertEqual(serve_command(home, "py", mine), ("py", "-E", "-P", *tail))
+
+    def test_started(self) -> None:
+        """What is started is alone: with that environment, in the home, without our descriptors or our session."""
+        home = Home(Path(self.mktemp()).absolute())
+        home.log.mkdir(parents=True)
+        ours, named = os.pipe()
+        for descriptor in (ours, named):
+            self.addCleanup(os.close, descriptor)
+            os.set_inheritable(descriptor, True)
+        command = (sys.executable, "-I", "-c", _TELL, str(ours), str(named))
+        for passed in ((), (named,)):
+            child = _detached(command, home, {"PATH": "p", "PYTHONPATH": "x", "KEY": "k"}, passed)
+            self.assertEqual(child.wait(60), 0)
+            names, directory, is_open, session = json.loads(output_of(home).read_text())
+            self.assertEqual((directory, is_open, session), (str(home.root), [False, bool(passed)], child.pid))
+            self.assertFalse({"PYTHONPATH", "KEY"} & {*names})
 
     def test_private_pair(self) -> None:
         """What is handed to a child comes whole, ends, and cannot be opened anew by way of C{/proc}."""
