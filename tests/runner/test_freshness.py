@@ -133,6 +133,18 @@ class RecordTests(FreshnessCase):
         self.restart()
         self.assertEqual(self.found(), [[_OLD_RECORD]])
 
+    def test_away_at_the_start(self) -> None:
+        """Where the vault's file was away at the start it is compared when it is back, in the same life."""
+        self.done()
+        self.sync(self.runner.stop(1.0))
+        self.control._sealed = (10_000, "sha256:more")
+        self.vault._state = VaultState.LOST
+        self.restart()
+        self.assertEqual(self.alarms(), [])
+        self.vault._state = VaultState.UNLOCKED
+        self.runner.look()
+        self.assertEqual(self.found(), [[_OLD_RECORD]])
+
 
 class VaultTests(FreshnessCase):
     """The vault that the database remembers."""
