@@ -79,9 +79,7 @@ async def _set_up(scene: Stage) -> None:
     await scene.as_operator("vault", "init")
     data = files(__package__).joinpath("data")
     (scene.home.connectors / "team-chat.toml").write_bytes(data.joinpath("team-chat.toml").read_bytes())
-    command(
-        "aileron action add ship-update.md", "What agents may ask for. You read it, and trust exactly that."
-    )
+    command("aileron action add ship-update.md", "What agents may ask for. You read it, and trust exactly that.")
     source = scene.home.root.parent / "ship-update.md"
     source.write_bytes(data.joinpath("ship-update.md").read_bytes())
     added = await scene.as_operator("action", "add", str(source), "--yes")
