@@ -1,5 +1,7 @@
 """More of everything than anybody needs, from one process of the same user: the others are still served."""
 
+import resource
+
 from tests.attacks.case import AttackTestCase
 from tests.functional.operated import GATED, UNGATED
 
@@ -32,8 +34,10 @@ print(json.dumps(statuses))
 """
 # Opens connections and says nothing; how many it got.
 _CONNECTIONS = """
-import json, socket, sys, time, urllib.parse
+import json, resource, socket, sys, time, urllib.parse
 address = urllib.parse.urlsplit(sys.argv[1])
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 held = []
 for _ in range(int(sys.argv[2])):
     try:
@@ -43,6 +47,8 @@ for _ in range(int(sys.argv[2])):
 print(json.dumps(len(held)), flush=True)
 time.sleep(60)
 """
+
+_DESCRIPTORS = 1024
 
 
 class FloodTests(AttackTestCase):
@@ -67,9 +73,12 @@ class FloodTests(AttackTestCase):
 
     async def test_connections(self) -> None:
         """Connections without end, all silent, do not keep the user's own commands out."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, before[1]))  # what a process usually gets
         await self.furnish()
         for site in ("url", "operator_url"):
-            flood = self.start(self.python(_CONNECTIONS, self.home.discovery()[site], "3000"))
+            flood = self.start(self.python(_CONNECTIONS, self.home.discovery()[site], "1500"))
             await flood.expect(r"\d+", 60)
             await self.operator("approval", "list")
             self.assertEqual((await self.status())["vault_state"], "unlocked")

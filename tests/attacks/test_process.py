@@ -212,6 +212,7 @@ class PoisonTests(AttackTestCase):
         """Modules, plugins and packages in the directory of the commands are not loaded, by any of them."""
         mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED))
         await self.operator("vault", "init")
+        self.poison(self.state.root, (*_POISONED, *_SHADOWED))  # where the daemon is started
         await self.command("status")
         await self.command("daemon", "stop")
         await self.unlock()
