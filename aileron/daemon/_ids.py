@@ -6,20 +6,14 @@ import random
 from collections.abc import Callable
 
 from twisted.internet.interfaces import IReactorTime
-
-_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_LETTER_OF_BYTE = (_LETTERS * 8).encode("ascii")
+from ulid import ULID
 
 
 def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
-    """ULIDs: ten letters of the millisecond, sixteen of chance, five bits each.
-
-    They must differ and need not be secret, so the system is asked for chance once and not at each.
-    """
+    """ULIDs.  They must differ and need not be secret, so the system is asked for chance once and not at each."""
 
     def fresh() -> str:
         moment = int(clock.seconds() * 1000)
-        time = "".join([_LETTERS[moment >> shift & 31] for shift in range(45, -1, -5)])
-        return time + random.randbytes(16).translate(_LETTER_OF_BYTE).decode("ascii")  # noqa: S311 - no secret
+        return str(ULID.from_bytes(moment.to_bytes(6, "big") + random.randbytes(10)))  # noqa: S311 - no secret
 
     return fresh
