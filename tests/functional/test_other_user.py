@@ -16,13 +16,13 @@ if uid != os.getuid():
     os.setgid(uid)
     os.setuid(uid)
 came = b""
-with socket.create_connection((address.hostname, address.port), 20) as connection:
-    try:
+try:
+    with socket.create_connection((address.hostname, address.port), 20) as connection:
         lines = ("GET /v1/health HTTP/1.1", "Host: " + address.netloc, "Connection: close", "", "")
         connection.sendall("\\r\\n".join(lines).encode())
         came = connection.makefile("rb").read()
-    except ConnectionError:
-        pass
+except ConnectionError:  # it may be dropped before the connecting has ended
+    pass
 print(json.dumps([os.getuid(), came[:12].decode()]))
 """
 _NOBODY = 65534
