@@ -20,6 +20,7 @@ _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)
 _CRASHED = Fault(
     "outcome_unknown", "The daemon ended while this was being done: it may have happened. Please look, and settle it."
 )
+_NOT_ASKED = "The run says that nobody had to be asked, and somebody was."
 
 
 @define(eq=False)
@@ -88,11 +89,16 @@ class Recovery:
         await self._ledger.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
 
     async def _give_up(self, run: Run) -> None:
-        """A run that had not begun: whoever asked is told that nothing was sent, and may ask again."""
+        """A run that had not begun: whoever asked is told that nothing was sent, and may ask again.
+
+        One that the operator was asked about never stands like this by itself.
+        """
         await self._give_up_decisions(run)
+        asked = await self._runs.approval(run.id) is not None
         if run.state is RunState.RECEIVED:
             event = self._pen.of_run("run.approved", run)
             run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
         reason = "The daemon ended before it began; nothing was sent."
+        found = (self._pen.of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
         event = self._pen.of_run("run.cancelled", run, reason=reason)
-        await self._ledger.apply(transition(run, RunState.CANCELLED, self._pen.now(), event, reason=reason))
+        await self._ledger.apply(transition(run, RunState.CANCELLED, self._pen.now(), *found, event, reason=reason))

@@ -127,6 +127,7 @@ class ContentTests(RowsCase):
         await self.sql("UPDATE runs SET gated = 0, state = 'approved' WHERE id = ?", run_id)
         await self.taken_up()
         self.assertEqual(self.workspace.requests, [])
+        self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))
 
     async def test_another_action(self) -> None:
         """A waiting run that is given the name of an ungated action is not done."""
@@ -136,3 +137,4 @@ class ContentTests(RowsCase):
         await self.sql("UPDATE runs SET action = ?, gated = 0, state = 'received' WHERE id = ?", UNGATED, run_id)
         await self.taken_up()
         self.assertEqual(self.workspace.requests, [])
+        self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))

@@ -89,6 +89,18 @@ class RestartTests(RunnerCase):
         self.unlock_anew()
         self.restart()
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+        self.assertNotIn("tamper.detected", self.events(run))
+
+    def test_asked_about_and_ungated(self) -> None:
+        """A run that was asked about, and whose row says that it had not to be, is cancelled, and seen on record."""
+        for state in ("received", "approved", "awaiting_vault"):
+            run = self.submit("gated", {"text": state})
+            with sqlite3.connect(self.database) as database:
+                database.execute("UPDATE runs SET gated = 0, state = ? WHERE id = ?", (state, run.id))
+            database.close()
+            self.restart()
+            self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.CANCELLED, []))
+            self.assertEqual(self.events(run)[-2:], ["tamper.detected", "run.cancelled"])
 
     def test_damaged_row(self) -> None:
         """A pending run whose question is gone keeps nobody from the others, and can be withdrawn."""
