@@ -199,6 +199,7 @@ class RewrittenTests(RollbackCase):
         reply = await self.run_action(session, name, wait=10)
         self.assertGreaterEqual(reply.status, 400, reply.body)
         self.assertEqual(self.workspace.requests, [])
+        self.assertIn("The vault file was altered", (await self.operator("doctor", code=1)).stdout)
 
 
 class LostTests(RollbackCase):
