@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.threads import deferToThread
-from twisted.web.resource import Resource
-from twisted.web.server import Request
 
 from aileron.vault import keys
 from tests.attacks.case import AttackTestCase
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.browser import come
 from tests.functional.chromium import Chromium, Page
-from tests.functional.loopback import LoopbackSite
+from tests.functional.loopback import LoopbackSite, Neighbour
 from tests.functional.operated import PASSPHRASE
 from tests.functional.process import Running
 from tests.functional.reactor import until
@@ -230,7 +228,7 @@ class ImpostorTests(DoorCase):
 class PageTests(DoorCase):
     """Pages in the operator's own browser."""
 
-    async def browse(self) -> tuple[Page, Page, "Neighbour"]:
+    async def browse(self) -> tuple[Page, Page, Neighbour]:
         """The operator's page, logged in, and a page of another port beside it."""
         await self.begin()
         profile = self.home.root / "profile"
@@ -294,21 +292,3 @@ _FORM = (
     "(() => { const f = document.createElement('form'); f.method = 'post'; f.action = %s;"
     " f.innerHTML = '<input name=code value=guess>'; document.body.append(f); void setTimeout(() => f.submit()); })()"
 )
-
-
-class Neighbour(Resource):
-    """A page of another port on this machine.
-
-    :ivar cookies: what browsers told it.
-    """
-
-    isLeaf = True
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.cookies: list[str] = []
-
-    def render_GET(self, request: Request) -> bytes:
-        """Note the cookies."""
-        self.cookies.append(request.getHeader("Cookie") or "")
-        return b"<!doctype html><p>neighbour</p>"

@@ -10,7 +10,7 @@ from twisted.internet.defer import maybeDeferred
 from twisted.internet.interfaces import IListeningPort
 from twisted.internet.protocol import ServerFactory
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
-from twisted.web.resource import IResource
+from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
 from tests.functional.reactor import IKitReactor, until
@@ -65,3 +65,21 @@ def json_of(request: Request) -> Mapping[str, Any] | None:
     assert request.content is not None
     content = request.content.read()
     return json.loads(content) if content else None
+
+
+class Neighbour(Resource):
+    """A page of another port on this machine.
+
+    :ivar cookies: what browsers told it.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.cookies: list[str] = []
+
+    def render_GET(self, request: Request) -> bytes:
+        """Note the cookies."""
+        self.cookies.append(request.getHeader("Cookie") or "")
+        return b"<!doctype html><p>neighbour</p>"

@@ -5,12 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from twisted.web.resource import Resource
-from twisted.web.server import Request
-
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Page
-from tests.functional.loopback import LoopbackSite
+from tests.functional.loopback import LoopbackSite, Neighbour
 from tests.functional.operated import GATED
 
 HOSTILE = (
@@ -239,24 +236,6 @@ class LooksTests(BrowsedTestCase):
         await self.keep(page, name)
         self.assertTrue(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name)
         self.assertEqual(await page.evaluate(LOW_CONTRAST), [], name)
-
-
-class Neighbour(Resource):
-    """A page of another port on this machine.
-
-    :ivar cookies: what browsers told it.
-    """
-
-    isLeaf = True
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.cookies: list[str] = []
-
-    def render_GET(self, request: Request) -> bytes:
-        """Note the cookies."""
-        self.cookies.append(request.getHeader("Cookie") or "")
-        return b"<!doctype html><p>neighbour</p>"
 
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
