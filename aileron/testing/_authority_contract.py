@@ -30,19 +30,23 @@ def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, 
     return Trusted(kind, name, digest, NOON, "operator-1")
 
 
-class TrustContract(_Case):
-    """Mix into a test case whose L{make_trust} makes an unlocked vault's trust, of nothing yet."""
-
-    def make_trust(self) -> ITrust:
-        """Trust in nothing."""
-        raise NotImplementedError
+class _AuthorityCase(_Case):
+    """A test case with one vault, and what may happen to it."""
 
     def lock(self) -> None:
-        """Lock the vault that it lies in."""
+        """Lock the vault that was made first."""
         raise NotImplementedError
 
     def break_disk(self) -> None:
         """Let every write fail from now on."""
+        raise NotImplementedError
+
+
+class TrustContract(_AuthorityCase):
+    """Mix into a test case whose L{make_trust} makes an unlocked vault's trust, of nothing yet."""
+
+    def make_trust(self) -> ITrust:
+        """Trust in nothing."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -129,7 +133,7 @@ class TrustContract(_Case):
         self.assertEqual((trust.trusted(), trust.generation()), ((trusted_word(),), generation))
 
 
-class ControlContract(_Case):
+class ControlContract(_AuthorityCase):
     """Mix into a test case whose L{make_control} makes an unlocked vault's control key, of which nothing was used."""
 
     def make_control(self) -> IControl:
@@ -138,14 +142,6 @@ class ControlContract(_Case):
 
     def make_other(self) -> IControl:
         """The control key of another data key."""
-        raise NotImplementedError
-
-    def lock(self) -> None:
-        """Lock the vault of the control key that was made first."""
-        raise NotImplementedError
-
-    def break_disk(self) -> None:
-        """Let every write fail from now on."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
