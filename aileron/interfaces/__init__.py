@@ -13,6 +13,7 @@ from ._contents import IContents
 from ._control import IControl
 from ._credential import ICredential
 from ._flags import IBindingFlags
+from ._meters import IMeter, IMeters
 from ._operators import IOperators
 from ._runner import IRunner
 from ._runs import IRuns
@@ -32,6 +33,8 @@ __all__ = [
     "IContents",
     "IControl",
     "ICredential",
+    "IMeter",
+    "IMeters",
     "IOperators",
     "IRunner",
     "IRuns",

@@ -22,6 +22,7 @@ from ._connectors import (
     Request,
 )
 from ._faults import Fault
+from ._gateway import ANTHROPIC, OPENAI, Dialect, Ending, GatewaySettings, Provider, Usage
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in
 from ._pages import Page
 from ._plainly import plainly
@@ -49,8 +50,10 @@ from ._violations import violation
 from ._visible import visible
 
 __all__ = [
+    "ANTHROPIC",
     "DAEMON",
     "JSON",
+    "OPENAI",
     "READ",
     "SEMVER",
     "WRITE",
@@ -70,8 +73,11 @@ __all__ = [
     "ConnectorPin",
     "CredentialNeed",
     "Decision",
+    "Dialect",
+    "Ending",
     "Event",
     "Fault",
+    "GatewaySettings",
     "HandOver",
     "HandOverState",
     "Input",
@@ -88,6 +94,7 @@ __all__ = [
     "PendingLimits",
     "Process",
     "Progress",
+    "Provider",
     "Record",
     "Request",
     "Run",
@@ -102,6 +109,7 @@ __all__ = [
     "TrustKind",
     "TrustState",
     "Trusted",
+    "Usage",
     "VaultState",
     "bare",
     "canonical",

@@ -26,7 +26,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "audit": _GROUND,
     "store": _GROUND | {"waiting"},
     "runner": _GROUND | {"manifests", "waiting"},
-    "api": _GROUND | {"runner"},
+    "http1": frozenset(),
+    "gateway": _GROUND | {"http1"},
+    "api": _GROUND | {"runner", "http1"},
     "web": _GROUND | {"runner"},
     "client": _GROUND,
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
@@ -36,7 +38,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},
     "__main__": frozenset({"cli"}),
     "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
-    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "api", "web"},
+    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "api", "gateway", "web"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
@@ -47,7 +49,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
 
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
-    "daemon": frozenset({"api", "web"}),
+    "daemon": frozenset({"api", "gateway", "web"}),
     # "aileron version" need not load an agent, and only one command loads the daemon.
     "cli": frozenset({"daemon", "demo", "launch"}),
 }

@@ -1,0 +1,40 @@
+"""What the gateway tells whoever counts."""
+
+from __future__ import annotations
+
+from zope.interface import Interface
+
+from aileron.values import Ending, Provider
+
+
+class IMeter(Interface):
+    """Counts one exchange.  Called in its path: each call costs microseconds and raises nothing."""
+
+    def sent() -> None:
+        """The request's head was just written to the upstream.  Again, if it was replayed."""
+
+    def answered(code: int, head: bytes) -> None:
+        """The head of the final answer came and was just written to the client.
+
+        :param head: as it came, status line and closing empty line included.
+        """
+
+    def passed(data: bytes) -> None:
+        """A piece of the answer's body, framing included, was just written to the client."""
+
+    def uploaded(count: int) -> None:
+        """So many more bytes of the request's body were taken from the client."""
+
+    def ended(ending: Ending) -> None:
+        """The exchange is over; nothing follows.  Called exactly once."""
+
+
+class IMeters(Interface):
+    """Makes a meter for each exchange."""
+
+    def begin(provider: Provider, session_id: str | None, inference: bool) -> IMeter:
+        """The head of a request just came, whole.
+
+        :param session_id: of the session whose gateway key it brought, or L{None}.
+        :param inference: whether it went to one of the named routes, so that its answer may tell tokens.
+        """

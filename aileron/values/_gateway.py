@@ -1,0 +1,84 @@
+"""The LLM gateway: where it relays to, and what it may tell of that."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from attrs import field, frozen
+
+
+class Dialect(StrEnum):
+    """Whose API a provider speaks: the shape of its errors, and where its key stands in a request."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+
+
+@frozen
+class Provider:
+    """An LLM provider, or whatever speaks like one.
+
+    :ivar base_url: scheme, host, port if it is not the scheme's, and a path without a slash at its end, which is put
+        before every path that goes there.
+    :ivar prefix: where the gateway serves it whole, such as C{/openai}.
+    :ivar credential: name of the binding whose key takes the place of the agent's; L{None}: the agent's own goes there.
+    """
+
+    name: str
+    base_url: str
+    prefix: str
+    dialect: Dialect = Dialect.OPENAI
+    credential: str | None = None
+
+
+OPENAI = Provider("openai", "https://api.openai.com", "/openai")
+ANTHROPIC = Provider("anthropic", "https://api.anthropic.com", "/anthropic", Dialect.ANTHROPIC)
+
+
+@frozen
+class GatewaySettings:
+    """What the operator has said of the gateway.
+
+    :ivar providers: by distinct names and prefixes; C{openai} and C{anthropic} are always among them.
+    :ivar silence_seconds: how long a peer that owes something may say nothing.
+    :ivar max_body_bytes: of a request; L{None}: whatever the provider takes.
+    :ivar ca_certificates: PEM, trusted beside the system's roots.
+    :ivar accounting: whether answers are read for the tokens that they cost.
+    :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
+    """
+
+    providers: tuple[Provider, ...] = (OPENAI, ANTHROPIC)
+    silence_seconds: float = 600.0
+    max_body_bytes: int | None = None
+    ca_certificates: str = ""
+    accounting: bool = True
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@frozen
+class Usage:
+    """Tokens as a provider counted them; best effort.
+
+    :ivar input: all that was read, cached or not.
+    :ivar cached: of these, from the provider's cache.
+    """
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+
+
+class Ending(StrEnum):
+    """How an exchange with a provider ended.
+
+    C{COMPLETE}: the answer came whole. C{REFUSED}: we answered in the provider's place, and nothing was sent.
+    C{UNREACHABLE}: there was no upstream, or no answer of it. C{CUT}: the upstream left in the midst of its answer.
+    C{CLIENT_LEFT}: the agent did. C{SILENT}: somebody owed something for too long.
+    """
+
+    COMPLETE = "complete"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    CUT = "cut"
+    CLIENT_LEFT = "client_left"
+    SILENT = "silent"
