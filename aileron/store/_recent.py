@@ -1,4 +1,4 @@
-"""Sessions that were asked for of late, by the digest of their token."""
+"""Sessions that were asked for of late, by the digest of their token or gateway key."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class Recent:
     _sessions: OrderedDict[bytes, Session] = field(factory=OrderedDict, init=False)
     _endings: int = field(default=0, init=False)
 
-    def get(self, token_digest: bytes) -> Session | None:
+    def get(self, digest: bytes) -> Session | None:
         """What is remembered, or L{None}."""
-        session = self._sessions.get(token_digest)
+        session = self._sessions.get(digest)
         if session is not None:
-            self._sessions.move_to_end(token_digest)
+            self._sessions.move_to_end(digest)
         return session
 
     def ticket(self) -> int:
         """To be taken before a session is read, and handed to L{put} with it."""
         return self._endings
 
-    def put(self, token_digest: bytes, session: Session, ticket: int) -> None:
+    def put(self, digest: bytes, session: Session, ticket: int) -> None:
         """Remember C{session}, unless a session ended since C{ticket}: it may be this one, as it was before."""
         if ticket != self._endings:
             return
-        self._sessions[token_digest] = session
+        self._sessions[digest] = session
         if len(self._sessions) > self._size:
             self._sessions.popitem(last=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from attrs import define, evolve, field, frozen
@@ -35,6 +35,8 @@ _MINUTE = timedelta(seconds=60)
 _FLUSH_SECONDS = 60.0
 _RETRY_AFTER_SECONDS = 60
 
+_Find = Callable[[sqlite3.Cursor, bytes], Session | None]
+
 _log = Logger()
 
 
@@ -47,7 +49,8 @@ class SQLiteSessions:
     _readers: Readers
     _clock: IReactorTime
     _seals: Seals
-    _recent: Recent = field(factory=Recent, init=False)
+    _by_token: Recent = field(factory=Recent, init=False)
+    _by_gateway_key: Recent = field(factory=Recent, init=False)
     _seen: dict[str, datetime] = field(factory=dict, init=False)
     _flushed_at: float = field(init=False)
 
@@ -63,14 +66,18 @@ class SQLiteSessions:
 
     async def by_token(self, token_digest: bytes) -> Session | None:
         """See L{ISessions.by_token}."""
-        session = self._recent.get(token_digest)
-        if session is None:
-            ticket = self._recent.ticket()
-            session = await self._readers.read(sessions_table.by_token, token_digest)
-            if session is None:
-                return None
-            self._recent.put(token_digest, session, ticket)
-        return self._note(session)
+        return await self._known(self._by_token, sessions_table.by_token, token_digest)
+
+    async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
+        """See L{ISessions.by_gateway_key}."""
+        return await self._known(self._by_gateway_key, sessions_table.by_gateway_key, gateway_digest)
+
+    def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
+        """See L{ISessions.known_gateway_key}."""
+        session = self._by_gateway_key.get(gateway_digest)
+        if session is not None and session.live:
+            self._see(session)
+        return session
 
     async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
         """See L{ISessions.end}."""
@@ -98,17 +105,25 @@ class SQLiteSessions:
             return succeed(None)
         return self._writer.write(sessions_table.note_seen, seen).addErrback(_note_lost)
 
+    async def _known(self, recent: Recent, find: _Find, digest: bytes) -> Session | None:
+        session = recent.get(digest)
+        if session is None:
+            ticket = recent.ticket()
+            session = await self._readers.read(find, digest)
+            if session is None:
+                return None
+            recent.put(digest, session, ticket)
+        return evolve(session, seen_at=self._see(session)) if session.live else session
+
     def _now(self) -> datetime:
         return utc(self._clock.seconds())
 
-    def _note(self, session: Session) -> Session:
-        if not session.live:
-            return session
-        now = self._now()
-        self._seen[session.id] = now
+    def _see(self, session: Session) -> datetime:
+        """Note that it makes a request now."""
+        self._seen[session.id] = now = self._now()
         if self._clock.seconds() - self._flushed_at >= _FLUSH_SECONDS:
             self.flush()  # the writer holds it, and its close drains it
-        return evolve(session, seen_at=now)
+        return now
 
     def _fresh(self, session: Session) -> Session:
         seen = self._seen.get(session.id)
@@ -116,7 +131,8 @@ class SQLiteSessions:
 
     def _forget(self, session: Session) -> Session:
         self._seen.pop(session.id, None)
-        self._recent.drop(session.id)
+        self._by_token.drop(session.id)
+        self._by_gateway_key.drop(session.id)
         return session
 
 

@@ -78,6 +78,11 @@ def by_token(cursor: sqlite3.Cursor, token_digest: bytes) -> Session | None:
     return _one(cursor, "WHERE token_digest = ?", token_digest)
 
 
+def by_gateway_key(cursor: sqlite3.Cursor, gateway_digest: bytes) -> Session | None:
+    """The session of a gateway key, or L{None}."""
+    return _one(cursor, "WHERE gateway_digest = ?", gateway_digest)
+
+
 def select(cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None) -> list[tuple[int, Session]]:
     """Sessions below the ordinal C{before}, newest first, one more than C{limit} if there are more."""
     where, values = conditions(("ordinal < ?", before), ("(ended_at IS NULL) = ?", live_only or None))

@@ -145,6 +145,14 @@ class SessionsContract(_RecordCase):
         """The session of the token, which makes a request."""
         return self.do(self.sessions.by_token(_digest(session_id)))
 
+    def called(self, session_id: str) -> Session | None:
+        """The session of the gateway key, by which a call is made."""
+        return self.do(self.sessions.by_gateway_key(_digest(f"gateway {session_id}")))
+
+    def known(self, session_id: str) -> Session | None:
+        """The same, where it need not be waited for."""
+        return self.sessions.known_gateway_key(_digest(f"gateway {session_id}"))
+
     def test_provides(self) -> None:
         """It provides ISessions."""
         self.assertTrue(verifyObject(ISessions, self.sessions))
@@ -165,6 +173,48 @@ class SessionsContract(_RecordCase):
         self.assertIsNone(self.seen("gateway session-1"))
         self.assertIsNone(self.do(self.sessions.get("other")))
         self.refused(self.sessions.end("other", 0, ()), NotFound)
+
+    def test_gateway_key(self) -> None:
+        """A session is found by its gateway key, and by that key no other."""
+        session, other = self.opened(), self.opened("session-2")
+        self.assertEqual((self.called("session-1"), self.called("session-2")), (session, other))
+        self.assertIsNone(self.called("other"))
+
+    def test_each_key_its_own(self) -> None:
+        """A token is no gateway key and a gateway key no token, also of a session that both were used for."""
+        session = self.opened()
+        self.seen(session.id)
+        self.called(session.id)
+        self.assertIsNone(self.do(self.sessions.by_gateway_key(_digest(session.id))))
+        self.assertIsNone(self.sessions.known_gateway_key(_digest(session.id)))
+        self.assertIsNone(self.seen(f"gateway {session.id}"))
+
+    def test_known_gateway_key(self) -> None:
+        """A gateway key that was used of late is known at once; one that was not, or that nobody has, must be asked."""
+        session = self.opened()
+        self.assertIsNone(self.known("other"))
+        self.called(session.id)
+        known = self.known(session.id)
+        self.assertEqual(session.id, known and known.id)
+        self.assertIsNone(self.known("other"))
+
+    def test_calls_are_seen(self) -> None:
+        """A call by gateway key counts as a request, whether the key was known at once or asked for."""
+        session = self.opened()
+        for at, use in enumerate((self.called, self.known), 1):
+            self.clock.advance(5)
+            self.assertIsNotNone(use(session.id))
+            noted = self.do(self.sessions.get(session.id))
+            self.assertEqual(session.seen_at + timedelta(seconds=5 * at), noted and noted.seen_at)
+
+    def test_gateway_key_ended(self) -> None:
+        """From its end on no gateway key shows a session as live."""
+        session = self.opened()
+        self.called(session.id)
+        ended = self.do(self.sessions.end(session.id, 0, ()))
+        self.assertIsNone(self.known(session.id))
+        self.assertEqual(self.called(session.id), ended)
+        self.assertIn(self.known(session.id), (None, ended))
 
     def test_seen(self) -> None:
         """A request is noted at once, wherever the session is then read."""

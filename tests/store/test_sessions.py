@@ -92,6 +92,28 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         self.assertEqual(self.seen(session.id), session)
         self.threads.release()
 
+    def test_known_gateway_key_without_reading(self) -> None:
+        """A gateway key that was used of late costs no read."""
+        session = self.opened()
+        self.called(session.id)
+        self.threads.hold()
+        self.assertEqual(self.known(session.id), session)
+        self.threads.release()
+
+    def test_call_of_an_ending_session(self) -> None:
+        """A key that was asked for while its session ended is not remembered as one of a live session."""
+        session = self.opened()
+        self.threads.hold()
+        early = Deferred.fromCoroutine(self.sessions.by_gateway_key(_digest(f"gateway {session.id}")))
+        ended = Deferred.fromCoroutine(self.sessions.end(session.id, 0, ()))
+        self.threads.step()
+        self.threads.step()
+        self.successResultOf(ended)
+        self.successResultOf(early)
+        self.threads.release()
+        known = self.known(session.id)
+        self.assertFalse(known is not None and known.live)
+
     def test_written_once_a_minute(self) -> None:
         """When a session was seen is written once a minute, not with each request."""
         session = self.opened()

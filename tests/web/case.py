@@ -89,6 +89,14 @@ class KnownSessions:
         """See L{ISessions}; no token is known."""
         return None
 
+    async def by_gateway_key(self, gateway_digest: bytes) -> Session | None:
+        """See L{ISessions}; no key is known."""
+        return None
+
+    def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
+        """See L{ISessions}; no key is known."""
+        return None
+
     async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
         """See L{ISessions}."""
         return self.known.pop(session_id)
