@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
 from aileron.interfaces import IAudit, IBindingFlags, IBindings, IConnectors, IOperators, IRunner, ISessions, IVault
-from aileron.values import utc
+from aileron.values import GatewaySettings, utc
 
 from ._door import Door
 from ._process import Lookup, process_behind
@@ -35,6 +35,8 @@ class Parts:
     :ivar review_url: the page where a run, by its id, is decided.
     :ivar instance: of this life of the daemon.
     :ivar process_behind: who is at the other end of a connection.
+    :ivar gateway: as the operator has it.
+    :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
     :ivar door: the record of logins.
     """
 
@@ -55,6 +57,8 @@ class Parts:
     review_url: Callable[[str], str]
     instance: str
     process_behind: Lookup = process_behind
+    gateway: GatewaySettings = field(factory=GatewaySettings)
+    metrics_token_digest: bytes | None = field(default=None, repr=False)
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )
@@ -63,6 +67,11 @@ class Parts:
     def _whole(self, _attribute: Attribute[bytes], value: bytes) -> None:
         if len(value) != 32:
             raise ValueError("launch_key_digest must be a SHA-256")
+
+    @metrics_token_digest.validator
+    def _whole_or_none(self, _attribute: Attribute[bytes | None], value: bytes | None) -> None:
+        if value is not None and len(value) != 32:
+            raise ValueError("metrics_token_digest must be a SHA-256")
 
     @property
     def cookie(self) -> bytes:

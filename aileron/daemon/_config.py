@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import asdict, frozen
 
-from aileron.values import PendingLimits
+from aileron.values import GatewaySettings, PendingLimits
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -38,6 +38,8 @@ class Config:
     :ivar listen: endpoint string of the agent site.
     :ivar operator_listen: of the operator site.
     :ivar hosts: further names, without a port, by which clients may call both.
+    :ivar gateway: whole: what the file says of it, and defaults for the rest.
+    :ivar metrics_token_digest: SHA-256 of a scraper's token.
     """
 
     listen: str | None = None
@@ -46,6 +48,8 @@ class Config:
     per_session: int | None = None
     per_home: int | None = None
     per_action: int | None = None
+    gateway: GatewaySettings | None = None
+    metrics_token_digest: bytes | None = None
 
     def over(self, other: Config) -> Config:
         """This, and where it says nothing the other."""

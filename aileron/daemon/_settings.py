@@ -11,10 +11,11 @@ from twisted.python import usage
 
 from aileron import __version__
 from aileron.home import Home, find_home
-from aileron.values import PendingLimits
+from aileron.values import GatewaySettings, PendingLimits
 from aileron.vault import DataKey, read_key
 
 from ._config import Config
+from ._environment import Surroundings
 
 
 class Options(usage.Options):
@@ -43,6 +44,7 @@ class Settings:
     home: Home
     key: DataKey | None = field(repr=False)
     config: Config = field(factory=Config)
+    surroundings: Surroundings = field(factory=Surroundings)
 
     def over(self, config: Config) -> Settings:
         """The same; where the command line said nothing, as the configuration says."""
@@ -68,11 +70,21 @@ class Settings:
         """How many approvals may wait."""
         return self.config.limits()
 
+    @property
+    def gateway(self) -> GatewaySettings:
+        """Where the gateway relays to, and how: the environment's word before the configuration's."""
+        return self.surroundings.over(self.config.gateway or GatewaySettings())
+
+    @property
+    def metrics_token_digest(self) -> bytes | None:
+        """SHA-256 of the token by which a scraper gets the metrics; L{None}: the operator alone does."""
+        return self.config.metrics_token_digest
+
     @classmethod
     def read(cls, options: Options) -> Settings:
         """From options, environment and the inherited descriptor.
 
-        :raises AileronError: no home can be told.
+        :raises AileronError: no home can be told, or a variable says what it must not.
         :raises ValueError: the pipe brought no key.
         """
         environ = {**os.environ, "AILERON_HOME": options["home"]} if options["home"] else os.environ
@@ -87,4 +99,5 @@ class Settings:
                 per_home=options["pending-per-home"],
                 per_action=options["pending-per-action"],
             ),
+            surroundings=Surroundings.read(environ),
         )

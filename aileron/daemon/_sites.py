@@ -63,6 +63,8 @@ class Sites:
             started_at=self._started_at,
             review_url=lambda run_id: f"{self._bound[1].url}/approvals/{run_id}",
             instance=self._instance,
+            gateway=settings.gateway,
+            metrics_token_digest=settings.metrics_token_digest,
         )
         self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor)
         known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)

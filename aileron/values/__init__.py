@@ -22,7 +22,18 @@ from ._connectors import (
     Request,
 )
 from ._faults import Fault
-from ._gateway import ANTHROPIC, OPENAI, Dialect, Ending, GatewaySettings, Provider, Usage
+from ._gateway import (
+    ANTHROPIC,
+    BASE_URL_VARIABLES,
+    OPENAI,
+    PROXY_VARIABLES,
+    Dialect,
+    Ending,
+    GatewaySettings,
+    Provider,
+    UpstreamSource,
+    Usage,
+)
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in
 from ._pages import Page
 from ._plainly import plainly
@@ -51,9 +62,11 @@ from ._visible import visible
 
 __all__ = [
     "ANTHROPIC",
+    "BASE_URL_VARIABLES",
     "DAEMON",
     "JSON",
     "OPENAI",
+    "PROXY_VARIABLES",
     "READ",
     "SEMVER",
     "WRITE",
@@ -109,6 +122,7 @@ __all__ = [
     "TrustKind",
     "TrustState",
     "Trusted",
+    "UpstreamSource",
     "Usage",
     "VaultState",
     "bare",

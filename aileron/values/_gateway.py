@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from attrs import field, frozen
@@ -14,6 +15,14 @@ class Dialect(StrEnum):
     ANTHROPIC = "anthropic"
 
 
+class UpstreamSource(StrEnum):
+    """Who said where a provider is."""
+
+    DEFAULT = "default"
+    CONFIG = "config"
+    ENVIRONMENT = "environment"
+
+
 @frozen
 class Provider:
     """An LLM provider, or whatever speaks like one.
@@ -22,6 +31,7 @@ class Provider:
         before every path that goes there.
     :ivar prefix: where the gateway serves it whole, such as C{/openai}.
     :ivar credential: name of the binding whose key takes the place of the agent's; L{None}: the agent's own goes there.
+    :ivar source: who said C{base_url}.
     """
 
     name: str
@@ -29,10 +39,20 @@ class Provider:
     prefix: str
     dialect: Dialect = Dialect.OPENAI
     credential: str | None = None
+    source: UpstreamSource = UpstreamSource.DEFAULT
 
 
 OPENAI = Provider("openai", "https://api.openai.com", "/openai")
 ANTHROPIC = Provider("anthropic", "https://api.anthropic.com", "/anthropic", Dialect.ANTHROPIC)
+
+BASE_URL_VARIABLES: Mapping[str, str] = {
+    OPENAI.name: "AILERON_OPENAI_BASE_URL",
+    ANTHROPIC.name: "AILERON_ANTHROPIC_BASE_URL",
+}
+"""By the provider's name, the variable of the environment that says where it is."""
+
+PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
+"""What of the environment names HTTP proxies; each may be written in upper case too."""
 
 
 @frozen
