@@ -13,7 +13,7 @@ from ._contents import IContents
 from ._control import IControl
 from ._credential import ICredential
 from ._flags import IBindingFlags
-from ._meters import IMeter, IMeters
+from ._meters import IMeter, IMeters, ITotals
 from ._operators import IOperators
 from ._runner import IRunner
 from ._runs import IRuns
@@ -39,6 +39,7 @@ __all__ = [
     "IRunner",
     "IRuns",
     "ISessions",
+    "ITotals",
     "ITrust",
     "IVault",
     "IWatermarks",

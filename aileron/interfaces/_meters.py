@@ -1,10 +1,10 @@
-"""What the gateway tells whoever counts."""
+"""What the gateway tells whoever counts, and what was counted."""
 
 from __future__ import annotations
 
 from zope.interface import Interface
 
-from aileron.values import Ending, Provider
+from aileron.values import Ending, GatewayTotals, Provider, Traffic
 
 
 class IMeter(Interface):
@@ -12,6 +12,12 @@ class IMeter(Interface):
 
     def sent() -> None:
         """The request's head was just written to the upstream.  Again, if it was replayed."""
+
+    def arrived() -> None:
+        """The head of the final answer was just read whole and is about to be written to the client.
+
+        Where this is not told, the way back does not count as time that was added.
+        """
 
     def answered(code: int, head: bytes) -> None:
         """The head of the final answer came and was just written to the client.
@@ -38,3 +44,13 @@ class IMeters(Interface):
         :param session_id: of the session whose gateway key it brought, or L{None}.
         :param inference: whether it went to one of the named routes, so that its answer may tell tokens.
         """
+
+
+class ITotals(Interface):
+    """What was counted since the daemon's start."""
+
+    def snapshot() -> GatewayTotals:
+        """The totals as they are now."""
+
+    def of_session(session_id: str) -> Traffic | None:
+        """What a session's calls come to; L{None}: it made none, or is long forgotten."""

@@ -54,6 +54,7 @@ from ._runs import (
 from ._sessions import HandOver, HandOverState, OperatorSession, Process, Session
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
+from ._traffic import GatewayTotals, Histogram, Traffic
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState
 from ._vault import Binding, BindingFlag, NewBinding, Scope, VaultState
 from ._versions import SEMVER
@@ -91,8 +92,10 @@ __all__ = [
     "Event",
     "Fault",
     "GatewaySettings",
+    "GatewayTotals",
     "HandOver",
     "HandOverState",
+    "Histogram",
     "Input",
     "Link",
     "LoadError",
@@ -117,6 +120,7 @@ __all__ = [
     "Session",
     "Step",
     "StepRow",
+    "Traffic",
     "Transition",
     "TrustItem",
     "TrustKind",
