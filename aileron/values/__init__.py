@@ -25,6 +25,7 @@ from ._faults import Fault
 from ._gateway import (
     ANTHROPIC,
     BASE_URL_VARIABLES,
+    GATEWAY,
     OPENAI,
     PROXY_VARIABLES,
     Dialect,
@@ -65,6 +66,7 @@ __all__ = [
     "ANTHROPIC",
     "BASE_URL_VARIABLES",
     "DAEMON",
+    "GATEWAY",
     "JSON",
     "OPENAI",
     "PROXY_VARIABLES",

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from attrs import field, frozen
+
+from ._vault import Scope
+
+GATEWAY = "gateway://"
+"""Before a provider's name: what a credential is bound to that the gateway puts in."""
+
+_PORTS = {"http": 80, "https": 443}
 
 
 class Dialect(StrEnum):
@@ -13,6 +21,10 @@ class Dialect(StrEnum):
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+
+
+_PLACES = {Dialect.OPENAI: ("authorization", "Bearer {key}"), Dialect.ANTHROPIC: ("x-api-key", "{key}")}
+"""In which header a provider looks for its key, and how it stands there."""
 
 
 class UpstreamSource(StrEnum):
@@ -40,6 +52,17 @@ class Provider:
     dialect: Dialect = Dialect.OPENAI
     credential: str | None = None
     source: UpstreamSource = UpstreamSource.DEFAULT
+
+    @property
+    def fqn(self) -> str:
+        """What a credential is bound to that is to go to this provider: C{gateway://openai}."""
+        return GATEWAY + self.name
+
+    def scope(self) -> Scope:
+        """Where a credential that is bound to it goes, as things are."""
+        url = urlsplit(self.base_url)
+        host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
+        return Scope((f"{host}:{url.port or _PORTS[url.scheme]}",), self.base_url, *_PLACES[self.dialect])
 
 
 OPENAI = Provider("openai", "https://api.openai.com", "/openai")
@@ -73,6 +96,10 @@ class GatewaySettings:
     ca_certificates: str = ""
     accounting: bool = True
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def bound_by(self, fqn: str) -> Provider | None:
+        """The provider that C{gateway://<name>} binds a credential to; L{None}: there is none."""
+        return next((each for each in self.providers if each.fqn == fqn), None)
 
 
 @frozen
