@@ -37,6 +37,20 @@ async def list_bindings(visit: Visit, parts: Parts) -> Answer:
     return answer({"items": [bound_json(parts, each, flags.get(each.name)) for each in found]})
 
 
+@TABLE.route(
+    "POST",
+    "/v1/bindings/target",
+    operators=Who.OPERATOR,
+    body=made_of({"connector": _NAME}, {"base_url": _TEXT_OR_NULL}),
+    answers={200: made_of({"connector": TEXT, "scope": {"anyOf": [ref("Scope"), {"type": "null"}]}})},
+)
+async def show_target(visit: Visit, parts: Parts) -> Answer:
+    """For what a credential would be sealed, were it bound now; C{null}: the connector wants none."""
+    connector = str(visit.body["connector"])
+    target = await trusted_target(parts, connector, visit.text("base_url"))
+    return answer({"connector": connector, "scope": _json(target.scope)})
+
+
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
 async def show_binding(visit: Visit, parts: Parts, name: str) -> Answer:
     """One binding, without its secret."""

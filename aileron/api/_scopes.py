@@ -1,4 +1,4 @@
-"""For what a credential is bound: the scope in force, from the connector as it stands now."""
+"""For what a credential is bound: the scope in force, of the connector or the gateway's provider as it stands now."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from attrs import frozen
 
 from aileron.errors import Conflict, InvalidRequest
 from aileron.values import (
+    GATEWAY,
     JSON,
     Binding,
     BindingFlag,
@@ -38,10 +39,13 @@ class Target:
 async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
     """The target of a binding that is to be sealed for it.
 
+    :param fqn: of a connector, or of a provider of the gateway.
     :param base_url: that was asked for.
-    :raises InvalidRequest: there is no such connector, or it takes no such address.
+    :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
     :raises Conflict: it is a file that is not trusted as it lies there.
     """
+    if fqn.startswith(GATEWAY):
+        return _provider_target(parts, fqn, base_url)
     items = await parts.runner.trust_items()  # reads the files, so that what follows is about the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
@@ -63,6 +67,9 @@ async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target
 
 def target_now(parts: Parts, binding: Binding) -> Target | None:
     """Where the connector, as it stands now, would have the credential go; L{None}: it is not there, or says not."""
+    if binding.connector.startswith(GATEWAY):
+        provider = parts.gateway.bound_by(binding.connector)
+        return None if provider is None else Target(None, provider.scope())
     description = _described(parts, binding.connector)
     if description is None:
         return None
@@ -81,6 +88,15 @@ def bound_json(parts: Parts, binding: Binding, flag: BindingFlag | None) -> dict
         "fits": target is not None and binding.scope == now,
         "flag": None if told is None else {"since": timestamp(told.since), "reason": told.reason},
     }
+
+
+def _provider_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
+    provider = parts.gateway.bound_by(fqn)
+    if provider is None:
+        raise _wrong("/connector", "names no provider of the gateway")
+    if base_url is not None:
+        raise _wrong("/base_url", "must be left out: a provider's is set in config.yaml")
+    return Target(None, provider.scope())
 
 
 def _is_unread(item: TrustItem, fqn: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.values import JSON
+from aileron.values import GATEWAY, JSON
 
 from . import _options
 from ._errors import Trouble
@@ -26,7 +26,7 @@ _PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format":
 
 @click.group()
 def binding() -> None:
-    """Bind credentials to connectors.
+    """Bind credentials to connectors, and to providers of the gateway.
 
     Aileron fills them in when a request leaves; agents never see them.
     """
@@ -72,23 +72,31 @@ def setup(
     as_json: bool,
     **more: str | None,
 ) -> None:
-    """Bind a credential to CONNECTOR, such as builtin://slack.
+    """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
 
-    The secret is asked for in the terminal and not shown, or comes by --secret-fd.
+    The secret is asked for in the terminal and not shown, or comes by --secret-fd. Where a provider's key will go is
+    shown before it is asked for.
     """
-    secret = around.secret(f"Secret for {connector}", secret_fd)
     body: dict[str, JSON] = {
         "connector": connector,
         "service": service or service_of(connector),
-        "secret": secret,
         **{name: text for name, text in more.items() if text is not None},
     }
-    made = as_operator(around, passphrase_fd, lambda operator: operator.set_up_binding(body))
+
+    def secret() -> str:
+        return around.secret(f"Secret for {connector}", secret_fd)
+
+    if connector.startswith(GATEWAY):
+        work = _bind_provider(connector, body, secret, quiet=as_json)
+    else:
+        work = _bind({**body, "secret": secret()})
+    made = as_operator(around, passphrase_fd, work)
     if as_json:
         say_json(made)
     else:
         say("{name} is bound to {connector}.", name=made["name"], connector=made["connector"])
         _show_scope(made["scope"])
+        _tell_how_to_use(made)
 
 
 @binding.command("rebind")
@@ -125,6 +133,34 @@ def revoke(around: Surroundings, name: str, passphrase_fd: int | None, as_json: 
         say("{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
 
 
+_Work = Callable[["Operator"], Awaitable[Mapping[str, Any]]]
+
+
+def _bind(body: Mapping[str, JSON]) -> _Work:
+    return lambda operator: operator.set_up_binding(body)
+
+
+def _bind_provider(fqn: str, body: Mapping[str, JSON], secret: Callable[[], str], *, quiet: bool) -> _Work:
+    """Nothing but the provider's name is in hand here: where that leads is shown before its key is asked for."""
+
+    async def work(operator: Operator) -> Mapping[str, Any]:
+        target = await operator.binding_target(fqn)
+        if not quiet:
+            say("The gateway will put the key into calls of {connector}, and it opens for nothing else.", connector=fqn)
+            _show_parts(target["scope"])
+        return await operator.set_up_binding({**body, "secret": secret()})
+
+    return work
+
+
+def _tell_how_to_use(made: Mapping[str, Any]) -> None:
+    """A key of a provider is put in only where config.yaml says so."""
+    provider = made["connector"].removeprefix(GATEWAY)
+    if provider != made["connector"]:
+        note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
+        note("  credential: vault:{name}", name=made["name"])
+
+
 async def _rebind(around: Surroundings, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
     """Rebind exactly what was shown.
 
@@ -156,7 +192,11 @@ def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> No
 def _show_scope(scope: Mapping[str, Any] | None) -> None:
     if scope is not None:
         say("  It opens for nothing but:")
-        values({_PARTS[part]: _said(given) for part, given in scope.items()}, "    ")
+        _show_parts(scope)
+
+
+def _show_parts(scope: Mapping[str, Any]) -> None:
+    values({_PARTS[part]: _said(given) for part, given in scope.items()}, "    ")
 
 
 def _said(given: str | Sequence[str] | None) -> str:

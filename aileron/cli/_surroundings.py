@@ -100,6 +100,7 @@ def _new_passphrase(descriptor: int | None) -> str:
 
 def _secret(prompt: str, descriptor: int | None) -> str:
     harden()
+    from ._drive import interruptible
     from ._passphrase import from_descriptor
     from ._terminal import Terminal
 
@@ -109,7 +110,7 @@ def _secret(prompt: str, descriptor: int | None) -> str:
         except InvalidRequest:
             raise Trouble("The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8.") from None
     try:
-        with Terminal.open() as terminal:
+        with interruptible(), Terminal.open() as terminal:
             return terminal.ask_secret(f"{prompt} (not shown): ")
     except InvalidRequest:
         raise Trouble("The secret cannot be asked for: there is no terminal.", "Hand it over by --secret-fd.") from None

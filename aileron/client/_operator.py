@@ -136,6 +136,10 @@ class Operator:
         """One binding: for what it was sealed, and what its connector asks for now."""
         return await self._get("bindings", name)
 
+    async def binding_target(self, connector: str) -> Mapping[str, Any]:
+        """C{scope}: for what a credential would be sealed that is bound to C{connector} now."""
+        return await self._post("bindings", "target", body={"connector": connector})
+
     async def set_up_binding(self, binding: Mapping[str, JSON]) -> Mapping[str, Any]:
         """Bind a credential to a connector; the secret travels in the body, once."""
         return await self._post("bindings", "setup", body=binding)

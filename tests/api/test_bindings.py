@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import evolve, frozen
 from zope.interface import implementer
 
 from aileron.interfaces import IBindingFlags
 from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
-from aileron.values import BindingFlag, CredentialNeed, TrustKind, utc
+from aileron.values import ANTHROPIC, OPENAI, BindingFlag, CredentialNeed, GatewaySettings, TrustKind, utc
 
 from .case import NOW, ApiCase, Heard
 
@@ -168,6 +168,62 @@ class ScopeTests(BindingCase):
         self.assertEqual(self.shown()["flag"]["reason"], flag.reason)
         self.build(flags=_Flags({NAME: evolve(flag, revision=binding["revision"] - 1)}))
         self.assertIsNone(self.shown()["flag"])
+
+
+class ProviderTests(BindingCase):
+    """A credential is bound to a provider of the gateway as to a connector."""
+
+    FQN = "gateway://anthropic"
+    SCOPE: ClassVar = {
+        "hosts": ["api.anthropic.com:443"],
+        "base_url": "https://api.anthropic.com",
+        "header": "x-api-key",
+        "format": "{key}",
+    }
+
+    def target(self, connector: str) -> Heard:
+        """For what a credential would be sealed."""
+        return self.operator.ask("POST", "/v1/bindings/target", self.key, {"connector": connector})
+
+    def test_shown_before(self) -> None:
+        """For what a credential would be sealed is told beforehand, of providers and connectors, and binds nothing."""
+        self.assertEqual(self.target(self.FQN).json, {"connector": self.FQN, "scope": self.SCOPE})
+        self.assertEqual(self.target(FQN).json, {"connector": FQN, "scope": SCOPE})
+        self.assertEqual((self.target("gateway://other").status, self.target("builtin://other").status), (400, 400))
+        self.assertEqual((self.events(), self.parts.bindings.list()), ([], ()))
+
+    def test_bound(self) -> None:
+        """It is sealed for the provider's address and header, and listed by its name."""
+        made = self.set_up(connector=self.FQN, service="anthropic").json
+        self.assertEqual((made["name"], made["connector"]), ("api_key/anthropic/default", self.FQN))
+        self.assertEqual((made["scope"], made["in_force"], made["fits"]), (self.SCOPE, self.SCOPE, True))
+        listed = self.operator.ask("GET", f"/v1/bindings?connector={self.FQN}", self.key).json["items"]
+        self.assertEqual(listed, [made])
+
+    def test_refused(self) -> None:
+        """Nothing is bound to a provider that is not there, nor for an address that was asked for."""
+        self.assertEqual(self.set_up(connector="gateway://other").status, 400)
+        self.assertEqual(self.set_up(connector=self.FQN, base_url="https://mine.invalid").status, 400)
+        self.assertEqual(self.parts.bindings.list(), ())
+
+    def test_moved(self) -> None:
+        """Where the provider is elsewhere now, the credential fits no more until it is rebound."""
+        made = self.set_up(connector=self.FQN, service="anthropic").json
+        moved = evolve(ANTHROPIC, base_url="https://mine.invalid:8443/x")
+        self.build(gateway=GatewaySettings((OPENAI, moved)))
+        path = f"/v1/bindings/{made['name']}"
+        shown = self.operator.ask("GET", path, self.key).json
+        there = {**self.SCOPE, "hosts": ["mine.invalid:8443"], "base_url": "https://mine.invalid:8443/x"}
+        self.assertEqual((shown["fits"], shown["scope"], shown["in_force"]), (False, self.SCOPE, there))
+        rebound = self.operator.ask("POST", f"{path}/rebind", self.key, {"revision": made["revision"]}).json
+        self.assertEqual((rebound["fits"], rebound["scope"]), (True, there))
+
+    def test_gone(self) -> None:
+        """Where the provider is gone, that is told."""
+        made = self.set_up(connector=self.FQN, service="anthropic").json
+        self.build(gateway=GatewaySettings((OPENAI,)))
+        shown = self.operator.ask("GET", f"/v1/bindings/{made['name']}", self.key).json
+        self.assertEqual((shown["fits"], shown["in_force"]), (False, None))
 
 
 @implementer(IBindingFlags)

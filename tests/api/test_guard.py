@@ -93,6 +93,7 @@ class TableTests(ApiCase):
             ("POST", "/v1/runs/run-1/resolve"),
             ("POST", "/v1/vault/lock"),
             ("POST", "/v1/bindings/setup"),
+            ("POST", "/v1/bindings/target"),
             ("GET", "/v1/audit"),
             ("GET", "/v1/connectors"),
             ("POST", "/v1/operator/login"),

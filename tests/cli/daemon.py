@@ -144,6 +144,8 @@ class CommandCase(SynchronousTestCase):
     """Runs commands against a L{MemoryDaemon} that serves a home of the test's own.
 
     :ivar typed: what the person will answer, in order.
+    :ivar secret: how a secret is asked for.
+    :ivar out: what the last command has said so far.
     """
 
     def setUp(self) -> None:
@@ -151,6 +153,7 @@ class CommandCase(SynchronousTestCase):
         prepare(self.home)
         self.site = MemoryDaemon()
         self.typed: list[str] = []
+        self.secret: Callable[[str, int | None], str] = lambda _prompt, _descriptor: self.typed.pop(0)
         self.environ = {"HOME": "/nowhere", "AILERON_HOME": str(self.home.root)}
 
     def serve(self) -> None:
@@ -170,7 +173,7 @@ class CommandCase(SynchronousTestCase):
             probe=self.site.probe,
             ask=lambda _prompt: self.typed.pop(0),
             passphrase=lambda _prompt, _descriptor, _unattended: self.typed.pop(0),
-            secret=lambda _prompt, _descriptor: self.typed.pop(0),
+            secret=self.secret,
             open_vault=_open_vault,
             interactive=lambda: bool(self.typed),
             conceal=lambda: None,
@@ -178,10 +181,10 @@ class CommandCase(SynchronousTestCase):
 
     def command(self, *arguments: str) -> tuple[int, str, str]:
         """The exit code, standard output and standard error of a command."""
-        out, err = io.StringIO(), io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
+        self.out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(self.out), redirect_stderr(err):
             code = run(arguments, self.surroundings())
-        return code, out.getvalue(), err.getvalue()
+        return code, self.out.getvalue(), err.getvalue()
 
     def as_operator(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str, str]:
         """The same after the right passphrase; no login is left behind."""

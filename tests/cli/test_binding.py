@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aileron.errors import InvalidRequest
 from tests.cli.daemon import PASSPHRASE, CommandCase
 
 NAME, FQN = "api_key/chat/default", "local://me/chat"
@@ -57,6 +58,32 @@ class BindingTests(CommandCase):
         _, out, _ = self.command("binding", "setup", FQN)
         for part in ("opens for nothing but", "chat.invalid:443", "https://chat.invalid", "Bearer {key}"):
             self.assertIn(part, out)
+
+    def test_provider(self) -> None:
+        """Where a provider's key will go is shown before it is asked for, and then what config.yaml must say."""
+        provider = {"connector": "gateway://openai", "scope": {**SCOPE, "header": "authorization"}}
+        self.site.answer("POST", "/v1/bindings/target", provider)
+        self.site.answer("POST", "/v1/bindings/setup", binding(name="api_key/openai/default", **provider))
+        shown: list[str] = []
+
+        def secret(_prompt: str, _descriptor: int | None) -> str:
+            shown.append(self.out.getvalue())
+            return "s3cret"
+
+        self.secret = secret
+        code, out, err = self.as_operator("binding", "setup", "gateway://openai")
+        self.assertEqual((code, "s3cret" in out + err), (0, False), err)
+        for part in ("gateway://openai", "chat.invalid:443", "https://chat.invalid", "authorization", "Bearer {key}"):
+            self.assertIn(part, shown[0])
+        self.assertIn("credential: vault:api_key/openai/default", err)
+        (sent,) = self.site.bodies("POST", "/v1/bindings/setup")
+        self.assertEqual((sent["service"], sent["secret"]), ("openai", "s3cret"))
+
+    def test_no_provider(self) -> None:
+        """Where there is no such provider, its key is not asked for."""
+        self.site.answer("POST", "/v1/bindings/target", InvalidRequest("The binding cannot be made so."))
+        code, _, err = self.as_operator("binding", "setup", "gateway://other")
+        self.assertEqual((code == 0, "cannot be made so" in err, self.typed), (False, True, []))
 
     def test_list(self) -> None:
         """What no longer fits, or must be looked into, is told with what to do."""

@@ -169,6 +169,7 @@ class OperatorTests(MethodCase):
         """What changes the daemon's state."""
         it = self.operator
         self.asks(lambda: it.set_enabled("x", False), "PATCH", "/v1/actions/x", {"enabled": False})
+        self.asks(lambda: it.binding_target("c"), "POST", "/v1/bindings/target", {"connector": "c"})
         self.asks(lambda: it.set_up_binding({"kind": "api_key"}), "POST", "/v1/bindings/setup", {"kind": "api_key"})
         self.asks(lambda: it.revoke_binding("api_key/slack/me"), "DELETE", "/v1/bindings/api_key%2Fslack%2Fme", {})
         item = {"kind": "action", "name": "x", "digest": "sha256:1"}
