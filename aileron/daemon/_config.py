@@ -6,29 +6,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from aileron.values import GatewaySettings, PendingLimits
+
+from ._config_gateway import gateway
+from ._nodes import NotConfig, keys, line_of, number, parsed, scalar
 
 if TYPE_CHECKING:
     from yaml import Node
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_NAME = 253
 _MOST_HOSTS = 32
 _MOST_PENDING = 1_000_000
-
-
-@frozen
-class NotConfig(ValueError):
-    """A text that is no configuration.
-
-    :ivar problem: a sentence without its full stop.
-    :ivar line: counted from 1; L{None} where no line can be named.
-    """
-
-    problem: str
-    line: int | None = None
 
 
 @frozen
@@ -49,7 +41,7 @@ class Config:
     per_home: int | None = None
     per_action: int | None = None
     gateway: GatewaySettings | None = None
-    metrics_token_digest: bytes | None = None
+    metrics_token_digest: bytes | None = field(default=None, repr=False)
 
     def over(self, other: Config) -> Config:
         """This, and where it says nothing the other."""
@@ -59,7 +51,7 @@ class Config:
     def limits(self) -> PendingLimits:
         """How many may wait; the product's own numbers where nothing was said."""
         said = {"per_session": self.per_session, "per_home": self.per_home, "per_action": self.per_action}
-        return PendingLimits(**{name: number for name, number in said.items() if number is not None})
+        return PendingLimits(**{name: most for name, most in said.items() if most is not None})
 
 
 def read_config(text: str) -> Config:
@@ -67,60 +59,21 @@ def read_config(text: str) -> Config:
 
     :raises NotConfig: it is no YAML, or has a key that is unknown, said twice, or of another type.
     """
-    return Config(**dict(_settings(_parsed(text))))
-
-
-def _parsed(text: str) -> Node | None:
-    # Imported here: most homes have no such file.  Composed and not loaded: the nodes know their lines.
-    import yaml
-
-    try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = None if mark is None else mark.line + 1
-        raise NotConfig(f"this is no YAML: {error.problem or error.context}", line) from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise NotConfig(f"this is no YAML ({type(error).__name__})") from None
-    except RecursionError:
-        raise NotConfig("this is nested too deeply") from None
+    return Config(**dict(_settings(parsed(text))))
 
 
 def _settings(root: Node | None) -> Iterator[tuple[str, Any]]:
-    if root is None or _scalar(root, "null") is not None:
+    if root is None or scalar(root, "null") is not None:
         return
-    for name, (node, line) in _keys(root, "the file", (*_READERS, "pending")).items():
-        if name == "pending":
-            for limit, (number, at) in _keys(node, "pending", ("per_session", "per_home", "per_action")).items():
-                yield limit, _number(number, f"pending.{limit}", at)
+    for name, (node, line) in keys(root, "the file", (*_READERS, *_PARTS)).items():
+        if name in _PARTS:
+            yield from _PARTS[name](node)
         else:
             yield name, _READERS[name](node, name, line)
 
 
-def _keys(node: Node, where: str, known: tuple[str, ...]) -> Mapping[str, tuple[Node, int]]:
-    from yaml import MappingNode
-
-    if not isinstance(node, MappingNode):
-        raise NotConfig(f"{where} must be a mapping of keys to values", _line(node))
-    found: dict[str, tuple[Node, int]] = {}
-    for key, value in node.value:
-        name = str(key.value)
-        if name not in known:
-            raise NotConfig(f"{where} has an unknown key; it may have: {', '.join(known)}", _line(key))
-        if name in found:
-            raise NotConfig(f"{name} is said twice", _line(key))
-        found[name] = (value, _line(key))
-    return found
-
-
-def _scalar(node: Node, type_: str) -> str | None:
-    from yaml import ScalarNode
-
-    return str(node.value) if isinstance(node, ScalarNode) and node.tag == f"tag:yaml.org,2002:{type_}" else None
-
-
 def _endpoint(node: Node, name: str, line: int) -> str:
-    text = _scalar(node, "str")
+    text = scalar(node, "str")
     if not text or ":" not in text:
         raise NotConfig(f"{name} must be an endpoint, such as tcp:8080:interface=127.0.0.1", line)
     return text
@@ -135,22 +88,33 @@ def _hosts(node: Node, name: str, line: int) -> tuple[str, ...]:
 
 
 def _host(node: Node) -> str:
-    text = _scalar(node, "str")
+    text = scalar(node, "str")
     if text is None or len(text) > _MOST_NAME or not _NAME.fullmatch(text):
-        raise NotConfig("each of hosts must be a name in lower case, without a port", _line(node))
+        raise NotConfig("each of hosts must be a name in lower case, without a port", line_of(node))
     return text
 
 
-def _number(node: Node, name: str, line: int) -> int:
-    text = _scalar(node, "int")
-    if text is None or not text.isascii() or not text.isdecimal() or not 1 <= int(text[:8]) <= _MOST_PENDING:
-        raise NotConfig(f"{name} must be a whole number from 1 to {_MOST_PENDING}", line)
-    return int(text)
+def _pending(node: Node) -> Iterator[tuple[str, int]]:
+    for limit, (most, line) in keys(node, "pending", ("per_session", "per_home", "per_action")).items():
+        yield limit, number(most, f"pending.{limit}", line, _MOST_PENDING)
 
 
-def _line(node: Node) -> int:
-    return int(node.start_mark.line) + 1
+def _gateway(node: Node) -> Iterator[tuple[str, GatewaySettings]]:
+    yield "gateway", gateway(node)
+
+
+def _metrics(node: Node) -> Iterator[tuple[str, bytes]]:
+    for digest, line in keys(node, "metrics", ("token_sha256",)).values():
+        text = scalar(digest, "str") or scalar(digest, "int") or ""  # sixty-four digits are a number to YAML
+        if not _DIGEST.fullmatch(text):
+            raise NotConfig("metrics.token_sha256 must be the token's SHA-256: 64 of 0-9 and a-f", line)
+        yield "metrics_token_digest", bytes.fromhex(text)
 
 
 _Reader: TypeAlias = Callable[["Node", str, int], Any]
 _READERS: Mapping[str, _Reader] = {"listen": _endpoint, "operator_listen": _endpoint, "hosts": _hosts}
+_PARTS: Mapping[str, Callable[[Node], Iterator[tuple[str, Any]]]] = {
+    "pending": _pending,
+    "gateway": _gateway,
+    "metrics": _metrics,
+}

@@ -12,7 +12,8 @@ from aileron.home import Home, read_private
 from aileron.interfaces import IConfigFile, ITrust
 from aileron.values import Candidate, LoadError, TrustKind, digest_of_bytes
 
-from ._config import Config, NotConfig, read_config
+from ._config import Config, read_config
+from ._nodes import NotConfig
 
 NAME = "config.yaml"
 _UNTRUSTED = "it is not trusted, so nothing in it counts; read and trust it: aileron config trust"

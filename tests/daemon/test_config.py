@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.daemon._config import Config, NotConfig, read_config
+from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_file import ConfigFile
 from aileron.daemon._listening import Bound
+from aileron.daemon._nodes import NotConfig
 from aileron.errors import InvalidRequest
 from aileron.home import Home, prepare
 from aileron.interfaces import IConfigFile

@@ -8,11 +8,20 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
-from aileron.values import PendingLimits
+from aileron.daemon._config_gateway import TAKEN
+from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, PendingLimits, Provider
 
 _PAGE = (Path(__file__).parents[2] / "doc" / "configuration.md").read_text(encoding="utf-8")
-_ROWS = dict(re.findall(r"^\| `([\w.]+)` \| [^|]+ \| ([^|]+) \|$", _PAGE, re.MULTILINE))
-_FIELDS = {"listen", "operator_listen", "hosts", *(f"pending.{name}" for name in PendingLimits.__annotations__)}
+_ROWS = dict(re.findall(r"^\| `([\w.<>]+)` \| [^|]+ \| ([^|]+) \|$", _PAGE, re.MULTILINE))
+_EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
+_PROVIDER = "gateway.providers.<name>."
+_GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
+_FIELDS = {
+    *("listen", "operator_listen", "hosts", "metrics.token_sha256"),
+    *(f"pending.{name}" for name in PendingLimits.__annotations__),
+    *(f"gateway.{name}" for name in _GATEWAY),
+    *(f"{_PROVIDER}{name}" for name in set(Provider.__annotations__) - {"name", "source"}),
+}
 
 
 class PageTests(SynchronousTestCase):
@@ -21,7 +30,9 @@ class PageTests(SynchronousTestCase):
     def test_keys(self) -> None:
         """The table has every key that is read, and no other."""
         self.assertEqual(set(_ROWS), _FIELDS)
-        self.assertEqual({name.removeprefix("pending.") for name in _ROWS}, set(Config.__annotations__))
+        gateway = {"gateway" for name in _ROWS if name.startswith("gateway.")}
+        plain = {name.removeprefix("pending.") for name in _ROWS if not name.startswith(("gateway.", "metrics."))}
+        self.assertEqual(plain | gateway | {"metrics_token_digest"}, set(Config.__annotations__))
 
     def test_limits(self) -> None:
         """The numbers that hold without the file are those of the table."""
@@ -29,9 +40,31 @@ class PageTests(SynchronousTestCase):
         told = {name.removeprefix("pending."): int(text) for name, text in _ROWS.items() if name.startswith("pending")}
         self.assertEqual({name: getattr(limits, name) for name in told}, told)
 
+    def test_gateway(self) -> None:
+        """What the page says of a gateway that is told nothing is so."""
+        settings = GatewaySettings()
+        self.assertEqual(float(_ROWS["gateway.silence_seconds"]), settings.silence_seconds)
+        self.assertEqual(_ROWS["gateway.accounting"], f"`{str(settings.accounting).lower()}`")
+        self.assertEqual((settings.max_body_bytes, settings.ca_certificates), (None, ""))
+        for text in (*(f"`/{first}`" for first in TAKEN), *(f"`{dialect}`" for dialect in Dialect)):
+            self.assertIn(text, _PAGE)
+        for provider in settings.providers:
+            self.assertIn(f"`{provider.base_url}`", _PAGE)
+        for variable in (*BASE_URL_VARIABLES.values(), *(name.upper() for name in PROXY_VARIABLES)):
+            self.assertIn(f"`{variable}`", _PAGE)
+
     def test_example(self) -> None:
-        """The example is a configuration that says what the page says of it."""
-        (example,) = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
-        config = read_config(example)
+        """The first example is a configuration that says what the page says of it."""
+        config = read_config(_EXAMPLES[0])
         self.assertEqual((config.listen, config.hosts), ("tcp:8081:interface=0.0.0.0", ("aileron.internal",)))
         self.assertEqual(config.limits().per_session, 5)
+
+    def test_gateway_example(self) -> None:
+        """The second one moves OpenAI behind a company's proxy, and adds a provider and a model of this machine."""
+        gateway = read_config(_EXAMPLES[1]).gateway
+        assert gateway is not None
+        found = {each.name: (each.base_url, each.prefix, each.credential) for each in gateway.providers}
+        self.assertEqual(found["openai"], ("https://llm.example.com/openai/v2", "/openai", None))
+        self.assertEqual(found["groq"], ("https://api.groq.com/openai", "/groq", "api_key/groq/default"))
+        self.assertEqual(found["local"], ("http://127.0.0.1:11434", "/local", None))
+        self.assertEqual(len(_EXAMPLES), 2)

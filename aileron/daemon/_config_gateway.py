@@ -1,0 +1,149 @@
+"""What C{config.yaml} says of the gateway: which providers there are, where, and how they are spoken to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from aileron.values import ANTHROPIC, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
+
+from ._base_url import base_url
+from ._nodes import NotConfig, entries, keys, line_of, number, scalar, switch
+
+if TYPE_CHECKING:
+    from yaml import Node
+
+TAKEN = frozenset(("v1", "api", "s", "mcp", "metrics"))
+"""First segments that are other routes' of the same site."""
+
+_BUILT_IN: Mapping[str, Provider] = {each.name: each for each in (OPENAI, ANTHROPIC)}
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_PREFIX = re.compile(r"(/[a-z0-9_-][a-z0-9_.-]*){1,8}")
+_CREDENTIAL = re.compile(r"vault:([a-z0-9_]{1,32}/[a-z0-9][a-z0-9_.-]{0,62}/[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126})")
+_MOST_PREFIX = 128
+_MOST_PROVIDERS = 32
+_MOST_SILENCE = 86_400
+_MOST_BODY = 2**40
+_MOST_PEM = 2**18
+
+
+def gateway(node: Node) -> GatewaySettings:
+    """Read the part of the gateway.
+
+    :raises NotConfig: as everywhere.
+    """
+    said = keys(node, "gateway", (*_READERS, "providers"))
+    read = {
+        name: _READERS[name](value, f"gateway.{name}", line) for name, (value, line) in said.items() if name in _READERS
+    }
+    providers = _providers(said["providers"][0]) if "providers" in said else {}
+    return GatewaySettings(providers=tuple({**_BUILT_IN, **providers}.values()), **read)
+
+
+def _providers(node: Node) -> dict[str, Provider]:
+    said = entries(node, "gateway.providers")
+    if len(said) > _MOST_PROVIDERS:
+        raise NotConfig(f"gateway.providers may have {_MOST_PROVIDERS} entries at most", line_of(node))
+    served = {each.prefix: each.name for each in _BUILT_IN.values() if each.name not in said}
+    found: dict[str, Provider] = {}
+    for name, (value, line) in said.items():
+        found[name] = _provider(name, value, line)
+        if any(_nested(found[name].prefix, prefix) for prefix in served):
+            raise NotConfig("the prefix of a provider must not be, begin or continue another's", line)
+        served[found[name].prefix] = name
+    return found
+
+
+def _nested(one: str, other: str) -> bool:
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def _provider(name: str, node: Node, line: int) -> Provider:
+    if not _NAME.fullmatch(name):
+        raise NotConfig("a provider's name must be of a-z, 0-9 and -, begin with a letter, 32 at most", line)
+    where = f"gateway.providers.{name}"
+    said = keys(node, where, ("base_url", "prefix", "dialect", "credential"))
+    read = {key: _OF_PROVIDER[key](value, f"{where}.{key}", at) for key, (value, at) in said.items()}
+    if "base_url" in read:
+        read["source"] = UpstreamSource.CONFIG
+    elif name not in _BUILT_IN:
+        raise NotConfig(f"{where} must have a base_url", line)
+    provider = evolve(_BUILT_IN.get(name, Provider(name, "", f"/{name}")), **read)
+    if provider.prefix.split("/")[1] in TAKEN:
+        raise NotConfig(f"{where} needs another prefix: the site has these for itself: {_listed(TAKEN)}", line)
+    return provider
+
+
+def _url(node: Node, name: str, line: int) -> str:
+    try:
+        return base_url(scalar(node, "str") or "")
+    except ValueError as error:
+        raise NotConfig(f"{name} {error}", line) from None
+
+
+def _prefix(node: Node, name: str, line: int) -> str:
+    text = scalar(node, "str") or ""
+    if len(text) > _MOST_PREFIX or not _PREFIX.fullmatch(text):
+        raise NotConfig(f"{name} must be a plain path in lower case, such as /groq, without a slash at its end", line)
+    return text
+
+
+def _dialect(node: Node, name: str, line: int) -> Dialect:
+    text = scalar(node, "str")
+    if text not in set(Dialect):
+        raise NotConfig(f"{name} must be one of: {_listed(Dialect)}", line)
+    return Dialect(text)
+
+
+def _credential(node: Node, name: str, line: int) -> str:
+    found = _CREDENTIAL.fullmatch(scalar(node, "str") or "")
+    if found is None:
+        raise NotConfig(f"{name} must name a binding, such as vault:api_key/openai/default", line)
+    return found[1]
+
+
+def _silence(node: Node, name: str, line: int) -> float:
+    return float(number(node, name, line, _MOST_SILENCE))
+
+
+def _body(node: Node, name: str, line: int) -> int:
+    return number(node, name, line, _MOST_BODY)
+
+
+def _certificates(node: Node, name: str, line: int) -> str:
+    """The certificates alone, written anew: whoever reads them next finds nothing else in them."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+    from cryptography.x509 import load_pem_x509_certificates
+
+    text = scalar(node, "str") or ""
+    if len(text) > _MOST_PEM:
+        raise NotConfig(f"{name} must have {_MOST_PEM} characters at most", line)
+    try:
+        found = load_pem_x509_certificates(text.encode("ascii"))
+    except ValueError:
+        raise NotConfig(f"{name} must be certificates in PEM", line) from None
+    if len(found) != text.count("-----BEGIN "):
+        raise NotConfig(f"{name} must have certificates only, no key or other thing", line)
+    return "".join(each.public_bytes(Encoding.PEM).decode("ascii") for each in found)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(texts))
+
+
+_Reader = Callable[["Node", str, int], Any]
+_READERS: Mapping[str, _Reader] = {
+    "silence_seconds": _silence,
+    "max_body_bytes": _body,
+    "ca_certificates": _certificates,
+    "accounting": switch,
+}
+_OF_PROVIDER: Mapping[str, _Reader] = {
+    "base_url": _url,
+    "prefix": _prefix,
+    "dialect": _dialect,
+    "credential": _credential,
+}

@@ -1,0 +1,317 @@
+"""The gateway's part of the configuration."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.daemon._base_url import base_url
+from aileron.daemon._config import Config, read_config
+from aileron.daemon._config_gateway import TAKEN
+from aileron.daemon._nodes import NotConfig
+from aileron.values import ANTHROPIC, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
+
+_WHOLE = """\
+gateway:
+  silence_seconds: 60
+  accounting: false
+  max_body_bytes: 33554432
+  providers:
+    openai: {base_url: "https://llm.example/v1x/", credential: "vault:api_key/openai/default"}
+    groq: {base_url: "https://api.groq.com/openai"}
+    claude-proxy: {base_url: "http://127.0.0.1:4000", prefix: /local/claude, dialect: anthropic}
+metrics:
+  token_sha256: %s
+"""
+
+
+def _certificate() -> tuple[str, str]:
+    """A certificate and its key, in PEM."""
+    key = Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a root of the company's")])
+    begins = datetime(2026, 1, 1, tzinfo=UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, begins + timedelta(days=1)).sign(key, None)
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return made.public_bytes(Encoding.PEM).decode(), secret.decode()
+
+
+class GatewayCase(SynchronousTestCase):
+    """Reads configurations."""
+
+    def read(self, text: str) -> GatewaySettings:
+        """What a configuration says of the gateway."""
+        found = read_config(text).gateway
+        assert found is not None
+        return found
+
+    def refused(self, text: str, line: int | None, word: str) -> None:
+        """Assert that a text is refused, with the line and a word of the reason."""
+        error = self.assertRaises(NotConfig, read_config, text)
+        self.assertEqual(error.line, line, error)
+        self.assertIn(word, error.problem)
+
+
+class GatewayTests(GatewayCase):
+    """What may be said of the gateway as a whole."""
+
+    def test_whole(self) -> None:
+        """Every key is read; what a built-in provider is not told stays as it is."""
+        found = read_config(_WHOLE % ("0f" * 32))
+        said = UpstreamSource.CONFIG
+        binding = "api_key/openai/default"
+        self.assertEqual(
+            found.gateway,
+            GatewaySettings(
+                providers=(
+                    Provider("openai", "https://llm.example/v1x", "/openai", Dialect.OPENAI, binding, said),
+                    ANTHROPIC,
+                    Provider("groq", "https://api.groq.com/openai", "/groq", source=said),
+                    Provider("claude-proxy", "http://127.0.0.1:4000", "/local/claude", Dialect.ANTHROPIC, source=said),
+                ),
+                silence_seconds=60.0,
+                max_body_bytes=33554432,
+                accounting=False,
+            ),
+        )
+        self.assertEqual(found.metrics_token_digest, bytes.fromhex("0f" * 32))
+        self.assertNotIn("0f" * 4, repr(found))
+
+    def test_little(self) -> None:
+        """A gateway of which nothing is said is the product's own; a credential alone moves no provider."""
+        self.assertIsNone(read_config("hosts: []").gateway)
+        self.assertEqual(self.read("gateway: {}"), GatewaySettings())
+        self.assertEqual(self.read("gateway: {providers: {}}"), GatewaySettings())
+        (openai, _) = self.read('gateway: {providers: {openai: {credential: "vault:api_key/o/d"}}}').providers
+        self.assertEqual((openai.base_url, openai.source), (OPENAI.base_url, UpstreamSource.DEFAULT))
+
+    def test_unknown(self) -> None:
+        """A key that is unknown or said twice is refused at its line, at every level."""
+        self.refused("gateway:\n  silence: 1\n", 2, "unknown key")
+        self.refused("gateway:\n  providers:\n    x:\n      url: a\n", 4, "unknown key")
+        self.refused("gateway:\n  providers:\n    openai: {}\n    openai: {}\n", 4, "twice")
+        self.refused("metrics:\n  token: a\n", 2, "unknown key")
+        for text in ("gateway: 5", "gateway: {providers: [openai]}", "gateway: {providers: {x: https://x.test}}"):
+            self.refused(text, 1, "mapping")
+
+    def test_bounds(self) -> None:
+        """A number beyond its bounds, and a switch that is neither true nor false, are refused."""
+        for number in ("0", "86401", "1.5", "'60'", "-1", "010", "1_0", "0x10", "9" * 5000, "null"):
+            self.refused(f"gateway:\n  silence_seconds: {number}\n", 2, "from 1 to 86400")
+        self.assertEqual(self.read("gateway: {silence_seconds: 86400}").silence_seconds, 86400.0)
+        self.refused("gateway: {max_body_bytes: 0}", 1, "whole number")
+        self.refused(f"gateway: {{max_body_bytes: {2**40 + 1}}}", 1, "whole number")
+        self.assertEqual(self.read(f"gateway: {{max_body_bytes: {2**40}}}").max_body_bytes, 2**40)
+        for text in ("yes", "'true'", "True", "1", "null"):
+            self.refused(f"gateway: {{accounting: {text}}}", 1, "true or false")
+
+    def test_scraper(self) -> None:
+        """The digest of a scraper's token is 64 hexadecimal digits in lower case, and is never repeated."""
+        digits = "12" * 32
+        self.assertEqual(read_config(f"metrics: {{token_sha256: {digits}}}").metrics_token_digest, b"\x12" * 32)
+        self.assertEqual(read_config("metrics: {}"), Config())
+        for text in ("", "AB" * 32, "ab" * 31, "ab" * 33, "[]", "null"):
+            error = self.assertRaises(NotConfig, read_config, f"metrics:\n  token_sha256: {text}\n")
+            self.assertEqual((error.line, "abab" in error.problem), (2, False))
+
+    def test_certificates(self) -> None:
+        """Certificates are taken by themselves; what is none, or comes with a key, is refused."""
+        pem, key = _certificate()
+
+        def config(text: str) -> str:
+            return "gateway:\n  ca_certificates: |\n" + "".join(f"    {line}\n" for line in text.splitlines())
+
+        self.assertEqual(self.read(config(f"our root:\n{pem}{pem}")).ca_certificates, pem * 2)
+        for bad in (pem + key, "hello", key, pem.replace("M", "!", 1), pem + pem[:100], pem.replace("END", "BEGIN")):
+            self.refused(config(bad), 2, "certificates")
+        self.refused("gateway: {ca_certificates: 5}", 1, "certificates")
+        self.refused(f"gateway: {{ca_certificates: '{'é' * 9}'}}", 1, "certificates")
+        self.refused(f"gateway: {{ca_certificates: {'x' * (2**18 + 1)}}}", 1, "at most")
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.text(st.sampled_from("gateway:providers_/ {}\n-&*!'\"#1|>?x")))
+    def test_wild(self, text: str) -> None:
+        """Any part of a gateway is a configuration or a refusal with its line."""
+        try:
+            self.assertIsInstance(read_config(f"gateway: {{providers: {{openai: {text}}}}}"), Config)
+        except NotConfig as error:
+            self.assertTrue(error.problem)
+
+
+class ProviderTests(GatewayCase):
+    """What may be said of a provider."""
+
+    def providers(self, *lines: str) -> str:
+        """A configuration of these providers, the first on line 3."""
+        return "gateway:\n  providers:\n" + "".join(f"    {line}\n" for line in lines)
+
+    def test_names(self) -> None:
+        """A name is short and plain."""
+        for name in ("Groq", "9x", "-x", "x_y", "'x y'", "x" * 33, "'x\\n'", "ü", "''", "[a]", "<<"):
+            self.refused(self.providers(f"? {name}\n    : {{base_url: 'https://x.test'}}"), 3, "name")
+        name = "x" * 32
+        found = self.read(self.providers(f"{name}: {{base_url: 'https://x.test'}}"))
+        self.assertEqual(found.providers[2].prefix, f"/{name}")
+
+    def test_base_url_needed(self) -> None:
+        """Only a built-in provider may be silent of where it is."""
+        self.refused(self.providers("openai: {}", "groq: {prefix: /x}"), 4, "base_url")
+
+    def test_base_url(self) -> None:
+        """A base URL that could lead elsewhere is refused at its line, and not repeated."""
+        self.refused(self.providers("x:", "  base_url: https://user:canary@x.test"), 4, "no user")
+        self.refused(self.providers("x:", "  base_url: 5"), 4, "ASCII")
+        error = self.assertRaises(NotConfig, read_config, self.providers("x: {base_url: 'https://a:canary@x.test'}"))
+        self.assertNotIn("canary", error.problem)
+
+    def test_prefixes(self) -> None:
+        """A prefix is of plain segments."""
+        for text in (
+            "x",
+            "/",
+            "/x/",
+            "//x",
+            "/x//y",
+            "/../x",
+            "/.x",
+            "/x%2f",
+            "/X",
+            "/x y",
+            "/x?",
+            "5",
+            "/x" * 9,
+            "''",
+        ):
+            self.refused(self.providers(f"x: {{base_url: 'https://x.test', prefix: {text!r}}}"), 3, "plain path")
+        found = self.read(self.providers("x: {base_url: 'https://x.test', prefix: /a/b-c_d.e/1}"))
+        self.assertEqual(found.providers[2].prefix, "/a/b-c_d.e/1")
+
+    def test_taken(self) -> None:
+        """A prefix that begins as another route of the site does is refused, chosen or from the name."""
+        for name in TAKEN:
+            self.refused(self.providers(f"x: {{base_url: 'https://x.test', prefix: /{name}/x}}"), 3, "another prefix")
+        self.refused(self.providers("api: {base_url: 'https://x.test'}"), 3, "another prefix")
+        self.refused(self.providers("openai: {prefix: /v1}"), 3, "another prefix")
+
+    def test_nested(self) -> None:
+        """No prefix is, begins or continues another; one that only spells alike is no such."""
+        for prefix in ("/openai", "/openai/x", "/a/b", "/a", "/a/b/c"):
+            said = self.providers("y: {base_url: 'https://y.test', prefix: /a/b}", "openai: {}").rstrip()
+            self.refused(f"{said}\n    x: {{base_url: 'https://x.test', prefix: {prefix}}}\n", 5, "another's")
+        self.refused(self.providers("x: {base_url: 'https://x.test', prefix: /anthropic}"), 3, "another's")
+        found = self.read(self.providers("x: {base_url: 'https://x.test', prefix: /openai2}", "openai: {prefix: /o}"))
+        self.assertEqual([each.prefix for each in found.providers], ["/o", "/anthropic", "/openai2"])
+
+    def test_dialects(self) -> None:
+        """A dialect is one of those that there are."""
+        self.refused(self.providers("x: {base_url: 'https://x.test', dialect: gemini}"), 3, "anthropic, openai")
+        self.refused(self.providers("x: {base_url: 'https://x.test', dialect: 5}"), 3, "anthropic, openai")
+
+    def test_credentials(self) -> None:
+        """A credential names a binding of the vault; a key in its place is refused, and not repeated."""
+        for text in ("canary-sk-1", "vault:", "vault:api_key/openai", "vault:a/b/c/d", "vault:api_key/../x", "5", "[]"):
+            error = self.assertRaises(NotConfig, read_config, self.providers(f"openai: {{credential: '{text}'}}"))
+            self.assertEqual((error.line, "canary" in error.problem), (3, False))
+            self.assertIn("vault:api_key/", error.problem)
+
+    def test_many(self) -> None:
+        """There are 32 at most."""
+        lines = [f"x{number}: {{base_url: 'https://x.test'}}" for number in range(33)]
+        self.assertEqual(len(self.read(self.providers(*lines[:32])).providers), 34)
+        self.refused(self.providers(*lines), 3, "32")
+
+
+class BaseUrlTests(SynchronousTestCase):
+    """Where a provider may be."""
+
+    def test_plain(self) -> None:
+        """A base URL comes out in its plainest form, which comes out as itself."""
+        for text, plain in (
+            ("https://api.openai.com", "https://api.openai.com"),
+            ("HTTPS://API.OpenAI.com:443/", "https://api.openai.com"),
+            ("https://x.test:8443/a/b.c_~-/", "https://x.test:8443/a/b.c_~-"),
+            ("https://203.0.113.7/v1", "https://203.0.113.7/v1"),
+            ("https://[2001:DB8:0::1]:443", "https://[2001:db8::1]"),
+            ("http://localhost:80/v1", "http://localhost/v1"),
+            ("http://127.9.9.9:11434", "http://127.9.9.9:11434"),
+            ("http://[0:0::1]:8000", "http://[::1]:8000"),
+        ):
+            self.assertEqual((base_url(text), base_url(plain)), (plain, plain))
+
+    def test_refused(self) -> None:
+        """Whatever could be read in two ways, carries a secret, or goes over the network in plain is refused."""
+        for text, word in (
+            ("", "ASCII"),
+            ("https://x.test/ä", "ASCII"),
+            ("https://x.test/ a", "ASCII"),
+            ("https://x.test\n", "ASCII"),
+            ("https://x.test\\@y.test", "ASCII"),
+            ("https://x.test/" + "a" * 500, "500"),
+            ("api.openai.com", "begin with https"),
+            ("//api.openai.com", "begin with https"),
+            ("https:api.openai.com", "begin with https"),
+            ("ftp://x.test", "begin with https"),
+            ("file:///etc/passwd", "begin with https"),
+            ("https://", "begin with https"),
+            ("https://user@x.test", "user"),
+            ("https://user:pw@x.test", "user"),
+            ("https://@x.test", "user"),
+            ("https://x.test?", "query"),
+            ("https://x.test/a?b", "query"),
+            ("https://x.test#", "query"),
+            ("https://x.test:", "port"),
+            ("https://x.test:0", "port"),
+            ("https://x.test:65536", "port"),
+            ("https://x.test:+1", "port"),
+            ("https://x.test:1:2", "host"),
+            ("https://:443", "host"),
+            ("https://x_y.test", "host"),
+            ("https://x..test", "host"),
+            ("https://x.test.", "host"),
+            ("https://-x.test", "host"),
+            ("https://" + "a." * 150 + "test", "host"),
+            ("https://%78.test", "host"),
+            ("https://127.1", "address"),
+            ("https://0x7f.0.0.1", "address"),
+            ("https://1.2.3.0x4", "address"),
+            ("https://2130706433", "address"),
+            ("https://127.0.0.01", "address"),
+            ("https://[::1", "URL"),
+            ("https://[::1]x", "must"),
+            ("https://[fe80::1%25eth0]", "must"),
+            ("https://[v1.x]", "must"),
+            ("http://x.test", "https"),
+            ("http://localhost.x.test", "https"),
+            ("http://10.0.0.1", "https"),
+            ("http://0.0.0.0", "https"),
+            ("http://128.0.0.1", "https"),
+            ("http://[::]", "https"),
+            ("http://[::ffff:127.0.0.1]", "https"),
+            ("https://x.test//", "path"),
+            ("https://x.test/a//b", "path"),
+            ("https://x.test/../b", "path"),
+            ("https://x.test/a/.", "path"),
+            ("https://x.test/%2e%2e", "path"),
+            ("https://x.test/a;b", "path"),
+            ("https://x.test/a@b", "path"),
+        ):
+            error = self.assertRaises(ValueError, base_url, text)
+            self.assertIn(word, str(error), text)
+
+    @settings(deadline=None, max_examples=300)
+    @given(st.text(st.sampled_from("htps:/.[]@?#%\\01x2a7\t-_~"), max_size=30))
+    def test_wild(self, tail: str) -> None:
+        """Any text is refused, or comes out in a form that comes out as itself."""
+        for text in (tail, f"https://{tail}", f"http://127.0.0.1{tail}", f"https://x.test{tail}"):
+            try:
+                plain = base_url(text)
+            except ValueError:
+                continue
+            self.assertEqual(base_url(plain), plain)
+            self.assertNotIn("@", plain)
