@@ -9,6 +9,7 @@ from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
 from ._schemas import BOOLEAN, COUNT, MOMENT, NUMBER, TEXT, VAULT_STATE, made_of
+from ._upstreams import UPSTREAMS, upstreams_json
 
 SERVICE = "aileron"
 MOST_LIVE_SESSIONS = 1000
@@ -27,7 +28,8 @@ _STATUS = made_of(
         "counts": _COUNTS,
         "paused": BOOLEAN,
         "store": {"enum": ["ok", "unavailable"]},
-    }
+    },
+    {"gateway": made_of(UPSTREAMS)},
 )
 
 
@@ -45,6 +47,7 @@ async def status(visit: Visit, parts: Parts) -> Answer:
     kept = await _kept(visit, parts)
     offering = parts.runner.offering()
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
+    gateway: dict[str, JSON] = {} if visit.caller.session else {"gateway": upstreams_json(parts.gateway)}
     return answer(
         {
             "service": SERVICE,
@@ -55,6 +58,7 @@ async def status(visit: Visit, parts: Parts) -> Answer:
             "counts": counts,
             "paused": False,  # nothing can pause it yet
             "store": "ok" if kept is not None else "unavailable",
+            **gateway,
         }
     )
 

@@ -6,7 +6,19 @@ from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable
 from aileron.testing import ScriptedRunner, scripted_offer
-from aileron.values import AuditQuery, LoadError, Process, RunState, VaultState, utc
+from aileron.values import (
+    OPENAI,
+    AuditQuery,
+    Dialect,
+    GatewaySettings,
+    LoadError,
+    Process,
+    Provider,
+    RunState,
+    UpstreamSource,
+    VaultState,
+    utc,
+)
 
 from .case import LAUNCH_KEY, NOW, ApiCase, Heard
 
@@ -34,6 +46,34 @@ class HealthTests(ApiCase):
         self.assertEqual(status["uptime_seconds"], 60)
         self.assertEqual(status["vault_state"], "unlocked")
         self.assertEqual(status["counts"], {"pending_approvals": 0, "actions": 2, "load_errors": 0, "sessions": 1})
+
+    def test_status_upstreams(self) -> None:
+        """Operator and launch key learn where the gateway relays to; an agent does not."""
+        moved = Provider("x", "http://127.0.0.1:1/v2", "/x/y", Dialect.OPENAI, "api_key/x/d", UpstreamSource.CONFIG)
+        environment = (("https_proxy", "http://u:canary@proxy.test:3128/"), ("no_proxy", "10.0.0.0/8, .x.test,::1"))
+        self.build(gateway=GatewaySettings(providers=(OPENAI, moved), environment=environment))
+        told = [
+            self.operator.ask("GET", "/v1/status", self.operator_token()).json["gateway"],
+            self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json["gateway"],
+        ]
+        openai = {"name": "openai", "base_url": "https://api.openai.com", "prefix": "/openai"}
+        other = {"name": "x", "base_url": "http://127.0.0.1:1/v2", "prefix": "/x/y"}
+        for each in told:
+            self.assertEqual(
+                each["providers"],
+                [
+                    {**openai, "credential": False, "source": "default"},
+                    {**other, "credential": True, "source": "config"},
+                ],
+            )
+            self.assertEqual(
+                each["proxies"],
+                [
+                    {"variable": "https_proxy", "value": "http://proxy.test:3128"},
+                    {"variable": "no_proxy", "value": "10.0.0.0/8,.x.test,::1"},
+                ],
+            )
+        self.assertNotIn("gateway", self.agents.ask("GET", "/v1/status", self.agent_token()).json)
 
     def test_headers(self) -> None:
         """Every answer, failures and unknown paths too, carries the headers that keep browsers from it."""

@@ -1,0 +1,67 @@
+"""What is shown of a proxy."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.api._upstreams import upstreams_json
+from aileron.values import GatewaySettings
+
+
+def shown(variable: str, text: str) -> str:
+    """What is shown of the only variable."""
+    told = cast("Any", upstreams_json(GatewaySettings(environment=((variable, text),))))
+    (proxy,) = told["proxies"]
+    return str(proxy["value"])
+
+
+class ProxyTests(SynchronousTestCase):
+    """User and password are never shown, however oddly they are written."""
+
+    def test_plain(self) -> None:
+        """Scheme, host and port are shown."""
+        for text in ("http://proxy.test:3128", "proxy.test:3128", "proxy.test", "http://[::1]:80", "socks5h://p"):
+            self.assertEqual(shown("all_proxy", text), text)
+
+    def test_cut(self) -> None:
+        """What stands before the host or after the port is cut off."""
+        for text, place in (
+            ("http://u:canary@proxy.test:1", "http://proxy.test:1"),
+            ("http://canary@proxy.test", "http://proxy.test"),
+            ("u:canary@proxy.test:1", "proxy.test:1"),
+            ("http://u:p@canary@proxy.test", "http://proxy.test"),
+            ("http://u:can/ary@proxy.test/", "http://proxy.test"),
+            ("http://proxy.test/canary?canary#canary", "http://proxy.test"),
+            ("http://u:can?ary@proxy.test", "http://proxy.test"),
+        ):
+            self.assertEqual(shown("https_proxy", text), place)
+
+    def test_odd(self) -> None:
+        """Of what cannot be told apart nothing is shown."""
+        for text in (
+            "http://u:canary",
+            "http://canary@",
+            "u:canary@http://proxy.test",
+            "http://u:canary://proxy.test",
+            "canary proxy.test",
+            "canary\x1b[0m",
+            "@",
+        ):
+            self.assertEqual(shown("http_proxy", text), "(unreadable)")
+
+    def test_exceptions(self) -> None:
+        """A list of exceptions is shown whole, but for what could be none."""
+        text = "localhost, 127.0.0.0/8,.x.test,*,[::1]:80,x.test:8080"
+        self.assertEqual(shown("no_proxy", text), text.replace(" ", ""))
+        self.assertEqual(shown("no_proxy", "u:canary@x.test,,a b,y"), "(unreadable),(unreadable),y")
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12), st.text(st.sampled_from("ab:/@?#[].1 "), max_size=12))
+    def test_wild(self, before: str, after: str) -> None:
+        """Whatever stands before the last C{@} of a proxy is not shown."""
+        for scheme in ("", "http://"):
+            self.assertNotIn("canary", shown("https_proxy", f"{scheme}{before}canary{after}@proxy.test"))
