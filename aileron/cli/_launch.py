@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -20,23 +21,29 @@ from ._unlocking import refuse_lost, vault_state
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
 
-    from aileron.launch import DaemonFacts, IAgent
+    from aileron.launch import DaemonFacts, IAgent, Upstream
 
-_LOCKED = "The vault is locked: the agent starts, but nothing runs until you say aileron vault unlock elsewhere."
+_LOCKED = (
+    "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
+    "until you say aileron vault unlock elsewhere."
+)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
 @click.argument("agent")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 @pass_surroundings
-def launch(around: Surroundings, context: click.Context, agent: str, arguments: tuple[str, ...]) -> None:
+def launch(
+    around: Surroundings, context: click.Context, no_gateway: bool, agent: str, arguments: tuple[str, ...]
+) -> None:
     """Run an agent in a session of its own.
 
     ARGUMENTS are the agent's own, and the exit code is the agent's. The daemon is started if need be.
     Nothing of the agent's own configuration is written.
     """
-    from aileron.launch import AGENTS
+    from aileron.launch import AGENTS, Invocation
 
     known = AGENTS.get(agent)
     if known is None:
@@ -57,7 +64,8 @@ def launch(around: Surroundings, context: click.Context, agent: str, arguments: 
             say=lambda line: note("{line}", line=line),
             interpreter=sys.executable,
         )
-        return await launcher.launch(chosen, theirs, around.environ, os.getcwd())
+        invocation = Invocation(theirs, around.environ, os.getcwd())
+        return await launcher.launch(chosen, invocation, through_gateway=not no_gateway)
 
     context.exit(around.drive(whole))
 
@@ -66,7 +74,15 @@ async def _facts(around: Surroundings) -> DaemonFacts:
     from aileron.launch import DaemonFacts
 
     found = ensure_daemon(around)
-    return DaemonFacts(found.url, found.operator_url, found.launch_key)
+    return DaemonFacts(found.url, found.operator_url, found.launch_key, _upstreams(around, found))
+
+
+def _upstreams(around: Surroundings, found: Discovery) -> Mapping[str, Upstream] | None:
+    from aileron.launch import Upstream
+
+    gateway = around.probe(found.url, "/v1/status", found.launch_key).get("gateway")
+    # None of a daemon that was started before an upgrade.
+    return gateway and {each["name"]: Upstream(each["base_url"], each["credential"]) for each in gateway["providers"]}
 
 
 def ensure_daemon(around: Surroundings) -> Discovery:

@@ -1,6 +1,7 @@
 """Runs an agent in a session of its own, with its tools registered and nothing of the user's touched."""
 
-from ._agents import AGENTS, IAgent, McpServer
+from ._agents import AGENTS
+from ._iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
 from ._launch import DaemonFacts, Launcher
 from ._plan import Plan, Programs, find_programs, plan
 from ._signals import OSSignals, Signals
@@ -8,13 +9,17 @@ from ._signals import OSSignals, Signals
 __all__ = [
     "AGENTS",
     "DaemonFacts",
+    "Gateway",
     "IAgent",
+    "Invocation",
     "Launcher",
     "McpServer",
     "OSSignals",
     "Plan",
     "Programs",
+    "Registration",
     "Signals",
+    "Upstream",
     "find_programs",
     "plan",
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ._iagent import IAgent, McpServer, Register
+from ._iagent import IAgent
 from ._opencode import OpenCode
 
 AGENTS: Mapping[str, IAgent] = {agent.name: agent for agent in (OpenCode(),)}
 """Each agent is one module; this is the only other place that names it."""
 
-__all__ = ["AGENTS", "IAgent", "McpServer", "Register"]
+__all__ = ["AGENTS"]

@@ -9,6 +9,20 @@ from zope.interface import Attribute, Interface
 
 
 @frozen
+class Invocation:
+    """How the user asked for the agent.
+
+    :ivar arguments: the agent's own, passed on as they are.
+    :ivar environment: the launcher's, which the agent gets but for C{AILERON_*}.
+    :ivar directory: where the agent works; absolute.
+    """
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    directory: str
+
+
+@frozen
 class McpServer:
     """How the agent is to start C{aileron-mcp}.
 
@@ -20,8 +34,46 @@ class McpServer:
     environment: Mapping[str, str] = field(repr=False)
 
 
-Register = Callable[[McpServer], Mapping[str, str]]
-"""From the server to the variables that make the agent start it."""
+@frozen
+class Upstream:
+    """Where the daemon's gateway sends what comes for one provider.
+
+    :ivar base_url: without a slash, and without C{/v1}, at its end.
+    :ivar injected: whether the gateway puts a key of its own in place of the agent's.
+    """
+
+    base_url: str
+    injected: bool = False
+
+
+@frozen
+class Gateway:
+    """How the agent's LLM traffic gets to the gateway.
+
+    :ivar url: the daemon's site for agents.
+    :ivar key: ties the traffic to the session, and is worth nothing elsewhere.
+    :ivar upstreams: by the provider's name, as far as they are known.
+    """
+
+    url: str
+    key: str = field(repr=False)
+    upstreams: Mapping[str, Upstream] = field(factory=dict)
+
+
+@frozen
+class Registration:
+    """What makes the agent use our tools, and the gateway.
+
+    :ivar variables: for the agent's environment; they hold secrets.
+    :ivar notes: what the user is to be told of it, a line each, without a secret.
+    """
+
+    variables: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+Register = Callable[[McpServer, Gateway | None], Registration]
+"""From the server, and the gateway unless LLM traffic is to be left alone, to what makes the agent use them."""
 
 
 class IAgent(Interface):
@@ -31,9 +83,8 @@ class IAgent(Interface):
     program: str = Attribute("Its executable, to be found on PATH.")
     wait_seconds: int = Attribute("How long one of its tool calls waits for a decision.")
 
-    def prepare(parent: Mapping[str, str]) -> Register:
-        """Check what the user has set, before anything is opened or started.
+    def prepare(invocation: Invocation) -> Register:
+        """Read and check what the user has set, before anything is opened or started.
 
-        :param parent: the environment of the launcher.
         :raises InvalidRequest: something there cannot be added to without losing it.
         """

@@ -9,8 +9,9 @@ from typing import NoReturn
 
 from aileron.values import JSON
 
-_STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = re.compile(rf"({_STRING})|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
+# What is not closed goes to the very end: to look for more from each quote in it would take forever.
+_COMMENT = re.compile(rf"({_STRING})|//[^\r\n]*|/\*.*?(?:\*/|(\Z))", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 
 
@@ -28,8 +29,8 @@ def loads_jsonc(text: str) -> JSON:
 
 
 def _keep_string(found: re.Match[str]) -> str:
-    # A space, so that a comment still separates what stands beside it.
-    return found.group(1) or " "
+    # A space, so that a comment still separates what stands beside it; one without an end stays, and is no JSON.
+    return found[0] if found.lastindex else " "
 
 
 def _finite(digits: str) -> float:

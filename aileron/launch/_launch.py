@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from attrs import field, frozen
@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from aileron.client import Daemon, DaemonError, DaemonUnreachable, OpenedSession, SessionEnvironment
 
 from ._child import Child, exit_status
-from ._iagent import IAgent
+from ._iagent import Gateway, IAgent, Invocation, Upstream
 from ._plan import Plan, find_programs, plan, refuse_passphrase
 from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
 
@@ -21,11 +21,19 @@ _PAUSE_SECONDS = 0.5
 
 @frozen
 class DaemonFacts:
-    """What a launch must know of the running daemon."""
+    """What a launch must know of the running daemon.
+
+    :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
+    """
 
     url: str
     operator_url: str
     launch_key: str = field(repr=False)
+    upstreams: Mapping[str, Upstream] | None = None
+
+    def gateway(self, key: str) -> Gateway | None:
+        """What a session with this gateway key must know of the gateway."""
+        return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
 
 
 @frozen
@@ -46,12 +54,10 @@ class Launcher:
     say: Callable[[str], object]
     interpreter: str
 
-    async def launch(self, agent: IAgent, arguments: Sequence[str], parent: Mapping[str, str], directory: str) -> int:
+    async def launch(self, agent: IAgent, invocation: Invocation, *, through_gateway: bool = True) -> int:
         """Run the agent to its end.
 
-        :param arguments: the user's own, passed on as they are.
-        :param parent: the environment that the agent gets, but for C{AILERON_*}.
-        :param directory: where it works; a claim.
+        :param through_gateway: whether its LLM traffic may be sent through the gateway.
         :return: its exit code, or 128 + n where signal n ended it or us.
         :raises Forbidden: the vault's passphrase is in the environment.
         :raises NotFound: a program is not installed.
@@ -59,20 +65,21 @@ class Launcher:
         :raises DaemonError: no session could be opened.
         :raises OSError: the agent could not be started.
         """
-        refuse_passphrase(parent)
-        programs = find_programs(agent, parent, self.interpreter)
-        register = agent.prepare(parent)
+        refuse_passphrase(invocation.environment)
+        programs = find_programs(agent, invocation.environment, self.interpreter)
+        register = agent.prepare(invocation)
         facts = await self.ensure_daemon()
 
         def planned(session: OpenedSession) -> Plan:
             environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds)
-            return plan(programs, arguments, parent, register=register, session=environment)
+            gateway = facts.gateway(session.gateway_key) if through_gateway else None
+            return plan(programs, invocation, register=register, session=environment, gateway=gateway)
 
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)
         child = Child()
         with self.signals.caught((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
-            session = await self.connect(facts.url, facts.launch_key).open_session(agent.name, directory)
+            session = await self.connect(facts.url, facts.launch_key).open_session(agent.name, invocation.directory)
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
@@ -84,6 +91,8 @@ class Launcher:
     async def _run(self, child: Child, planned: Plan) -> int:
         if child.stopped_by is not None:
             return exit_status(child.stopped_by)
+        for line in planned.notes:
+            self.say(line)
         child.start(self.reactor, planned)
         return await child.ended
 

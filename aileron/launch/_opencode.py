@@ -11,10 +11,11 @@ from zope.interface import implementer
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, plain
 
-from ._iagent import IAgent, McpServer, Register
+from ._iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
 from ._jsonc import loads_jsonc
+from ._opencode_routes import routed
+from ._opencode_settings import CONFIGURATION, read_settings
 
-CONFIGURATION = "OPENCODE_CONFIG_CONTENT"
 SERVER_NAME = "aileron"
 
 _CALL_TIMEOUT_MILLISECONDS = 3_600_000  # its default, a minute, is shorter than an approval
@@ -29,14 +30,18 @@ class OpenCode:
     program: str = "opencode"
     wait_seconds: int = 45
 
-    def prepare(self, parent: Mapping[str, str]) -> Register:
-        """Read the user's own C{OPENCODE_CONFIG_CONTENT}, which is kept."""
-        configuration = _configuration(parent.get(CONFIGURATION, ""))
+    def prepare(self, invocation: Invocation) -> Register:
+        """Read the user's own C{OPENCODE_CONFIG_CONTENT}, which is kept, and what else says where providers are."""
+        configuration = _configuration(invocation.environment.get(CONFIGURATION, ""))
         servers = _object(configuration.get("mcp", {}), f"mcp in {CONFIGURATION}")
+        settings = read_settings(invocation)
 
-        def register(server: McpServer) -> Mapping[str, str]:
+        def register(server: McpServer, gateway: Gateway | None) -> Registration:
             merged: dict[str, JSON] = {**configuration, "mcp": {**servers, SERVER_NAME: _entry(server)}}
-            return {CONFIGURATION: json.dumps(plain(merged))}
+            routes = routed(settings, configuration, gateway)
+            if routes.providers:
+                merged["provider"] = routes.providers
+            return Registration({CONFIGURATION: json.dumps(plain(merged))}, routes.notes)
 
         return register
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import field, frozen
@@ -12,7 +12,7 @@ from attrs import field, frozen
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 
-from ._iagent import IAgent, McpServer, Register
+from ._iagent import Gateway, IAgent, Invocation, McpServer, Register
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 _OURS = "AILERON_"
@@ -31,25 +31,30 @@ class Plan:
     """One agent's process.
 
     :ivar argv: holds no secret.
-    :ivar environment: the whole environment, the session's token in it.
+    :ivar environment: the whole environment, the session's token and gateway key in it.
+    :ivar notes: what the user is to be told, a line each.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def plan(
     programs: Programs,
-    arguments: Sequence[str],
-    parent: Mapping[str, str],
+    invocation: Invocation,
     *,
     register: Register,
     session: SessionEnvironment,
+    gateway: Gateway | None,
 ) -> Plan:
-    """What runs the agent in C{session}: the parent's environment without C{AILERON_*}, and our tools."""
-    theirs = {name: value for name, value in parent.items() if not name.startswith(_OURS)}
-    ours = register(McpServer(programs.mcp, session.variables()))
-    return Plan((programs.agent, *arguments), {**theirs, **ours})
+    """What runs the agent in C{session}: the parent's environment without C{AILERON_*}, our tools, and the gateway.
+
+    :param gateway: L{None}: its LLM traffic is left alone.
+    """
+    theirs = {name: value for name, value in invocation.environment.items() if not name.startswith(_OURS)}
+    ours = register(McpServer(programs.mcp, session.variables()), gateway)
+    return Plan((programs.agent, *invocation.arguments), {**theirs, **ours.variables}, ours.notes)
 
 
 def refuse_passphrase(parent: Mapping[str, str]) -> None:

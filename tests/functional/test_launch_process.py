@@ -18,7 +18,7 @@ import os, sys
 from twisted.internet import task
 from twisted.internet.defer import Deferred
 from aileron.client import Connections
-from aileron.launch import AGENTS, DaemonFacts, Launcher, OSSignals
+from aileron.launch import AGENTS, DaemonFacts, Invocation, Launcher, OSSignals
 
 async def ensure():
     return DaemonFacts(sys.argv[1], "http://localhost:1", "ail_l_key")
@@ -28,7 +28,8 @@ async def main(reactor):
         reactor, OSSignals(reactor), ensure, Connections(reactor).daemon,
         lambda line: print(line, file=sys.stderr), sys.executable,
     )
-    raise SystemExit(await launcher.launch(AGENTS["opencode"], sys.argv[2:], os.environ, os.getcwd()))
+    invocation = Invocation(tuple(sys.argv[2:]), os.environ, os.getcwd())
+    raise SystemExit(await launcher.launch(AGENTS["opencode"], invocation))
 
 task.react(lambda reactor: Deferred.fromCoroutine(main(reactor)))
 """

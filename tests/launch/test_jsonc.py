@@ -38,6 +38,13 @@ class JSONCTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """Anything else is refused, and never anything but a ValueError."""
-        for text in ["", "{", "{'a': 1}", "NaN", "1e999", "[1,,2]", "/*", "[" * 100_000, "{a:1}"]:
+        for text in ["", "{", "{'a': 1}", "NaN", "1e999", "[1,,2]", "/*", "[" * 100_000, "{a:1}", "{} /* x"]:
             with self.assertRaises(ValueError, msg=text[:10]):
                 loads_jsonc(text)
+
+    def test_long(self) -> None:
+        """Quotes and comments without an end take no more time than their length."""
+        for unit in ["/*", '\\"', "//", ", "]:
+            for begin in ["", '"']:
+                with self.assertRaises(ValueError):
+                    loads_jsonc(begin + unit * 200_000 + "\\")

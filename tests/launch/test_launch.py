@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +17,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonFault, Wire
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch import AGENTS, DaemonFacts, Launcher
+from aileron.launch import AGENTS, DaemonFacts, Invocation, Launcher, Upstream
 from aileron.launch._signals import Deliver
 from aileron.testing import ScriptedSite
 
-OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "g"}
+OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g_secret"}
 
 
 class Machine(Clock):
@@ -97,14 +98,16 @@ class LaunchCase(SynchronousTestCase):
         for name in ("opencode", "aileron-mcp"):
             (self.bin / name).write_text("#!/bin/sh\n")
             (self.bin / name).chmod(0o755)
+        self.home = Path(self.mktemp()).absolute()
+        self.upstreams: dict[str, Upstream] | None = {}
         self.ensured = 0
 
     async def ensure(self) -> DaemonFacts:
         """The daemon is there."""
         self.ensured += 1
-        return DaemonFacts("http://127.0.0.1:9", "http://localhost:10", "ail_l_key")
+        return DaemonFacts("http://127.0.0.1:9", "http://localhost:10", "ail_l_key", self.upstreams)
 
-    def launch(self, **environment: str) -> Deferred[int]:
+    def launch(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
         """Launch the agent."""
         launcher = Launcher(
             reactor=self.machine,
@@ -114,8 +117,10 @@ class LaunchCase(SynchronousTestCase):
             say=self.said.append,
             interpreter=str(self.bin / "python"),
         )
-        parent = {"PATH": str(self.bin), **environment}
-        launching = Deferred.fromCoroutine(launcher.launch(AGENTS["opencode"], ["run", "hi"], parent, "/project"))
+        parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
+        invocation = Invocation(("run", "hi"), parent, "/project")
+        coroutine = launcher.launch(AGENTS["opencode"], invocation, through_gateway=through_gateway)
+        launching = Deferred.fromCoroutine(coroutine)
         self.addCleanup(self.abandon, launching)
         self.machine.advance(0)
         return launching
@@ -126,9 +131,9 @@ class LaunchCase(SynchronousTestCase):
         launching.cancel()
         launching.cancel()
 
-    def running(self) -> Deferred[int]:
+    def running(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
         """Launch it, as far as the process."""
-        launching = self.launch()
+        launching = self.launch(through_gateway=through_gateway, **environment)
         self.site.answer(201, OPENED)
         self.assertNoResult(launching)
         return launching
@@ -178,6 +183,38 @@ class RunTests(LaunchCase):
             self.assert_ended(expected)
             self.site.answer(200, {})
             self.assertEqual(self.successResultOf(launching), expected)
+
+
+class GatewayTests(LaunchCase):
+    """What becomes of the agent's LLM traffic."""
+
+    def provider(self) -> Any:
+        """What the agent is told of its providers."""
+        [(_, args, environment, _)] = self.machine.spawned
+        self.assertNotIn("ail_g_", " ".join(args))
+        return json.loads(environment[b"OPENCODE_CONFIG_CONTENT"]).get("provider")
+
+    def test_through_the_gateway(self) -> None:
+        """A provider that the user has a key for goes to the daemon with the session's gateway key; it is said so."""
+        self.running(OPENAI_API_KEY="k")
+        options = {"baseURL": "http://127.0.0.1:9/v1", "headers": {"X-Aileron-Gateway-Key": "ail_g_secret"}}
+        self.assertEqual(self.provider(), {"openai": {"options": options}})
+        self.assertEqual(self.said[1:], ["aileron: through the gateway: openai"])
+
+    def test_left_alone(self) -> None:
+        """Where the user says so, nothing of it is touched and nothing said."""
+        self.running(through_gateway=False, OPENAI_API_KEY="k", OPENAI_BASE_URL="http://elsewhere")
+        self.assertEqual((self.provider(), len(self.said)), (None, 1))
+
+    def test_older_daemon(self) -> None:
+        """The same with a daemon that has no gateway."""
+        self.upstreams = None
+        self.running(OPENAI_API_KEY="k")
+        self.assertEqual((self.provider(), len(self.said)), (None, 1))
+
+    def test_key_hidden(self) -> None:
+        """No repr shows the gateway key."""
+        self.assertNotIn("ail_g_x", repr(DaemonFacts("", "", "", {}).gateway("ail_g_x")))
 
 
 class SignalTests(LaunchCase):

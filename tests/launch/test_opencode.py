@@ -9,9 +9,15 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.errors import InvalidRequest
-from aileron.launch import AGENTS, IAgent, McpServer
+from aileron.launch import AGENTS, IAgent, Invocation, McpServer
 
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
+
+
+def invocation(theirs: str | None) -> Invocation:
+    """A launch by a user who has set this."""
+    environment = {} if theirs is None else {"OPENCODE_CONFIG_CONTENT": theirs}
+    return Invocation((), {"HOME": "/nowhere", **environment}, "/nowhere")
 
 
 class OpenCodeTests(SynchronousTestCase):
@@ -19,8 +25,7 @@ class OpenCodeTests(SynchronousTestCase):
 
     def merged(self, theirs: str | None) -> Any:
         """The configuration that comes of the user's own."""
-        parent = {} if theirs is None else {"OPENCODE_CONFIG_CONTENT": theirs}
-        variables = AGENTS["opencode"].prepare(parent)(SERVER)
+        variables = AGENTS["opencode"].prepare(invocation(theirs))(SERVER, None).variables
         self.assertEqual(list(variables), ["OPENCODE_CONFIG_CONTENT"])
         return json.loads(variables["OPENCODE_CONFIG_CONTENT"])
 
@@ -60,7 +65,7 @@ class OpenCodeTests(SynchronousTestCase):
     def test_unreadable(self) -> None:
         """What cannot be added to is refused before anything starts, and not repeated in the message."""
         for theirs in ['{"key": "hunter2"', '["hunter2"]', '{"mcp": "hunter2"}', "hunter2"]:
-            caught = self.assertRaises(InvalidRequest, AGENTS["opencode"].prepare, {"OPENCODE_CONFIG_CONTENT": theirs})
+            caught = self.assertRaises(InvalidRequest, AGENTS["opencode"].prepare, invocation(theirs))
             self.assertIn("OPENCODE_CONFIG_CONTENT", str(caught))
             self.assertNotIn("hunter2", str(caught))
 

@@ -8,20 +8,33 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
-from aileron.launch import AGENTS, McpServer, Plan, Programs, find_programs, plan
+from aileron.launch import (
+    AGENTS,
+    Gateway,
+    Invocation,
+    McpServer,
+    Plan,
+    Programs,
+    Registration,
+    find_programs,
+    plan,
+)
 from aileron.launch._plan import refuse_passphrase
 
 SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 60)
+GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret")
 PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN": "old", "AILERONX": "kept"}
 
 
 def planned() -> Plan:
     """A plan for a plain agent."""
 
-    def register(server: McpServer) -> dict[str, str]:
-        return {"SERVER": server.command, **server.environment}
+    def register(server: McpServer, gateway: Gateway | None) -> Registration:
+        assert gateway == GATEWAY
+        return Registration({"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}, ("a note",))
 
-    return plan(Programs("/bin/agent", "/bin/aileron-mcp"), ["run", "--x"], PARENT, register=register, session=SESSION)
+    programs, invocation = Programs("/bin/agent", "/bin/aileron-mcp"), Invocation(("run", "--x"), PARENT, "/project")
+    return plan(programs, invocation, register=register, session=SESSION, gateway=GATEWAY)
 
 
 class PlanTests(SynchronousTestCase):
@@ -41,12 +54,19 @@ class PlanTests(SynchronousTestCase):
             "AILERON_URL": "http://127.0.0.1:9",
             "AILERON_TOKEN": "ail_a_secret",
             "AILERON_WAIT_SECONDS": "60",
+            "KEY": "ail_g_secret",
         }
         self.assertEqual(planned().environment, expected)
 
-    def test_token_hidden(self) -> None:
-        """No repr shows the token."""
-        self.assertNotIn("ail_a_secret", repr(planned()) + repr(SESSION))
+    def test_notes(self) -> None:
+        """What the agent's registration has to say comes with it."""
+        self.assertEqual(planned().notes, ("a note",))
+
+    def test_secrets_hidden(self) -> None:
+        """No repr shows the token, the gateway key or the user's environment."""
+        shown = repr([planned(), SESSION, GATEWAY, Registration({"a": "ail_a_secret"}), Invocation((), PARENT, "/")])
+        for secret in ("ail_a_secret", "ail_g_secret", "old"):
+            self.assertNotIn(secret, shown)
 
     def test_passphrase(self) -> None:
         """An agent is never launched with the vault's passphrase in reach."""
