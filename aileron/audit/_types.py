@@ -34,7 +34,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "session.ended": "An agent's session ended.",
         "tamper.detected": "A decision on record was not the operator's for what would have run, or was used before; "
         "or the vault or the record was put back to what it was. What was found is told, what waited is asked anew.",
-        "secret.echoed": "An answer held the credential that was sent; it was taken out before anybody saw it.",
+        "secret.echoed": "An answer held the credential that was sent; it was taken out, or the answer cut, "
+        "before anybody saw it.",
         "trust.given": "The operator read a file and trusts it, as it was; kept before the vault is written.",
         "trust.taken": "The operator trusts a file no more; kept before the vault is written.",
         "vault.replaced": "Another vault took the place of the earlier one; what was approved by then is asked anew.",

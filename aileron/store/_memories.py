@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 from zope.interface import implementer
 
 from aileron.interfaces import IBindingFlags, IContents, IWatermarks
-from aileron.values import BindingFlag, digest_of_bytes
+from aileron.values import BindingFlag, Event, digest_of_bytes
 
 from . import _binding_flags_table as flags_table
 from . import _trusted_texts_table as texts_table
 from . import _watermarks_table as watermarks_table
+from ._chain import Seals, keep
 from ._readers import Readers
 from ._shield import shielded
 from ._writer import Writer
@@ -60,11 +62,22 @@ class SQLiteWatermarks:
 class SQLiteBindingFlags:
     """See L{IBindingFlags}."""
 
+    _writer: Writer
     _readers: Readers
+    _seals: Seals
 
     async def all(self) -> Mapping[str, BindingFlag]:
         """See L{IBindingFlags.all}."""
         return await self._readers.read(flags_table.select)
+
+    async def put(self, flag: BindingFlag, events: Sequence[Event]) -> None:
+        """See L{IBindingFlags.put}."""
+        await shielded(self._writer.write(_raise_flag, self._seals, flag, tuple(events)))
+
+
+def _raise_flag(cursor: sqlite3.Cursor, seals: Seals, flag: BindingFlag, events: Sequence[Event]) -> None:
+    flags_table.put(cursor, (flag,))
+    keep(cursor, seals, events)
 
 
 def _digest_of(text: str) -> str:

@@ -109,7 +109,7 @@ def make_store(
         sessions=sessions,
         contents=SQLiteContents(writer, readers),
         watermarks=SQLiteWatermarks(writer, readers),
-        flags=SQLiteBindingFlags(readers),
+        flags=SQLiteBindingFlags(writer, readers, seals),
         path=path,
         schema=schema or shipped(),
         tuning=tuning,

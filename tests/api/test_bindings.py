@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from attrs import evolve, frozen
@@ -10,7 +10,7 @@ from zope.interface import implementer
 
 from aileron.interfaces import IBindingFlags
 from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
-from aileron.values import ANTHROPIC, OPENAI, BindingFlag, CredentialNeed, GatewaySettings, TrustKind, utc
+from aileron.values import ANTHROPIC, OPENAI, BindingFlag, CredentialNeed, Event, GatewaySettings, TrustKind, utc
 
 from .case import NOW, ApiCase, Heard
 
@@ -229,8 +229,12 @@ class ProviderTests(BindingCase):
 @implementer(IBindingFlags)
 @frozen
 class _Flags:
-    flags: Mapping[str, BindingFlag]
+    flags: dict[str, BindingFlag]
 
     async def all(self) -> Mapping[str, BindingFlag]:
         """See L{IBindingFlags.all}."""
         return self.flags
+
+    async def put(self, flag: BindingFlag, events: Sequence[Event]) -> None:
+        """See L{IBindingFlags.put}."""
+        self.flags[flag.binding] = flag

@@ -13,10 +13,11 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from aileron.errors import StoreUnavailable
 from aileron.interfaces import IBindingFlags, IContents, IWatermarks
-from aileron.testing import UnthreadedPool, example_run, example_transition, memory_store
+from aileron.testing import UnthreadedPool, example_event, example_run, example_transition, memory_store
 from aileron.testing._examples import NOON
-from aileron.values import BindingFlag, PendingLimits, Progress, RunState, digest_of_bytes
+from aileron.values import AuditQuery, BindingFlag, PendingLimits, Progress, RunState, digest_of_bytes
 
 T = TypeVar("T")
 FLAG = BindingFlag("api_key/slack/me", 1, NOON, "An answer held it.")
@@ -86,3 +87,14 @@ class MemoriesTests(SynchronousTestCase):
         rebound = evolve(later, revision=2)
         self.do(self.store.runs.apply(example_transition(run, RunState.COMPLETED, flags=(rebound,))))
         self.assertEqual(self.do(self.store.flags.all()), {FLAG.binding: rebound})
+
+    def test_flag_without_a_run(self) -> None:
+        """A flag may be raised alone, with its events or not at all; the first of a revision stays."""
+        event = example_event("secret.echoed")
+        self.do(self.store.flags.put(FLAG, [event]))
+        later = evolve(FLAG, binding="api_key/other/me")
+        self.failureResultOf(Deferred.fromCoroutine(self.store.flags.put(later, [event])), StoreUnavailable)
+        self.do(self.store.flags.put(evolve(FLAG, since=NOON + timedelta(hours=1)), []))
+        self.assertEqual(self.do(self.store.flags.all()), {FLAG.binding: FLAG})
+        (record,) = self.do(self.store.audit.list(AuditQuery())).items
+        self.assertEqual(record.event, event)
