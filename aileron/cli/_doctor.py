@@ -15,6 +15,7 @@ from . import _options
 from ._doctor_authority import Authority, ask, authority, network
 from ._doctor_daemon import found_daemon, process, vault
 from ._doctor_files import files, this_program
+from ._doctor_gateway import gateway
 from ._errors import FAILED, Trouble, lines_of
 from ._findings import Finding, Severity, remark, tell, wrong
 from ._output import say_json
@@ -75,6 +76,7 @@ def _all(around: Surroundings, found: Discovery | None, state: str | None, told:
     yield from this_program()
     yield from vault(around, state)
     yield from process(around, found)
+    yield from gateway(around, found)
     if told is not None:
         yield from authority(told, datetime.now(UTC) - _OF_LATE)
     else:

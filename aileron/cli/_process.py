@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
+from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
 
 from ._children import isolated, private_pair
 from ._errors import Trouble
@@ -38,6 +39,9 @@ _PASSED_ON = frozenset(
         "TMPDIR",
         "AILERON_HOME",
         "XDG_RUNTIME_DIR",
+        *BASE_URL_VARIABLES.values(),
+        *PROXY_VARIABLES,
+        *(name.upper() for name in PROXY_VARIABLES),
     )
 )
 
@@ -53,6 +57,7 @@ def start(around: Surroundings, key: DataKey | None) -> Discovery:
     if found is not None:
         return found
     prepare(home)
+    _tell_of_upstreams(around.environ)
     return _until_healthy(around, home, _spawn(around, home, key))
 
 
@@ -85,7 +90,7 @@ def stop(around: Surroundings) -> bool:
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What of our environment the daemon gets: nothing that could steer Python or hold a secret."""
+    """What of our environment the daemon gets: nothing that could steer Python or hold a secret but a proxy's."""
     return {name: text for name, text in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
 
 
@@ -95,6 +100,13 @@ def serve_command(home: Home, executable: str = sys.executable, package: Path | 
     Parameters as for L{isolated}.
     """
     return (*isolated(executable, package), "-m", "aileron", "serve", "--home", str(home.root))
+
+
+def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
+    """Say so if the surroundings move what agents send: they may be of somebody else's making."""
+    said = [variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable)]
+    if said:
+        note("By your environment ({names}) a provider is elsewhere: see aileron status", names=", ".join(said))
 
 
 def _spawn(around: Surroundings, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:

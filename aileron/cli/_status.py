@@ -9,6 +9,7 @@ from aileron import __version__
 from . import _options
 from ._output import note, say, say_json, values
 from ._surroundings import Surroundings, pass_surroundings
+from ._upstreams import notable, proxies
 
 
 @click.command()
@@ -17,7 +18,8 @@ from ._surroundings import Surroundings, pass_surroundings
 def status(around: Surroundings, as_json: bool) -> None:
     """Say how the daemon does.
 
-    Its vault, what waits for you, who is at work.
+    Its vault, what waits for you, who is at work; providers of the gateway that
+    are not as they come, and proxies.
     """
     found = around.running()
     answer = around.probe(found.url, "/v1/status", found.launch_key)
@@ -35,6 +37,8 @@ def status(around: Surroundings, as_json: bool) -> None:
             "files that did not load": counts.get("load_errors"),
             "for agents": found.url,
             "for you": found.operator_url,
+            **{f"provider {each.name}": each.in_words for each in notable(answer)},
+            **proxies(answer),
         },
         "  ",
     )

@@ -267,3 +267,20 @@ SESSION = {
     "peer": {"pid": 7, "executable": "/bin/x", "working_dir": "/w"},
     "started_at": "2026-01-01T00:00:00.000000Z",
 }
+
+
+def _provider(name: str, base_url: str, source: str, credential: bool = False) -> dict[str, Any]:
+    return {"name": name, "base_url": base_url, "prefix": f"/{name}", "credential": credential, "source": source}
+
+
+UPSTREAMS: dict[str, Any] = {
+    "providers": [
+        _provider("openai", "https://api.openai.com", "default"),
+        _provider("anthropic", "https://api.anthropic.com", "default", credential=True),
+        _provider("vault", "https://a.test/\x1b", "config"),
+    ],
+    "proxies": [
+        {"variable": "https_proxy", "value": "http://p.test:1"},
+        {"variable": "no_proxy", "value": "x.test"},
+    ],
+}

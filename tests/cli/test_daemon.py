@@ -16,9 +16,16 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli._children import private_pair
 from aileron.cli._errors import Trouble
 from aileron.cli._launch import ensure_daemon
-from aileron.cli._process import _detached, child_environment, last_words, output_of, serve_command
+from aileron.cli._process import (
+    _detached,
+    _tell_of_upstreams,
+    child_environment,
+    last_words,
+    output_of,
+    serve_command,
+)
 from aileron.home import Home
-from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, URL, CommandCase
+from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
 _TELL = """
 import json, os, sys
@@ -44,6 +51,25 @@ class ProcessTests(SynchronousTestCase):
             "XDG_DATA_HOME": "d",
         }
         self.assertEqual(child_environment({**given, **others}), given)
+
+    def test_gateway_environment(self) -> None:
+        """What says where providers are, and by which proxies, is passed on; keys of providers are not."""
+        given = dict.fromkeys(("AILERON_OPENAI_BASE_URL", "AILERON_ANTHROPIC_BASE_URL"), "https://x.test")
+        proxies = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+        given |= dict.fromkeys((*proxies, *(name.lower() for name in proxies)), "http://p.test")
+        others = ("AILERON_GROQ_BASE_URL", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "SSL_CERT_FILE", "FTP_PROXY")
+        self.assertEqual(child_environment({**given, **dict.fromkeys(others, "x")}), given)
+
+    def test_upstreams_told(self) -> None:
+        """Whoever starts a daemon is told which variables move a provider, and only then."""
+        for environ, word in (
+            ({"AILERON_OPENAI_BASE_URL": "https://canary.test"}, "AILERON_OPENAI_BASE_URL"),
+            ({"AILERON_OPENAI_BASE_URL": "", "HTTPS_PROXY": "http://p"}, ""),
+        ):
+            with redirect_stderr(io.StringIO()) as told:
+                _tell_of_upstreams(environ)
+            self.assertEqual((word in told.getvalue(), bool(word)), (True, bool(told.getvalue())))
+            self.assertNotIn("canary", told.getvalue())
 
     def test_command(self) -> None:
         """The daemon is isolated; from the user's own site directory as far as it can be."""
@@ -138,6 +164,24 @@ class TellTests(CommandCase):
         self.assertRegex(out, r"waiting for you +2\n")
         self.assertIn("aileron approval list", err)
         self.assertEqual(json.loads(self.command("status", "--json")[1]), answer)
+
+    def test_status_upstreams(self) -> None:
+        """The status shows the providers that are not as they come, and proxies; a provider's name hides nothing."""
+        self.serve()
+        answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
+        self.site.answer("GET", "/v1/status", {**answer, "gateway": UPSTREAMS})
+        out = self.command("status")[1]
+        self.assertRegex(out, r"  vault +unlocked\n")
+        self.assertRegex(out, r"  provider vault +https://a.test/␛ \(at /vault, by config.yaml\)\n")
+        self.assertRegex(
+            out, r"  provider anthropic +https://api.anthropic.com \(at /anthropic, with the vault's key\)\n"
+        )
+        self.assertRegex(out, r"  https_proxy +http://p.test:1\n +no_proxy +x.test\n")
+        self.assertNotIn("api.openai.com", out)
+        self.site.answer(
+            "GET", "/v1/status", {**answer, "gateway": {"providers": [], "proxies": UPSTREAMS["proxies"][1:]}}
+        )
+        self.assertNotIn("no_proxy", self.command("status")[1])
 
     def test_unlocked_already(self) -> None:
         """Unlocking what is open asks for nothing, and a vault that is there is never made anew."""

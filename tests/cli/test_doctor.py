@@ -19,7 +19,7 @@ from aileron.cli._doctor_daemon import hardening
 from aileron.cli._doctor_files import files, program
 from aileron.cli._findings import Finding, Severity
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
-from tests.cli.daemon import PASSPHRASE, CommandCase
+from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
 
 _UID = os.getuid()
 _NOTHING = Authority((), (), (), (), (), (), (), ())
@@ -307,6 +307,21 @@ class CommandTests(CommandCase):
         self.assertIn("The action ship was never trusted", self.texts(answers=(PASSPHRASE,)))
         self.assertEqual(self.site.logins, [])
         self.assertNotIn("ship", self.texts("--offline"))
+
+    def test_gateway(self) -> None:
+        """Where agents' models are, and by which proxy, is noted if it is not as it comes; no note is a fault."""
+        self.whole()
+        self.assertNotIn("What agents send", self.texts("--offline"))
+        moved = {**UPSTREAMS["providers"][0], "base_url": "https://evil.test", "source": "environment"}
+        self.site.answer("GET", "/v1/status", {"gateway": {**UPSTREAMS, "providers": [moved]}})
+        notes = {each["says"]: each["do"] for each in self.found("--offline")[1] if each["severity"] == "note"}
+        says = "What agents send to openai goes to https://evil.test (at /openai, by AILERON_OPENAI_BASE_URL)."
+        self.assertIn("unset AILERON_OPENAI_BASE_URL", notes[says])
+        self.assertIn(
+            "unset it", notes["The gateway reaches providers through the proxy http://p.test:1 (HTTPS_PROXY)."]
+        )
+        self.site.answer("GET", "/v1/status", {"gateway": UPSTREAMS})
+        self.assertIn("What agents send to anthropic goes to https://api.anthropic.com", self.texts("--offline"))
 
     def test_for_people(self) -> None:
         """Without --json the worst comes first, each with what to do."""
