@@ -1,9 +1,23 @@
 """``config.yaml``: obeyed by the life of the daemon that begins after it was trusted, and by no other."""
 
 import socket
+from collections.abc import Mapping
 from contextlib import closing
+from typing import Any
 
-from tests.functional.operated import OperatedTestCase
+from tests.functional.canary import in_files
+from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.process import Finished
+
+_PROVIDERS = """\
+gateway:
+  providers:
+    openai: {prefix: /o}
+    local: {base_url: "http://127.0.0.1:11434"}
+"""
+_MOVED = {"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/evil"}
+_CANARY = "canary-of-the-proxy"
+_PROXIED = {"HTTPS_PROXY": f"http://me:{_CANARY}@127.0.0.1:3128", "no_proxy": "localhost,.x.test"}
 
 
 class ConfigurationTests(OperatedTestCase):
@@ -41,3 +55,71 @@ class ConfigurationTests(OperatedTestCase):
         found = await self.operator("doctor", code=1)
         self.assertIn("config.yaml:2: ", found.stdout)
         self.assertIn("config.yaml:2: ", (await self.operator("config", "trust", "--yes", code=1)).stderr)
+
+
+class GatewayTests(OperatedTestCase):
+    """Where providers are, by file and by environment."""
+
+    async def gateway(self) -> Mapping[str, Any]:
+        """What a program of the user's is told of the gateway."""
+        found: Mapping[str, Any] = (await self.status())["gateway"]
+        return found
+
+    async def upstream(self, name: str) -> tuple[str, str, str]:
+        """A provider's base URL, prefix, and who said the former."""
+        (found,) = [each for each in (await self.gateway())["providers"] if each["name"] == name]
+        return found["base_url"], found["prefix"], found["source"]
+
+    async def unlock_within(self, environment: Mapping[str, str], code: int = 0) -> Finished:
+        """Another life of the daemon, started from surroundings with these variables."""
+        await self.command("daemon", "stop")
+        command = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock", **environment)
+        return self._expect(await self.run_command(command), code)
+
+    async def test_trusted(self) -> None:
+        """Providers come from a file that is trusted, and are shown; before that they are the product's own."""
+        await self.operator("vault", "init")
+        self.state.config.write_text(_PROVIDERS)
+        await self.unlock_within({})
+        self.assertEqual(await self.upstream("openai"), ("https://api.openai.com", "/openai", "default"))
+        await self.operator("config", "trust", "--yes")
+        await self.unlock_within({})
+        self.assertEqual(await self.upstream("openai"), ("https://api.openai.com", "/o", "default"))
+        self.assertEqual(await self.upstream("local"), ("http://127.0.0.1:11434", "/local", "config"))
+        shown = (await self.command("status")).stdout
+        self.assertRegex(shown, r"provider local +http://127.0.0.1:11434 \(at /local, by config.yaml\)")
+        self.assertNotIn("api.openai.com", shown)
+
+    async def test_environment(self) -> None:
+        """Whoever starts the daemon says where providers are, in sight; a proxy's password is in no file and answer."""
+        await self.operator("vault", "init")
+        told = await self.unlock_within({**_MOVED, **_PROXIED})
+        self.assertIn("AILERON_OPENAI_BASE_URL", told.stderr)
+        self.assertEqual(await self.upstream("openai"), ("http://127.0.0.1:9/evil", "/openai", "environment"))
+        shown, found = await self.command("status"), await self.operator("doctor", code=0)
+        self.assertRegex(shown.stdout, r"https_proxy +http://127.0.0.1:3128\n +no_proxy +localhost,.x.test\n")
+        self.assertIn("openai goes to http://127.0.0.1:9/evil (at /openai, by AILERON_OPENAI_BASE_URL)", found.stdout)
+        self.assertIn("proxy http://127.0.0.1:3128", found.stdout)
+        for text in (shown.stdout, found.stdout, str(await self.gateway()), told.stderr):
+            self.assertNotIn(_CANARY, text)
+        self.assertEqual(in_files(self.home.root, _CANARY), [])
+
+    async def test_started_by_an_agent(self) -> None:
+        """A daemon that an agent starts is locked; the one that replaces it is told by whoever unlocks."""
+        await self.operator("vault", "init")
+        await self.command("daemon", "stop")
+        self._expect(await self.run_command(self.home.script("aileron", "daemon", "start", **_MOVED)), 0)
+        self.assertEqual((await self.status())["vault_state"], "locked")
+        self.assertEqual((await self.upstream("openai"))[2], "environment")
+        await self.unlock()
+        self.assertEqual(await self.upstream("openai"), ("https://api.openai.com", "/openai", "default"))
+
+    async def test_bad(self) -> None:
+        """A base URL that is none keeps the daemon from starting; the variable is told, and what it holds is not."""
+        await self.operator("vault", "init")
+        bad = {"AILERON_ANTHROPIC_BASE_URL": f"http://me:{_CANARY}@evil.test"}
+        refused = await self.unlock_within(bad, code=1)
+        self.assertIn("AILERON_ANTHROPIC_BASE_URL must have no user name and no password.", refused.stderr)
+        self.assertNotIn("Traceback", refused.stderr)
+        self.assertEqual((_CANARY in refused.stderr, in_files(self.home.root, _CANARY)), (False, []))
+        await self.unlock()
