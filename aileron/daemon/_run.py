@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import FileLogObserver, formatEventAsClassicLogText, globalLogBeginner
 from twisted.python.logfile import LogFile
 
+from aileron.errors import AileronError
 from aileron.hardening import harden
 from aileron.home import prepare
 
@@ -30,9 +31,16 @@ def makeService(options: Options) -> AileronService:
     harden()
     from twisted.internet import reactor
 
-    service = _service(reactor, Settings.read(options))
+    service = _service(reactor, _settings(options))
     reactor.addSystemEventTrigger("after", "shutdown", _exit_if_failed, service)
     return service
+
+
+def _settings(options: Options) -> Settings:
+    try:
+        return Settings.read(options)
+    except AileronError as error:
+        raise SystemExit(f"aileron: {error.message}") from None  # twistd would print a traceback
 
 
 def _exit_if_failed(service: AileronService) -> None:
