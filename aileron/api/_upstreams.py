@@ -51,8 +51,8 @@ def _provider_json(provider: Provider) -> dict[str, JSON]:
 def _shown(variable: str, text: str) -> str:
     if variable != "no_proxy":
         return _proxy(text)
-    found = (each.strip() for each in text.split(","))
-    return ",".join(each if _EXCEPTION.fullmatch(each) else _UNREADABLE for each in found if each)
+    found = text.replace(",", " ").split()
+    return ",".join(each if _EXCEPTION.fullmatch(each) else _UNREADABLE for each in found)
 
 
 def _proxy(text: str) -> str:
