@@ -8,7 +8,6 @@ from ._channel import Channel
 from ._checks import MAX_BODY_BYTES, Refused, SiteRules
 from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
-from ._framing import Malformed, RequestHead, parse_request
 from ._guard import PAGE_KEY, POLL, Who
 from ._parts import Parts
 from ._peer import peer_uid, peer_uid_lookup
@@ -29,10 +28,8 @@ __all__ = [
     "Channel",
     "Door",
     "GuardedSite",
-    "Malformed",
     "Parts",
     "Refused",
-    "RequestHead",
     "SiteRules",
     "Who",
     "agent_site",
@@ -42,7 +39,6 @@ __all__ = [
     "failure",
     "mint",
     "operator_site",
-    "parse_request",
     "peer_uid",
     "peer_uid_lookup",
     "token_digest",

@@ -16,21 +16,24 @@ from twisted.web.http import RESPONSES, HTTPChannel, Request
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request as SiteRequest
 
+from aileron.http1 import Body, Malformed, RequestHead, parse_request
+
 from ._checks import MAX_BODY_BYTES, Refused, SiteRules, too_long
 from ._crowd import Crowd
 from ._faults import HEADERS, http_failure
-from ._framing import MAX_HEAD_BYTES, Body, Malformed, RequestHead, parse_request
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection
 
+MAX_HEAD_BYTES = 16384
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
 
 _CONTENT_TYPE = b"Content-Type"
 _JSON = b"application/json"
 
-_discard: Callable[[bytes], int] = len
+discard: Callable[[bytes], int] = len
+"""The step of a channel that reads on without looking."""
 
 
 class Guard(Protocol):
@@ -76,6 +79,9 @@ class Channel(HTTPChannel):
 
     site: Guard
     transport: Connection
+    most_head_bytes = MAX_HEAD_BYTES
+    """Beyond it no head is waited for; what goes to the site's resources keeps L{MAX_HEAD_BYTES} in any case."""
+
     _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
     _body: Body | None = None
     _framed = 0
@@ -87,10 +93,10 @@ class Channel(HTTPChannel):
         """Drop a stranger, send away whom there is no room for; else wait for a head."""
         super().connectionMade()  # type: ignore[no-untyped-call]
         if not self.site.rules.admits(self.transport):
-            self._step = _discard
+            self._step = discard
             self.drop()
         elif not self.site.crowd.enter(self):
-            self._step = _discard
+            self._step = discard
             self.transport.loseConnection()
         else:
             self._step = self._take_head
@@ -130,10 +136,14 @@ class Channel(HTTPChannel):
             self._dealing = False
         self._watch()
 
+    def _go_on(self) -> None:
+        if self._unread and not self._dealing:
+            self._deal()
+
     def _take_head(self, data: bytes) -> int:
         end = data.find(b"\r\n\r\n") + 4
-        if max(end, len(data) if end < 4 else 0) > MAX_HEAD_BYTES:
-            raise Refused(431, f"The request's head is longer than {MAX_HEAD_BYTES} bytes.")
+        if max(end, len(data) if end < 4 else 0) > self.most_head_bytes:
+            raise _head_too_long(self.most_head_bytes)
         if end < 4:
             return 0
         head = parse_request(data[:end])
@@ -141,6 +151,8 @@ class Channel(HTTPChannel):
         taken = self.divert(head, data[end:])
         if taken >= 0:
             return end + taken
+        if end > MAX_HEAD_BYTES:
+            raise _head_too_long(MAX_HEAD_BYTES)
         self.site.rules.check_browser(head)
         self._body, self._framed = head.body(), 0
         self._step = self._take_body if self._body else None
@@ -167,8 +179,7 @@ class Channel(HTTPChannel):
             return
         self._step = self._take_head
         self.site.crowd.rested(self)
-        if self._unread and not self._dealing:
-            self._deal()
+        self._go_on()
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
         """See L{HTTPChannel.writeHeaders}: here in one piece, not in a hundred that the transport looks at singly."""
@@ -189,10 +200,11 @@ class Channel(HTTPChannel):
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         reason = RESPONSES.get(status, b"Refused").decode("ascii")
         self.transport.write(f"HTTP/1.1 {status} {reason}\r\n{lines}\r\n".encode("ascii") + answer.body)
-        self._linger()
+        self.linger()
 
-    def _linger(self) -> None:
-        self._step, self._unread = _discard, b""
+    def linger(self) -> None:
+        """Send no more than was written, and read on for a while: closed at once, a connection may lose its answer."""
+        self._step, self._unread = discard, b""
         self._settle_deadline()
         self._due = self.site.reactor.callLater(LINGER_SECONDS, self.drop)
         if ITCPTransport.providedBy(self.transport):
@@ -200,7 +212,7 @@ class Channel(HTTPChannel):
 
     def _watch(self) -> None:
         """Give a request that has begun a deadline, and hold a client that sends more than it reads."""
-        if self._step is _discard:
+        if self._step is discard:
             return
         begun = self._body is not None or (self._step is not None and bool(self._unread))
         if begun and self._due is None:
@@ -208,7 +220,11 @@ class Channel(HTTPChannel):
         elif not begun:
             self._settle_deadline()
         if self._step is None and len(self._unread) > MAX_HEAD_BYTES:
-            self.transport.pauseProducing()
+            self.hold()
+
+    def hold(self) -> None:
+        """Read no more for now; the end of the answer that is due goes on with it."""
+        self.transport.pauseProducing()
 
     def _too_slow(self) -> None:
         self._due = None
@@ -232,3 +248,7 @@ class Channel(HTTPChannel):
         self._settle_deadline()
         self.site.crowd.leave(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
+
+
+def _head_too_long(most: int) -> Refused:
+    return Refused(431, f"The request's head is longer than {most} bytes.")

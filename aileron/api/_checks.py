@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from attrs import field, frozen
 from twisted.internet.interfaces import ITransport
 
-from ._framing import RequestHead
+from aileron.http1 import RequestHead
 
 MAX_BODY_BYTES = 1024 * 1024
 

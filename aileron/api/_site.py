@@ -7,16 +7,23 @@ from twisted.web.http import Request
 from twisted.web.resource import IResource
 from twisted.web.server import Site
 
+from aileron.http1 import Taker
+
 from ._channel import Channel, MemoryRequest
 from ._checks import SiteRules
 from ._crowd import MOST_CONNECTIONS, Crowd
+from ._relaying import RelayingChannel
 
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0
+MOST_RELAYS = 4096
 
 
 class GuardedSite(Site):
     """A site whose connections keep L{SiteRules}.
+
+    :ivar taker: is offered each request before its body; a site without one gives none away.
+    :ivar relays: the connections whose requests were taken.
 
     :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
     :ivar crowd: the connections that it holds.
@@ -35,8 +42,13 @@ class GuardedSite(Site):
         idle_seconds: float = IDLE_SECONDS,
         request_seconds: float = REQUEST_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
+        taker: Taker | None = None,
+        most_relays: int = MOST_RELAYS,
     ) -> None:
         super().__init__(resource, timeout=idle_seconds, reactor=reactor)  # type: ignore[no-untyped-call]
+        if taker is not None:
+            self.protocol, self.taker = RelayingChannel, taker
+            self.relays = Crowd(most_relays)
         self.rules = rules
         self.crowd = Crowd(most_connections)
         self.request_seconds = request_seconds

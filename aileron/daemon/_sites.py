@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
+from functools import partial
 from typing import Any
 
 from aileron import __version__
@@ -38,6 +40,7 @@ class Sites:
             operator_site,
             token_digest,
         )
+        from aileron.gateway import Tally, build
         from aileron.web import KnownBy, PageParts, pages
 
         self._reactor, self._settings = reactor, settings
@@ -66,7 +69,9 @@ class Sites:
             gateway=settings.gateway,
             metrics_token_digest=settings.metrics_token_digest,
         )
-        self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor)
+        tally = Tally(time.perf_counter, partial(reactor.callLater, 0), settings.gateway.accounting)
+        self._gateway = build(settings.gateway, reactor, sessions=store.sessions, vault=vault, meters=tally)
+        self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor, taker=self._gateway)
         known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
         web = pages(PageParts(runner, store.sessions, operators, self._parts.door, known_by))
         self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
@@ -79,6 +84,8 @@ class Sites:
         from aileron.api import HANDOVER, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
+        self._gateway.begin()
+        life.at_end(self._gateway.end)
         wanted = load_ports(home)
         agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, settings.listen)
         life.at_end(lambda: unbind(agent))

@@ -1,1 +1,10 @@
-"""The LLM gateway: carries what an agent and its provider say to each other, as the bytes that it is."""
+"""The LLM gateway: carries what an agent and its provider say to each other, as the bytes that it is.
+
+L{build} makes it; the agent site's channel asks it about each request; L{Tally} counts.
+"""
+
+from ._build import build
+from ._gateway import Gateway
+from ._tally import Tally
+
+__all__ = ["Gateway", "Tally", "build"]

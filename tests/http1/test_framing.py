@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.api import Malformed, parse_request
-from aileron.api._framing import CHUNKED, Body, Chunked, Fixed
+from aileron.http1 import CHUNKED, Body, Chunked, Fixed, Malformed, parse_request
 
 NAMES = st.sampled_from(["Host", "A", "X-Y", "Content-Type", "Cookie", "Origin", "Authorization"])
 VALUES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)

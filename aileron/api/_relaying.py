@@ -1,0 +1,166 @@
+"""The channel of a site that gives requests away before their bodies: it is the client's end of each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from twisted.internet.protocol import connectionDone
+from twisted.python.failure import Failure
+
+from aileron.http1 import RequestHead, Taken, Taker
+
+from ._channel import Channel, Guard, discard
+from ._checks import Refused
+from ._crowd import Crowd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_TAKEN_HEAD_BYTES = 65536
+"""Of requests that are given away: agents send long fields."""
+
+
+class TakingGuard(Guard, Protocol):
+    """What this channel asks its site, beyond what every channel does.
+
+    :ivar relays: the connections whose requests were taken, which are no more in C{crowd}: that counts on short visits.
+    """
+
+    taker: Taker
+    relays: Crowd
+
+
+class RelayingChannel(Channel):
+    """A L{Channel} that first offers each request to the site's L{Taker}.  It is the L{Client} of what was taken."""
+
+    site: TakingGuard
+    most_head_bytes = MAX_TAKEN_HEAD_BYTES
+    _taken: Taken | None = None
+    _choked = False  # what was written waits for the client to read
+    _held = False
+    _stirred = False  # since the last look at the clock
+
+    @property
+    def at_rest(self) -> bool:
+        """See L{Guest.at_rest}."""
+        return self._taken is None and super().at_rest
+
+    def divert(self, head: RequestHead, rest: bytes) -> int:
+        """See L{Channel.divert}."""
+        self._stirred = True
+        taken = self.site.taker.taken(head, self)
+        if taken is None:
+            return -1
+        if not self.site.relays.enter(self):
+            raise Refused(503, "Too many requests are under way at once.")
+        self.site.crowd.leave(self)
+        self._taken = taken
+        used = self._carry(rest)
+        taken.start()
+        return used
+
+    def _carry(self, data: bytes) -> int:
+        taken = self._taken
+        if taken is None:
+            return len(data)
+        end = taken.take(data)
+        if self._taken is taken:
+            self._step = self._carry if end < 0 else None
+        return len(data) if end < 0 else end
+
+    def _take_head(self, data: bytes) -> int:
+        """No request is begun before the client has read the answers to those before it."""
+        return 0 if self._choked else super()._take_head(data)
+
+    def _watch(self) -> None:
+        if not self._choked:
+            super()._watch()
+        elif len(self._unread) > self.most_head_bytes:
+            self.hold()
+
+    # the client's end of a request that was taken: see Client -------------------------------------------------------
+
+    def hold(self) -> None:
+        """See L{Client.hold}."""
+        if not self._held:
+            self._held = True
+            super().hold()
+
+    def release(self) -> None:
+        """See L{Client.release}."""
+        if self._held:
+            self._held = False
+            self.transport.resumeProducing()
+
+    def over(self, keep: bool) -> None:
+        """See L{Client.over}."""
+        whole = self._step is None
+        self._untake()
+        if keep and self.site.crowd.enter(self):
+            self._step = self._take_head
+            self.release()
+            self._go_on()
+        elif whole:
+            self._finish()
+        else:
+            self.release()
+            self.linger()
+
+    def dismiss(self, answer: bytes) -> None:
+        """See L{Client.dismiss}."""
+        self._untake()
+        self.release()
+        self.transport.write(answer)
+        self.linger()
+
+    def cut(self, framed: bool) -> None:
+        """See L{Client.cut}."""
+        self._untake()
+        if framed:
+            self._finish()
+        else:
+            self.drop()
+
+    def _untake(self) -> None:
+        self._taken = None
+        self.site.relays.leave(self)
+
+    def _finish(self) -> None:
+        """Close, once all is sent, however slowly the client reads."""
+        self._step, self._unread = discard, b""
+        self.loseConnection()  # type: ignore[no-untyped-call]
+
+    # the transport's producer: flow control towards the client ------------------------------------------------------
+
+    def pauseProducing(self) -> None:
+        """What was written waits to be sent."""
+        self._choked = True
+        self._told_of_flow(Taken.client_is_slow, super().pauseProducing)
+
+    def resumeProducing(self) -> None:
+        """It was sent."""
+        self._choked = False
+        self._told_of_flow(Taken.client_has_caught_up, super().resumeProducing)
+        self._go_on()
+
+    def _told_of_flow(self, tell: Callable[[Taken], None], otherwise: Callable[[], None]) -> None:
+        if self._taken is None:
+            otherwise()
+        else:
+            tell(self._taken)
+
+    def timeoutConnection(self) -> None:
+        """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
+        if self._taken is None and not self._stirred:
+            super().timeoutConnection()
+        else:
+            self._stirred = False
+            self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """See L{Channel.connectionLost}."""
+        taken = self._taken
+        if taken is not None:
+            self._untake()
+            taken.client_left()
+        super().connectionLost(reason)

@@ -1,0 +1,70 @@
+"""What a head must keep before anything of it is carried on, and what in it is for us alone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from aileron.errors import Forbidden, InvalidRequest
+from aileron.http1 import RequestHead
+
+KEY_FIELD = b"x-aileron-gateway-key"
+
+_KEY = rb"ail_g_[A-Za-z0-9_-]{43}"
+_SESSION_PATH = re.compile(rb"/s/(" + _KEY + rb")(/.*)", re.DOTALL).fullmatch
+_KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
+_OURS = re.compile(rb"ail_[alog]_[A-Za-z0-9_-]{43}").search
+_COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
+_WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:/|$)|\\|%5c", re.IGNORECASE).search
+_ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search
+_BROWSERS = (b"origin", b"sec-fetch-site", b"sec-fetch-dest", b"sec-fetch-mode")
+
+
+class Keyed(NamedTuple):
+    """A request's target and fields, and the gateway key that tied it to a session, taken out of them.
+
+    :ivar path: without the query.
+    :ivar query: with its question mark, or empty.
+    :ivar lines: all fields as they came, each with the line end before it.
+    :ivar key: L{None}: it brought none.
+    """
+
+    path: bytes
+    query: bytes
+    lines: bytes
+    key: bytes | None
+
+    @property
+    def digest(self) -> bytes | None:
+        """SHA-256 of the key."""
+        return None if self.key is None else hashlib.sha256(self.key).digest()
+
+
+def keyed(head: RequestHead) -> Keyed:
+    """Take the gateway key out, which stands before the path or in a field of its own; the path's comes first."""
+    path, mark, query = head.target.partition(b"?")
+    lines, key = head.lines, head.fields.get(KEY_FIELD)
+    if key is not None:
+        lines = _KEY_LINES.sub(b"", lines)
+    match = _SESSION_PATH(path) if path.startswith(b"/s/") else None
+    if match is not None:
+        key, path = match.groups()
+    return Keyed(path, mark + query, lines, key)
+
+
+def check(head: RequestHead, found: Keyed, *, prefixed: bool) -> None:
+    """Refuse what no agent sends, and what must not leave.
+
+    :param prefixed: whether the path says by its beginning which provider it is for.
+    :raises Forbidden: it comes from a browser, or holds what is ours.
+    :raises InvalidRequest: its path could be taken for another one.
+    """
+    if any(name in head.fields for name in _BROWSERS):
+        raise Forbidden("Pages of a browser may not speak to the gateway.")
+    if b"ail" in found.lines and _COOKIE(head.fields.get(b"cookie", b"")):
+        raise Forbidden("A cookie of Aileron's own must not leave this machine: nothing was sent.")
+    if b"ail_" in head.raw and (_OURS(found.lines) or _OURS(found.path + found.query)):
+        raise Forbidden("A key of Aileron's own must not leave this machine: nothing was sent.")
+    if _WALKS(found.path) or (prefixed and _ENCODED_SLASH(found.path)):
+        raise InvalidRequest("The path has dot segments, backslashes or encoded slashes: nothing was sent.")

@@ -1,0 +1,43 @@
+"""The beginning of an answer: interim heads, then the final one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from aileron.http1 import Malformed, ResponseHead, parse_response
+
+MAX_HEAD_BYTES = 65536
+
+
+class Beginning(NamedTuple):
+    """As much of an answer's beginning as has come.
+
+    :ivar interim: heads that go on at once, as they came.
+    :ivar head: the final one; L{None}: it has not come whole.
+    :ivar raw: the same as it came.
+    :ivar rest: what came after it, or of it.
+    """
+
+    interim: bytes
+    head: ResponseHead | None
+    raw: bytes
+    rest: bytes
+
+
+def read_beginning(data: bytes) -> Beginning:
+    """Read the heads at the beginning of C{data}.
+
+    :raises Malformed: it is no answer to anything that was asked.
+    """
+    start = 0
+    while (end := data.find(b"\r\n\r\n", start) + 4) >= 4:
+        raw = data[start:end]
+        head = parse_response(raw)
+        if not head.interim:
+            return Beginning(data[:start], head, raw, data[end:])
+        if head.code == 101:
+            raise Malformed("The provider switched protocols, which nobody had asked for.")
+        start = end
+    if len(data) - start > MAX_HEAD_BYTES:
+        raise Malformed("The provider's answer has too long a head.")
+    return Beginning(data[:start], None, b"", data[start:])

@@ -1,0 +1,313 @@
+"""One request carried to an upstream and its answer carried back, as the bytes that they are.  No clock, no reactor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from aileron.errors import AileronError, InvalidRequest, NetworkError, ResourceLimitExceeded
+from aileron.http1 import Body, Client, Malformed, RequestHead, ResponseHead, UntilClose, end_to_end
+from aileron.interfaces import IMeter
+from aileron.values import Ending
+
+from ._answers import read_beginning
+from ._eager import Write
+from ._uncounted import UNCOUNTED
+
+MOST_KEPT_BYTES = 1024 * 1024
+"""How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
+
+MOST_WAITING_BYTES = 256 * 1024
+"""How much of a request is taken from its client before there is a connection to send it on."""
+
+
+class Upstream(Protocol):
+    """A connection to the provider, as an exchange sees it.
+
+    :ivar write: sends, now or as soon as possible.
+    """
+
+    write: Write
+
+    def hold(self) -> None:
+        """Deliver no more of what the provider sends."""
+
+    def release(self) -> None:
+        """Deliver again."""
+
+    def done(self, keep: bool) -> None:
+        """The exchange is over.
+
+        :param keep: whether the connection may serve another.
+        """
+
+    def abort(self) -> None:
+        """Drop the connection at once; the exchange hears nothing more of it."""
+
+
+class Exchange:
+    """One request and its answer.  It is L{aileron.http1.Taken} to the client's channel.
+
+    :ivar stirred: whether either side has sent something since this was last set to false.
+    :ivar ended: whether it is over, in whatever way.
+    :ivar meter: counts it.
+    :ivar give_up: ends the search for an upstream, while there is one.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_begin",
+        "_begun",
+        "_client",
+        "_held",
+        "_keep",
+        "_kept",
+        "_method",
+        "_most_bytes",
+        "_on_end",
+        "_partial",
+        "_refusal",
+        "_replayable",
+        "_request",
+        "_reusable",
+        "_slow",
+        "_spoiled",
+        "_uploaded",
+        "_write",
+        "ended",
+        "give_up",
+        "meter",
+        "stirred",
+        "upstream",
+    )
+
+    def __init__(
+        self,
+        head: RequestHead,
+        client: Client,
+        write: Write,
+        *,
+        begin: Callable[[Exchange], None],
+        refusal: Callable[[AileronError, int], bytes],
+        on_end: Callable[[Exchange], object],
+        most_bytes: int | None = None,
+    ) -> None:
+        """Begin to collect a request.
+
+        :param write: to the client.
+        :param begin: called by L{start}: calls L{open} and finds an upstream, or calls L{fail}.
+        :param refusal: the whole answer in the provider's place, by error and status.
+        :param most_bytes: of the request's body, framing included; L{None}: without limit.
+        """
+        self._client, self._write, self._begin, self._refusal, self._on_end = client, write, begin, refusal, on_end
+        self._method = head.method
+        self._request: Body | None = head.body()
+        self._most_bytes = most_bytes
+        self._keep = b"close" not in head.fields.get(b"connection", b"").lower()
+        self._kept: list[bytes] = []
+        self._uploaded = 0
+        self._answer: Body | None = None
+        self._partial = b""
+        self._replayable = True
+        self._begun = self._spoiled = self._reusable = self._slow = self._held = False
+        self.stirred, self.ended = True, False
+        self.meter: IMeter = UNCOUNTED
+        self.upstream: Upstream | None = None
+        self.give_up: Callable[[], object] | None = None
+
+    # the client's side: see Taken -----------------------------------------------------------------------------------
+
+    def take(self, data: bytes) -> int:
+        """See L{Taken.take}."""
+        body = self._request
+        if body is None:
+            return 0
+        self.stirred = True
+        try:
+            end = body.take(data)
+        except Malformed as fault:
+            self.fail(InvalidRequest(str(fault)), 400)
+            return -1
+        if end >= 0:
+            self._request = None
+            data = data[:end]
+        self._uploaded += len(data)
+        if self._most_bytes is not None and self._uploaded > self._most_bytes:
+            self.fail(ResourceLimitExceeded(f"The body is longer than {self._most_bytes} bytes."), 413)
+            return -1
+        if data:
+            self._send(data)
+        return end
+
+    def _send(self, data: bytes) -> None:
+        if self._replayable:
+            self._kept.append(data)
+        if self.upstream is not None:
+            self.upstream.write(data)
+            if self._uploaded > MOST_KEPT_BYTES:
+                self._forget_request()
+        elif self._uploaded > MOST_WAITING_BYTES:
+            self.upstream_is_slow()
+
+    def start(self) -> None:
+        """See L{Taken.start}."""
+        self._begin(self)
+
+    def open(self, head: bytes) -> None:
+        """What goes before everything that the client sends."""
+        self._kept.insert(0, head)
+
+    def attach(self, upstream: Upstream) -> None:
+        """Send what there is of the request, and go on with the rest as it comes."""
+        self.upstream, self.give_up = upstream, None
+        upstream.write(b"".join(self._kept))
+        self.meter.sent()
+        self.upstream_has_caught_up()
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the request so far is all in hand, and not one byte of an answer has come."""
+        return self._replayable and not self._spoiled
+
+    def client_is_slow(self) -> None:
+        """See L{Taken.client_is_slow}."""
+        self._slow = True
+        if self.upstream is not None:
+            self.upstream.hold()
+
+    def client_has_caught_up(self) -> None:
+        """See L{Taken.client_has_caught_up}."""
+        self._slow, self.stirred = False, True
+        if self.upstream is not None:
+            self.upstream.release()
+
+    def client_left(self) -> None:
+        """See L{Taken.client_left}: the upstream's connection goes too, also one that is only being opened."""
+        self._let_go_of_upstream()
+        self._end(Ending.CLIENT_LEFT)
+
+    # the upstream's side --------------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Bytes of the answer."""
+        self.stirred = True
+        body = self._answer
+        if body is None:
+            self._receive_head(data)
+            return
+        try:
+            end = body.take(data)
+        except Malformed as fault:
+            self.fail(NetworkError(str(fault)), 502, Ending.CUT)
+            return
+        whole = data if end < 0 else data[:end]
+        self._write(whole)
+        self.meter.passed(whole)
+        if end >= 0:
+            self._finish(clean=end == len(data))
+
+    def _receive_head(self, data: bytes) -> None:
+        self._spoiled = True
+        try:
+            found = read_beginning(self._partial + data if self._partial else data)
+            if found.interim:
+                self._write(found.interim)
+            if found.head is None:
+                self._partial = found.rest
+            else:
+                self._begin_answer(found.head, found.raw, found.rest)
+        except Malformed as fault:
+            self.fail(NetworkError(str(fault)), 502, Ending.UNREACHABLE)
+
+    def _begin_answer(self, head: ResponseHead, raw: bytes, rest: bytes) -> None:
+        self.meter.arrived()
+        body = head.body(self._method)
+        end = 0 if body is None else body.take(rest)
+        self._answer, self._begun = body, True
+        self._forget_request()
+        closes = type(body) is UntilClose
+        self._keep = self._keep and not closes and self._request is None
+        whole = rest if end < 0 else rest[:end]
+        last = b"\r\n\r\n" if self._keep else b"\r\nConnection: close\r\n\r\n"
+        lines = end_to_end(head.lines, head.connection)
+        self._write(b"".join((b"HTTP/1.1 %d" % head.code, head.reason, lines, last, whole)))
+        self.meter.answered(head.code, raw)
+        if whole:
+            self.meter.passed(whole)
+        self._reusable = head.keep and not closes
+        if end >= 0:
+            self._finish(clean=end == len(rest))
+
+    def _finish(self, *, clean: bool) -> None:
+        """The answer is whole.
+
+        :param clean: whether the upstream sent nothing beyond it.
+        """
+        upstream, self.upstream = self.upstream, None
+        whole = self._request is None
+        if upstream is not None:
+            upstream.done(clean and self._reusable and whole)
+        self._end(Ending.COMPLETE)
+        self._client.over(self._keep)
+
+    def upstream_left(self, *, cleanly: bool) -> None:
+        """The upstream's connection is gone before the answer was whole."""
+        self.upstream = None
+        if cleanly and type(self._answer) is UntilClose:
+            self._end(Ending.COMPLETE)
+            self._client.over(False)
+        else:
+            ending = Ending.CUT if self._spoiled else Ending.UNREACHABLE
+            self.fail(NetworkError("The provider closed the connection before its answer was whole."), 502, ending)
+
+    def upstream_is_slow(self) -> None:
+        """What was sent to the upstream waits: take no more from the client."""
+        if not self._held:
+            self._held = True
+            self._client.hold()
+
+    def upstream_has_caught_up(self) -> None:
+        """It was sent."""
+        if self._held:
+            self._held, self.stirred = False, True
+            self._client.release()
+
+    # ends -----------------------------------------------------------------------------------------------------------
+
+    def silent(self, seconds: float) -> None:
+        """Nothing has stirred for so long.  A client that does not read may take its time."""
+        if self._slow:
+            return
+        if self._request is None:
+            self.fail(NetworkError(f"The provider said nothing for {seconds:g} seconds."), 504, Ending.SILENT)
+        else:
+            self.fail(
+                InvalidRequest(f"The rest of the request did not come in {seconds:g} seconds."), 408, Ending.SILENT
+            )
+
+    def fail(self, error: AileronError, status: int, ending: Ending = Ending.REFUSED) -> None:
+        """Never a half answer: tell the client, or where an answer has begun break it off so that this is noticed."""
+        self._let_go_of_upstream()
+        self._end(ending)
+        if self._begun:
+            self._client.cut(framed=type(self._answer) is not UntilClose)
+        else:
+            self._client.dismiss(self._refusal(error, status))
+
+    def _let_go_of_upstream(self) -> None:
+        upstream, self.upstream = self.upstream, None
+        give_up, self.give_up = self.give_up, None
+        if upstream is not None:
+            upstream.abort()
+        if give_up is not None:
+            give_up()
+
+    def _forget_request(self) -> None:
+        self._replayable, self._kept = False, []
+
+    def _end(self, ending: Ending) -> None:
+        self.ended = True
+        self._forget_request()
+        self._on_end(self)
+        self.meter.uploaded(self._uploaded)
+        self.meter.ended(ending)

@@ -1,0 +1,51 @@
+"""What the gateway answers in a provider's place, in the shape that the provider's clients understand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from aileron.errors import AileronError
+from aileron.values import JSON, Dialect
+
+_ANTHROPIC: Mapping[int, str] = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+}
+_HEAD = (
+    "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
+    "Cache-Control: no-store\r\nX-Aileron-Error: {kind}\r\n{more}Connection: close\r\n\r\n"
+)
+
+
+def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
+    """A whole answer, which says that the connection closes.
+
+    :param status: of HTTP.
+    """
+    shape = _anthropic if dialect is Dialect.ANTHROPIC else _openai
+    kind = error.fault().kind
+    body = json.dumps(shape(str(error), status, kind)).encode("ascii")
+    head = _HEAD.format(
+        status=status,
+        reason=HTTPStatus(status).phrase,
+        length=len(body),
+        kind=kind,
+        more="Upgrade: HTTP/1.1\r\n" if status == HTTPStatus.UPGRADE_REQUIRED else "",
+    )
+    return head.encode("ascii") + body
+
+
+def _openai(message: str, status: int, kind: str) -> JSON:
+    type_ = "server_error" if status >= 500 else "invalid_request_error"
+    return {"error": {"message": message, "type": type_, "param": None, "code": kind}}
+
+
+def _anthropic(message: str, status: int, kind: str) -> JSON:
+    type_ = _ANTHROPIC.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    return {"type": "error", "error": {"type": type_, "message": message}}

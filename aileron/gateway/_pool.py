@@ -1,0 +1,186 @@
+"""Connections to a provider: opened on demand, kept for a while, each carrying one exchange at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from twisted.internet.defer import CancelledError
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IAddress, IPushProducer, IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from aileron.errors import AileronError, NetworkError
+from aileron.values import Ending
+
+from ._eager import Write, writer
+from ._exchange import Exchange
+
+MOST_IDLE = 32
+IDLE_SECONDS = 50.0
+"""Less than the minute after which many servers close."""
+
+
+@implementer(IPushProducer)
+class Connection(Protocol):
+    """One connection to a provider.
+
+    :ivar idle_since: of the clock; of no meaning while an exchange is carried.
+    """
+
+    transport: Any
+    write: Write
+    idle_since = 0.0
+    _exchange: Exchange | None = None
+    _served = 0
+    _held = False
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    def connectionMade(self) -> None:
+        """Be told when what is sent has to wait."""
+        self.transport.setTcpNoDelay(True)
+        self.transport.setTcpKeepAlive(True)
+        self.transport.registerProducer(self, True)
+        self.write = writer(self.transport)
+
+    def carry(self, exchange: Exchange) -> None:
+        """Send the exchange's request, and hand it the answer."""
+        self._served += 1
+        self._exchange = exchange
+        exchange.attach(self)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Bytes of an answer; those that nobody asked for end the connection."""
+        if self._exchange is not None:
+            self._exchange.receive(data)
+        else:
+            self.abort()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Tell the exchange, or try it again where the provider only closed a connection that it had kept too long."""
+        exchange, self._exchange = self._exchange, None
+        self._pool.forget(self)
+        if exchange is None:
+            return
+        if self._served > 1 and exchange.replayable:
+            exchange.upstream = None
+            self._pool.open(exchange)
+        else:
+            exchange.upstream_left(cleanly=reason.check(ConnectionDone) is not None)
+
+    # the exchange's upstream: see aileron.gateway._exchange.Upstream ------------------------------------------------
+
+    def hold(self) -> None:
+        """See L{Upstream.hold}."""
+        self._held = True
+        self.transport.pauseProducing()
+
+    def release(self) -> None:
+        """See L{Upstream.release}."""
+        if self._held:
+            self._held = False
+            self.transport.resumeProducing()
+
+    def done(self, keep: bool) -> None:
+        """See L{Upstream.done}."""
+        self._exchange = None
+        self.release()
+        if keep:
+            self._pool.keep(self)
+        else:
+            self.close()
+
+    def abort(self) -> None:
+        """See L{Upstream.abort}."""
+        self._exchange = None
+        self.transport.abortConnection()
+
+    def close(self) -> None:
+        """Close; nothing is under way."""
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+
+    # the transport's producer: what the client sends ----------------------------------------------------------------
+
+    def pauseProducing(self) -> None:
+        """What was sent has to wait."""
+        if self._exchange is not None:
+            self._exchange.upstream_is_slow()
+
+    def resumeProducing(self) -> None:
+        """It was sent."""
+        if self._exchange is not None:
+            self._exchange.upstream_has_caught_up()
+
+    def stopProducing(self) -> None:
+        """The connection is gone: L{connectionLost} follows."""
+
+
+class Pool(Factory):
+    """All connections to one provider."""
+
+    noisy = False
+
+    def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime) -> None:
+        self._endpoint = endpoint
+        self._clock = clock
+        self._idle: deque[Connection] = deque()
+
+    def buildProtocol(self, addr: IAddress | None) -> Connection:
+        """See L{Factory.buildProtocol}."""
+        return Connection(self)
+
+    def carry(self, exchange: Exchange) -> None:
+        """Send an exchange on its way, by the connection that was used last if one is kept."""
+        if self._idle:
+            self._idle.pop().carry(exchange)
+        else:
+            self.open(exchange)
+
+    def open(self, exchange: Exchange) -> None:
+        """Send it by a new connection."""
+        connecting = self._endpoint.connect(self)
+        exchange.give_up = connecting.cancel
+        connecting.addCallbacks(_carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for another exchange, unless there are many."""
+        if len(self._idle) >= MOST_IDLE:
+            connection.close()
+        else:
+            connection.idle_since = self._clock.seconds()
+            self._idle.append(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """It is gone."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def sweep(self) -> None:
+        """Close what was kept too long; those that were used last are at the end."""
+        oldest = self._clock.seconds() - IDLE_SECONDS
+        while self._idle and self._idle[0].idle_since <= oldest:
+            self._idle.popleft().close()
+
+    def close(self) -> None:
+        """Close what is kept."""
+        while self._idle:
+            self._idle.popleft().close()
+
+
+def _carry(connection: Any, exchange: Exchange) -> None:
+    connection.carry(exchange)
+
+
+def _fail(failure: Failure, exchange: Exchange) -> None:
+    if failure.check(CancelledError):
+        return  # by the exchange's own end
+    exchange.give_up = None
+    error = failure.value
+    if not isinstance(error, AileronError):
+        error = NetworkError("The provider could not be connected to.")
+    exchange.fail(error, 502, Ending.UNREACHABLE)

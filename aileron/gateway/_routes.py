@@ -1,0 +1,122 @@
+"""The route table: which requests the gateway takes, and to whom they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from klein import Klein
+from werkzeug.exceptions import HTTPException
+
+from aileron.http1 import RequestHead
+from aileron.values import Dialect, GatewaySettings, Provider
+
+_MOST_REMEMBERED = 1024
+_LONGEST_REMEMBERED = 256
+
+
+class RelayTo(NamedTuple):
+    """Carry it on.
+
+    :ivar path: where to, at the provider; before it comes what the provider's C{base_url} says.
+    :ivar inference: whether a model is asked, so that its answer tells tokens and a key may be put in.
+    :ivar refusal: status of our own refusals on this route: one that its clients show at once.
+    """
+
+    provider: Provider
+    path: bytes
+    inference: bool = False
+    refusal: int = 403
+
+    @property
+    def dialect(self) -> Dialect:
+        """In which shape the client expects errors."""
+        return self.provider.dialect
+
+
+class Upgrade(NamedTuple):
+    """Answer 426: the client tries a WebSocket first, and then goes on without."""
+
+    to: RelayTo
+
+
+Decision = RelayTo | Upgrade
+Handler = Callable[..., Decision]
+
+
+def routes(settings: GatewaySettings) -> Klein:
+    """Every route of the gateway.  A handler decides from the head alone; C{head.target} starts with its path."""
+    app = Klein()
+    named = {provider.name: provider for provider in settings.providers}
+    openai, anthropic = named["openai"], named["anthropic"]
+
+    @app.route("/v1/chat/completions", methods=["POST"], endpoint="chat_completions")
+    @app.route("/v1/completions", methods=["POST"], endpoint="completions")
+    @app.route("/v1/embeddings", methods=["POST"], endpoint="embeddings")
+    def ask_openai(head: RequestHead, path: bytes) -> Decision:
+        return RelayTo(openai, path, inference=True)
+
+    @app.route("/v1/responses", methods=["GET", "POST"])
+    def responses(head: RequestHead, path: bytes) -> Decision:
+        to = RelayTo(openai, path, inference=head.method == b"POST", refusal=400)  # codex shows 400 at once, not 403
+        return Upgrade(to) if b"upgrade" in head.fields else to
+
+    @app.route("/v1/messages", methods=["POST"], endpoint="messages")
+    @app.route("/v1/messages/count_tokens", methods=["POST"], endpoint="count_tokens")
+    def ask_anthropic(head: RequestHead, path: bytes) -> Decision:
+        return RelayTo(anthropic, path, inference=True)
+
+    @app.route("/v1/models", methods=["GET", "HEAD"], endpoint="models")
+    @app.route("/v1/models/<path:rest>", methods=["GET", "HEAD"], endpoint="model")
+    def models(head: RequestHead, path: bytes, rest: str = "") -> Decision:
+        speaks_anthropic = b"anthropic-version" in head.fields or b"x-api-key" in head.fields
+        return RelayTo(anthropic if speaks_anthropic else openai, path)
+
+    @app.route("/api/<path:rest>", endpoint="api")
+    @app.route("/", methods=["HEAD"], endpoint="root")
+    def claude_code(head: RequestHead, path: bytes, rest: str = "") -> Decision:
+        return RelayTo(anthropic, path)
+
+    for provider in settings.providers:
+        _whole(app, provider)
+    return app
+
+
+def _whole(app: Klein, provider: Provider) -> None:
+    """Any path and any method to one provider, below its prefix."""
+    prefix = len(provider.prefix)
+
+    @app.route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
+    @app.route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
+    def whole(head: RequestHead, path: bytes, rest: str = "") -> Decision:
+        return RelayTo(provider, path[prefix:])
+
+
+class RouteTable:
+    """Asks the Klein application that declares the routes, and remembers what it said of a path."""
+
+    def __init__(self, app: Klein) -> None:
+        app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
+        self._adapter = app.url_map.bind("localhost")
+        self._execute = app.execute_endpoint
+        self._remembered = lru_cache(_MOST_REMEMBERED)(self._find)
+
+    def decide(self, head: RequestHead, path: bytes) -> Decision | None:
+        """What becomes of a request; L{None}: it is not the gateway's.
+
+        :param path: without a query, and without what ties it to a session.
+        """
+        find = self._remembered if len(path) < _LONGEST_REMEMBERED else self._find
+        found = find(head.method, path)
+        if found is None:
+            return None
+        decision: Decision = self._execute(found[0], head, path, **found[1])  # type: ignore[arg-type]  # no IRequest
+        return decision
+
+    def _find(self, method: bytes, path: bytes) -> tuple[str, Mapping[str, Any]] | None:
+        try:
+            endpoint, arguments = self._adapter.match(path.decode("ascii"), method.decode("ascii"))
+        except HTTPException:  # not found, another method, a redirect: not ours
+            return None
+        return endpoint, dict(arguments)

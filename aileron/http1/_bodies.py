@@ -1,0 +1,101 @@
+"""Where bodies end: bytes in, boundaries out; nothing is decoded (RFC 9112, sections 6 and 7)."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from ._fields import FIELD, TOKEN
+from ._malformed import Malformed
+
+_EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]*)?"
+_SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"
+_FIRST_CHUNK = re.compile(_SIZE).match
+_NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
+_TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*+\r\n").match
+# What may still become one of these, so that a bad line is refused at its first bad byte.
+_UNFINISHED = re.compile(rb"(?:\r|\r\n)?[0-9A-Fa-f]{0,15}" + _EXTENSION + rb"\r?").fullmatch
+_UNFINISHED_TRAILER = re.compile(
+    rb"(?:" + FIELD + rb"\r\n)*+(?:" + TOKEN + rb"(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?"
+).fullmatch
+_MAX_LINE_BYTES = 512
+_MAX_TRAILER_BYTES = 8192
+
+
+class Body(Protocol):
+    """Finds the end of one body in the bytes as they come."""
+
+    def take(self, data: bytes) -> int:
+        """The index just past the body's end in C{data}, or -1: all of it belongs and more must come."""
+
+
+class Fixed:
+    """A body of known length."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+
+    def take(self, data: bytes) -> int:
+        """See L{Body}."""
+        left = self._left
+        self._left = max(0, left - len(data))
+        return -1 if len(data) < left else left
+
+
+class Chunked:
+    """A chunked body, followed without decoding it."""
+
+    __slots__ = ("_chunk", "_in_trailer", "_pending", "_skip")
+
+    def __init__(self) -> None:
+        self._chunk = _FIRST_CHUNK
+        self._skip = 0
+        self._pending = b""
+        self._in_trailer = False
+
+    def take(self, data: bytes) -> int:
+        """See L{Body}.
+
+        :raises Malformed: at the first byte that no chunked body has there.
+        """
+        if len(data) < self._skip:
+            self._skip -= len(data)
+            return -1
+        before = len(self._pending)
+        position, data = (0, self._pending + data) if before else (self._skip, data)
+        end = self._walk(data, position)
+        return end if end < 0 else end - before
+
+    def _walk(self, data: bytes, position: int) -> int:
+        size = len(data)
+        while position < size:
+            match = (_TRAILER if self._in_trailer else self._chunk)(data, position)
+            if match is None:
+                self._check_unfinished(data[position:])
+                break
+            if self._in_trailer:
+                return match.end()
+            length = int(match[1], 16)
+            self._chunk = _NEXT_CHUNK
+            self._in_trailer = not length
+            position = match.end() + length
+        self._pending = data[position:]
+        self._skip = max(0, position - size)
+        return -1
+
+    def _check_unfinished(self, line: bytes) -> None:
+        unfinished = _UNFINISHED_TRAILER if self._in_trailer else _UNFINISHED
+        if len(line) > (_MAX_TRAILER_BYTES if self._in_trailer else _MAX_LINE_BYTES) or not unfinished(line):
+            raise Malformed("The body is not properly chunked.")
+
+
+class UntilClose:
+    """The body of an answer that only the end of its connection ends."""
+
+    __slots__ = ()
+
+    def take(self, data: bytes) -> int:
+        """See L{Body}."""
+        return -1

@@ -1,0 +1,58 @@
+"""The lines of a head: what they look like, and those that a proxy must not pass on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ._malformed import Malformed
+
+MAX_FIELDS = 100
+CHUNKED = -1
+
+TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+FIELD = TOKEN + rb":[\t\x20-\x7e\x80-\xff]*"
+FIELDS = rb"((?:\r\n" + FIELD + rb")*+)\r\n\r\n"
+
+# A literal first and one look-ahead keep the scan at C speed.
+_HOP_BY_HOP = re.compile(
+    rb"\r\n(?=[cCkKpPtTuU])(?:connection|keep-alive|proxy-[a-z]+|te|upgrade):[^\r]*", re.IGNORECASE
+)
+# Named by Connection, these are still the message's own: whoever names them would change what it says.
+_KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
+
+
+def length_of(fields: Mapping[bytes, bytes]) -> int | None:
+    """The length of a message's body in bytes, L{CHUNKED}, or L{None}: nothing was said.
+
+    :param fields: by lower-case name, each of which stood once.
+    :raises Malformed: it could be read in two ways.
+    """
+    length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
+    if coding is not None:
+        if length is not None or coding.lower() != b"chunked":
+            raise Malformed("The body's length is ambiguous.")
+        return CHUNKED
+    if length is None:
+        return None
+    if not length.isdigit() or len(length) > 18:
+        raise Malformed("Content-Length is not a number.")
+    return int(length)
+
+
+def words(value: bytes) -> frozenset[bytes]:
+    """The members of a list such as C{Connection}'s, in lower case."""
+    return frozenset(word.strip() for word in value.lower().split(b","))
+
+
+def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
+    """The lines without those of one hop, as they came and in their order (RFC 9110, section 7.6.1).
+
+    :param lines: each with the line end before it.
+    :param connection: value of the C{Connection} field, L{None} where there is none.
+    """
+    lines = _HOP_BY_HOP.sub(b"", lines)
+    if connection is None:
+        return lines
+    named = words(connection) - _KEPT
+    return b"\r\n".join(line for line in lines.split(b"\r\n") if line.partition(b":")[0].lower() not in named)

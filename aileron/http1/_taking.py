@@ -1,0 +1,71 @@
+"""How a site's channel gives a request away before its body has come: to whoever carries it on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from twisted.internet.interfaces import ITCPTransport
+
+from ._request import RequestHead
+
+
+class Client(Protocol):
+    """The client's end of a request that was taken, as whoever took it sees it."""
+
+    @property
+    def transport(self) -> ITCPTransport:
+        """What answers are written to."""
+
+    def hold(self) -> None:
+        """Read no more of what the client sends."""
+
+    def release(self) -> None:
+        """Read again."""
+
+    def over(self, keep: bool) -> None:
+        """The answer is written, whole.
+
+        :param keep: whether another request may follow; without, the connection is closed once everything was sent.
+        """
+
+    def dismiss(self, answer: bytes) -> None:
+        """Write a whole answer in place of any, read nothing more, and close.
+
+        :param answer: which says that the connection closes.
+        """
+
+    def cut(self, framed: bool) -> None:
+        """The answer breaks off, and the client is to notice.
+
+        :param framed: whether its head says where it would have ended; if not, only a reset shows it.
+        """
+
+
+class Taken(Protocol):
+    """A request that was taken.  Before L{start} it only collects what it is given."""
+
+    def take(self, data: bytes) -> int:
+        """More of what the client sends.
+
+        :return: the index just past the request's end, or -1: all of it belongs and more must come.  Where a byte
+            cannot stand there the client is dismissed, or its answer cut, before this returns.
+        """
+
+    def start(self) -> None:
+        """Begin to carry it on."""
+
+    def client_is_slow(self) -> None:
+        """What was written to the client waits to be sent."""
+
+    def client_has_caught_up(self) -> None:
+        """It was sent."""
+
+    def client_left(self) -> None:
+        """The client's connection is gone.  Nothing is called after this."""
+
+
+class Taker(Protocol):
+    """Decides by their heads which requests it takes."""
+
+    def taken(self, head: RequestHead, client: Client) -> Taken | None:
+        """The request, if it is taken; L{None}: it is for the site's own resources."""
