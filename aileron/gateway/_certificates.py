@@ -1,0 +1,87 @@
+"""Whom an upstream's certificate may be vouched for by, and what is wrong with one that is not.
+
+OpenSSL's own way to the system's authorities obeys C{SSL_CERT_FILE} and C{SSL_CERT_DIR}; this one obeys nobody but an
+administrator and the configuration.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from ._unreachable import Cause, Unreachable
+
+PLACES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",  # SUSE
+    "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
+)
+"""Bundles that only an administrator can write; the first that holds certificates is taken."""
+
+_UNKNOWN = "nobody that this machine trusts vouches for it (gateway.ca_certificates of config.yaml adds authorities)"
+
+_FAULTS: Mapping[int, str] = {
+    2: _UNKNOWN,
+    9: "it is not valid yet (is this machine's clock right?)",
+    10: "it has expired (is this machine's clock right?)",
+    18: "it is self-signed (gateway.ca_certificates of config.yaml can make it trusted)",
+    19: _UNKNOWN,
+    20: _UNKNOWN,
+    21: _UNKNOWN,
+    23: "it has been revoked",
+    62: "it belongs to another host",
+    64: "it belongs to another address",
+}
+"""By OpenSSL's number (X509_V_ERR_…)."""
+
+
+@cache
+def verifying(pem: str, places: tuple[str, ...] = PLACES) -> ssl.SSLContext:
+    """What verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.  One for all who trust the same: roots are heavy.
+
+    :param pem: authorities beside the system's, or the empty text.
+    :raises Unreachable: C{pem} cannot be read.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    context.options |= ssl.OP_NO_RENEGOTIATION  # so that a write never has to wait for a read
+    context.set_alpn_protocols(["http/1.1"])
+    _trust_system(context, places)
+    _trust(context, pem)
+    return context
+
+
+def handshake_failed(error: ssl.SSLError, who: str) -> Unreachable:
+    """What a failed handshake means.
+
+    :param who: the upstream, with its port.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        fault = _FAULTS.get(error.verify_code, f"it does not verify ({error.verify_message})")
+        return Unreachable.because(Cause.TLS, f"The certificate of {who} is refused: {fault}.")
+    if error.reason in {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"}:
+        return Unreachable.because(Cause.TLS, f"{who} does not speak TLS.")
+    return Unreachable.because(Cause.TLS, f"The TLS handshake with {who} failed ({error.reason or 'no reason given'}).")
+
+
+def _trust_system(context: ssl.SSLContext, places: Iterable[str]) -> None:
+    for place in places:
+        try:
+            context.load_verify_locations(cafile=place)
+        except OSError:  # also an SSLError: it is at another place
+            continue
+        return
+
+
+def _trust(context: ssl.SSLContext, pem: str) -> None:
+    if not pem.strip():
+        return
+    try:
+        context.load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        message = "gateway.ca_certificates of config.yaml holds no certificates that can be read."
+        raise Unreachable.because(Cause.TLS, message) from None

@@ -1,0 +1,283 @@
+"""TLS as a client, between any stream transport below and a protocol above, whose transport it is.
+
+The standard library's L{ssl.SSLObject} over two memory buffers costs less than Twisted's wrapper of pyOpenSSL.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import Enum, auto
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import (
+    IAddress,
+    IConsumer,
+    IDelayedCall,
+    IProducer,
+    IProtocol,
+    IPushProducer,
+    IReactorTime,
+    ITCPTransport,
+    ITransport,
+)
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ._certificates import handshake_failed
+from ._unreachable import Cause, Unreachable
+
+_MOST_RECORD_BYTES = 16384
+_LINGER_SECONDS = 5.0
+
+
+@define(eq=False)
+class Identity:
+    """Who the peer must be, and the session that the next handshake with it may resume.
+
+    :ivar context: what verifies it.
+    :ivar host: that its certificate must name: a name or an address without brackets.
+    :ivar who: how it is called in errors.
+    """
+
+    context: ssl.SSLContext
+    host: str
+    who: str
+    _session: ssl.SSLSession | None = field(default=None, repr=False)
+
+    def secure(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
+        """A fresh client's side, its handshake still to come."""
+        return self.context.wrap_bio(incoming, outgoing, server_hostname=self.host, session=self._session)
+
+    def remember(self, session: ssl.SSLSession | None) -> None:
+        """Resume this one the next time."""
+        self._session = session
+
+
+class _Below(ITCPTransport, IConsumer, IPushProducer):
+    """What is asked of the transport below: a type only."""
+
+
+class _Phase(Enum):
+    """Of a connection, as the protocol above sees it."""
+
+    SHAKING_HANDS = auto()
+    OPEN = auto()
+    CLOSED = auto()
+
+
+@implementer(ITransport, IConsumer, IPushProducer)
+class TlsLayer(Protocol):
+    """One connection.
+
+    What a consumer above may rely on: nothing is delivered while it has paused, nor from within C{resumeProducing}; a
+    producer above is paused by the transport below; and only a peer that said C{close_notify} ends with
+    L{ConnectionDone}, so that what was cut never looks complete.
+
+    :ivar opened: fires with the protocol above once the peer has proved who it is; L{Unreachable} if it does not.
+        Cancelling aborts.
+    """
+
+    transport: _Below
+
+    def __init__(self, above: IProtocol, identity: Identity, clock: IReactorTime) -> None:
+        self.opened: Deferred[IProtocol] = Deferred(lambda _: self.abortConnection())
+        self._above: IProtocol | None = above  # until it was told of the end
+        self._identity = identity
+        self._clock = clock
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = identity.secure(self._incoming, self._outgoing)
+        self._phase = _Phase.SHAKING_HANDS
+        self._paused = False
+        self._delivering = False
+        self._remembered = False
+        self._linger: IDelayedCall | None = None
+
+    # From the transport below.
+
+    def connectionMade(self) -> None:
+        """Say hello."""
+        self._shake_hands()
+
+    def dataReceived(self, data: bytes) -> None:
+        """Decrypt, and pass on at once."""
+        self._incoming.write(data)
+        if self._phase is _Phase.SHAKING_HANDS:
+            self._shake_hands()
+        self._deliver()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Pass that on, as what it means here."""
+        self._deliver()  # what a consumer that has only just resumed did not get yet
+        if self._phase is _Phase.SHAKING_HANDS:
+            self._refuse(Unreachable.because(Cause.TLS, f"{self._identity.who} hung up during the TLS handshake."))
+        elif self._phase is _Phase.OPEN and reason.check(ConnectionDone):
+            reason = Failure(ConnectionLost("The peer ended the connection without a TLS close_notify."))
+        self._end(reason)
+        if self._linger is not None and self._linger.active():
+            self._linger.cancel()
+
+    # For the protocol above.
+
+    def write(self, data: bytes) -> None:
+        """Encrypt and send."""
+        if self._phase is not _Phase.OPEN or not data:
+            return
+        sent = self._tls.write(data)
+        while sent < len(data):  # one record at a time
+            sent += self._tls.write(memoryview(data)[sent:])
+        self.transport.write(self._outgoing.read())
+
+    def writeSequence(self, data: Iterable[bytes]) -> None:
+        """Encrypt and send."""
+        self.write(b"".join(data))
+
+    def loseConnection(self) -> None:
+        """Send what was written and C{close_notify}, then close.  Nothing is delivered any more.  Twice is safe."""
+        if self._phase is _Phase.OPEN:
+            self._phase = _Phase.CLOSED
+            self._say_goodbye()
+            self.transport.loseConnection()
+
+    def abortConnection(self) -> None:
+        """Close at once.  Nothing is delivered any more.  Twice is safe."""
+        if self._phase is _Phase.SHAKING_HANDS:
+            self._above = None  # it was never told of a beginning
+        self._phase = _Phase.CLOSED
+        self.transport.abortConnection()
+
+    def pauseProducing(self) -> None:
+        """Deliver nothing, and read nothing below."""
+        self._paused = True
+        self.transport.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        """Deliver again, from the reactor's next turn on."""
+        self._paused = False
+        if self._phase is not _Phase.OPEN:
+            return
+        self.transport.resumeProducing()
+        if self._incoming.pending and not self._delivering:
+            self._clock.callLater(0, self._deliver)
+
+    def stopProducing(self) -> None:
+        """Nobody wants any more."""
+        self.loseConnection()
+
+    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
+        """Pause it while the transport below is full."""
+        self.transport.registerProducer(producer, streaming)
+
+    def unregisterProducer(self) -> None:
+        """It has written all."""
+        self.transport.unregisterProducer()
+
+    def getPeer(self) -> IAddress:
+        """The transport's."""
+        return self.transport.getPeer()
+
+    def getHost(self) -> IAddress:
+        """The transport's."""
+        return self.transport.getHost()
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        """As of the transport."""
+        self.transport.setTcpNoDelay(enabled)
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:
+        """As of the transport."""
+        self.transport.setTcpKeepAlive(enabled)
+
+    # Inside.
+
+    def _shake_hands(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+        except ssl.SSLError as error:
+            self._flush()  # the alert that tells the peer
+            self._refuse(handshake_failed(error, self._identity.who))
+            self.transport.loseConnection()
+        else:
+            self._flush()
+            self._open()
+
+    def _open(self) -> None:
+        above = self._above
+        if above is not None:
+            self._phase = _Phase.OPEN
+            above.makeConnection(self)
+            self.opened.callback(above)
+
+    def _refuse(self, error: Unreachable) -> None:
+        self._phase, self._above = _Phase.CLOSED, None
+        self.opened.errback(error)
+
+    def _deliver(self) -> None:
+        if self._delivering or self._above is None:  # the one that is at it goes on
+            return
+        self._delivering = True
+        try:
+            self._deliver_records(self._above)
+        finally:
+            self._delivering = False
+        if self._outgoing.pending:  # the answer to a key update
+            self._flush()
+
+    def _deliver_records(self, above: IProtocol) -> None:
+        while self._phase is _Phase.OPEN and not self._paused:
+            try:
+                data = self._tls.read(_MOST_RECORD_BYTES)
+            except ssl.SSLWantReadError:
+                return
+            except ssl.SSLError as error:
+                self._break(error)
+                return
+            if not data:
+                self._close_after_peer()
+                return
+            if not self._remembered:
+                self._remember()
+            above.dataReceived(data)
+            if not self._incoming.pending:  # no need to be told so by an exception
+                return
+
+    def _remember(self) -> None:
+        """Keep the session: with TLS 1.3 tickets come after the handshake, as a rule before the first data."""
+        self._remembered = True
+        self._identity.remember(self._tls.session)
+
+    def _break(self, error: ssl.SSLError) -> None:
+        self._flush()
+        self.transport.abortConnection()
+        self._end(Failure(ConnectionLost(f"The TLS connection broke ({error.reason}).")))
+
+    def _close_after_peer(self) -> None:
+        """The peer closed in order: that is the end, also of what it would not read any more."""
+        self._say_goodbye()
+        self.transport.unregisterProducer()
+        self.transport.loseConnection()
+        self._linger = self._clock.callLater(_LINGER_SECONDS, self.transport.abortConnection)
+        self._end(Failure(ConnectionDone()))
+
+    def _end(self, reason: Failure) -> None:
+        self._phase = _Phase.CLOSED
+        above, self._above = self._above, None
+        if above is not None:
+            above.connectionLost(reason)
+
+    def _say_goodbye(self) -> None:
+        with suppress(ssl.SSLError):  # it does not wait for the peer's
+            self._tls.unwrap()
+        self._flush()
+
+    def _flush(self) -> None:
+        data = self._outgoing.read()
+        if data:
+            self.transport.write(data)

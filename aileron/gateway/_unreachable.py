@@ -1,0 +1,71 @@
+"""Why an upstream could not be reached, in words for whoever has to put it right."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from twisted.internet.error import (
+    ConnectError,
+    ConnectionRefusedError,
+    DNSLookupError,
+    TCPTimedOutError,
+    TimeoutError,
+    UnknownHostError,
+)
+
+from aileron.errors import NetworkError
+
+
+class Cause(StrEnum):
+    """What stood in the way: of L{Unreachable}."""
+
+    DNS = "dns"
+    REFUSED = "refused"
+    TIMEOUT = "timeout"
+    TLS = "tls"
+    PROXY = "proxy"
+    NETWORK = "network"
+
+
+class Unreachable(NetworkError):
+    """There is no connection to the upstream, and nothing of a request was sent.
+
+    The message names hosts and ports, never a path, a header or a proxy's password.
+    """
+
+    @classmethod
+    def because(cls, cause: Cause, message: str) -> Unreachable:
+        """The error; C{details["cause"]} holds the cause."""
+        return cls(message, {"cause": cause.value})
+
+    @property
+    def cause(self) -> Cause:
+        """What stood in the way."""
+        return Cause(str(self.details["cause"]))
+
+
+def connecting_failed(error: Exception, who: str) -> Unreachable:
+    """What it means that no connection came about.
+
+    :param error: as Twisted's endpoints raise them.
+    :param who: what was connected to, with its port.
+    """
+    match error:
+        case DNSLookupError() | UnknownHostError() | ValueError():
+            return Unreachable.because(Cause.DNS, f"The name of {who} leads to no address (DNS).")
+        case ConnectionRefusedError():
+            return Unreachable.because(Cause.REFUSED, f"{who} refused the connection: nothing listens there.")
+        case TimeoutError() | TCPTimedOutError():
+            return Unreachable.because(Cause.TIMEOUT, f"{who} did not answer in time.")
+        case ConnectError(osError=number) if number is not None:
+            return Unreachable.because(Cause.NETWORK, f"{who} could not be connected to (error {number}).")
+        case _:
+            return Unreachable.because(Cause.NETWORK, f"{who} could not be connected to.")
+
+
+def silent(who: str, seconds: float) -> Unreachable:
+    """Somebody said nothing for too long.
+
+    :param who: what was waited for.
+    """
+    return Unreachable.because(Cause.TIMEOUT, f"{who} did not answer in {seconds:g} seconds.")

@@ -1,0 +1,524 @@
+"""TLS to an upstream, without sockets: both ends in memory."""
+
+from __future__ import annotations
+
+import ssl
+from datetime import timedelta
+from functools import cache
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import CancelledError
+from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IConsumer, IPushProducer, ITransport
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.gateway._certificates import verifying
+from aileron.gateway._tls import Identity, TlsLayer
+from aileron.gateway._unreachable import Cause, Unreachable
+from tests.gateway.certificates import Authority, only_common_name, self_signed, serving
+from tests.gateway.wires import Above, TlsPeer, Wire, carry
+
+HOST = "llm.example"
+DONE = Failure(ConnectionDone())
+
+
+def identity(host: str = HOST) -> Identity:
+    """Who the peer must be; vouched for by the test's authority."""
+    return Identity(verifying(Authority.made().pem), host, f"{host}:443")
+
+
+@cache
+def sound() -> bytes:
+    """The certificate of L{HOST}, with its key."""
+    return Authority.made().issue(HOST)
+
+
+class Connection:
+    """A layer between L{Above} and L{Wire}, and its peer."""
+
+    def __init__(self, who: Identity | None = None, context: ssl.SSLContext | None = None) -> None:
+        self.clock = Clock()
+        self.wire = Wire()
+        self.above = Above()
+        self.peer = TlsPeer(context or serving(sound()))
+        self.layer = TlsLayer(self.above, who or identity(), self.clock)
+        carry(self.layer, self.wire)
+
+    def shake_hands(self) -> Connection:
+        """Carry bytes to and fro until there are no more."""
+        while sent := self.wire.take():
+            answer = self.peer.hear(sent)
+            if answer:
+                self.layer.dataReceived(answer)
+        return self
+
+    def pass_on(self) -> None:
+        """Let the peer hear what was written."""
+        self.peer.hear(self.wire.take())
+
+
+class TlsCase(SynchronousTestCase):
+    """Connections of one test."""
+
+    def open(self, who: Identity | None = None, context: ssl.SSLContext | None = None) -> Connection:
+        """A connection whose handshake is done."""
+        connection = Connection(who, context).shake_hands()
+        self.assertIs(self.successResultOf(connection.layer.opened), connection.above)
+        return connection
+
+    def refused(self, certificate: bytes, host: str = HOST) -> str:
+        """The message of the refusal of a certificate."""
+        connection = Connection(identity(host), serving(certificate)).shake_hands()
+        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        self.assertEqual(error.cause, Cause.TLS)
+        self.assertEqual(connection.above.made, 0)
+        self.assertTrue(connection.wire.disconnecting)
+        self.assertIsNotNone(connection.peer.broken, "the peer was not told")
+        return str(error)
+
+
+class HandshakeTests(TlsCase):
+    """A connection is open when the peer has proved who it is, and not before."""
+
+    def test_opens_after_the_handshake(self) -> None:
+        """The protocol above is told of the connection only once the handshake is done."""
+        connection = Connection()
+        self.assertEqual(connection.above.made, 0)
+        self.assertNoResult(connection.layer.opened)
+        connection.shake_hands()
+        self.assertEqual(connection.above.made, 1)
+        self.assertIs(connection.above.transport, connection.layer)
+        self.assertIs(self.successResultOf(connection.layer.opened), connection.above)
+
+    def test_speaks_http1_only(self) -> None:
+        """A server that would rather speak h2 is offered HTTP/1.1 alone, in TLS 1.2 at least."""
+        peer = self.open().peer
+        self.assertEqual(peer.tls.selected_alpn_protocol(), "http/1.1")
+        self.assertIn(peer.tls.version(), {"TLSv1.2", "TLSv1.3"})
+        self.assertEqual(identity().context.minimum_version, ssl.TLSVersion.TLSv1_2)
+
+    def test_server_name(self) -> None:
+        """The server is told which host is meant."""
+        names: list[str | None] = []
+        context = serving(sound())
+
+        def note(_: ssl.SSLObject, name: str | None, __: ssl.SSLContext) -> None:
+            names.append(name)
+
+        context.sni_callback = note
+        self.open(context=context)
+        self.assertEqual(names, [HOST])
+
+    def test_address(self) -> None:
+        """A host that is an address is verified as one."""
+        for address in ("127.0.0.1", "::1"):
+            self.open(identity(address), serving(Authority.made().issue(address)))
+            self.assertIn("another address", self.refused(Authority.made().issue("127.0.0.2"), address))
+
+    def test_hung_up(self) -> None:
+        """A peer that goes away during the handshake is unreachable."""
+        connection = Connection()
+        connection.layer.connectionLost(DONE)
+        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        self.assertEqual(str(error), "llm.example:443 hung up during the TLS handshake.")
+        self.assertEqual((connection.above.made, connection.above.lost), (0, []))
+
+    def test_no_tls(self) -> None:
+        """A peer that answers in the clear is told apart."""
+        connection = Connection()
+        connection.layer.dataReceived(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        self.assertEqual(str(error), "llm.example:443 does not speak TLS.")
+
+    def test_old_tls(self) -> None:
+        """A peer that knows nothing newer than TLS 1.1 is refused, by name of the fault."""
+        context = serving(sound())
+        context.set_ciphers("DEFAULT@SECLEVEL=0")
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+        connection = Connection(context=context).shake_hands()
+        error = self.failureResultOf(connection.layer.opened, Unreachable).value
+        self.assertEqual(error.cause, Cause.TLS)
+        self.assertIn("failed (TLSV1_ALERT_PROTOCOL_VERSION)", str(error))
+
+    def test_cancel(self) -> None:
+        """Whoever gives up waiting closes the connection at once, and the protocol above never hears of it."""
+        connection = Connection()
+        connection.layer.opened.cancel()
+        self.failureResultOf(connection.layer.opened, CancelledError)
+        self.assertTrue(connection.wire.disconnected)
+        connection.shake_hands()
+        connection.layer.connectionLost(Failure(ConnectionAborted()))
+        self.assertEqual((connection.above.made, connection.above.lost), (0, []))
+
+
+class CertificateTests(TlsCase):
+    """What is wrong with a certificate is said so that somebody can put it right."""
+
+    def test_expired(self) -> None:
+        """One that was valid once is called expired."""
+        expired = Authority.made().issue(HOST, begins=timedelta(days=-9), ends=timedelta(days=-1))
+        self.assertEqual(
+            self.refused(expired),
+            "The certificate of llm.example:443 is refused: it has expired (is this machine's clock right?).",
+        )
+
+    def test_not_yet_valid(self) -> None:
+        """One of tomorrow is refused today."""
+        future = Authority.made().issue(HOST, begins=timedelta(days=1), ends=timedelta(days=9))
+        self.assertIn("not valid yet", self.refused(future))
+
+    def test_another_host(self) -> None:
+        """One of another host is no good, whoever vouches for it."""
+        self.assertIn("another host", self.refused(Authority.made().issue("elsewhere.example")))
+
+    def test_common_name(self) -> None:
+        """A host's name counts only where names of hosts belong."""
+        self.assertIn("another host", self.refused(only_common_name(Authority.made(), HOST)))
+
+    def test_self_signed(self) -> None:
+        """One that nobody else vouches for is refused, and the setting that would change that is named."""
+        message = self.refused(self_signed(HOST))
+        self.assertIn("self-signed", message)
+        self.assertIn("gateway.ca_certificates", message)
+
+    def test_unknown_authority(self) -> None:
+        """One of an authority that nobody trusts is refused, and the setting that would change that is named."""
+        message = self.refused(Authority.made("Nobody's Authority").issue(HOST))
+        self.assertIn("nobody that this machine trusts", message)
+        self.assertIn("gateway.ca_certificates", message)
+
+    def test_unreadable_authorities(self) -> None:
+        """Authorities that cannot be read are an error, never just ignored."""
+        error = self.assertRaises(Unreachable, verifying, "-----BEGIN CERTIFICATE-----\nnonsense")
+        self.assertEqual(error.cause, Cause.TLS)
+        self.assertIn("gateway.ca_certificates", str(error))
+
+    def test_environment_vouches_for_nobody(self) -> None:
+        """Without the system's bundles and without own authorities, no certificate is good."""
+        who = Identity(verifying("", ()), HOST, HOST)
+        self.assertEqual(who.context.get_ca_certs(), [])
+        connection = Connection(who).shake_hands()
+        self.failureResultOf(connection.layer.opened, Unreachable)
+
+    def test_first_bundle_that_can_be_read(self) -> None:
+        """A place without a bundle is passed over."""
+        bundle = self.mktemp()
+        with open(bundle, "w", encoding="ascii") as file:
+            file.write(Authority.made().pem)
+        nowhere = self.mktemp()
+        context = verifying("", (nowhere, bundle))
+        self.assertEqual(len(context.get_ca_certs()), 1)
+
+
+class SessionTests(TlsCase):
+    """The second handshake with a peer is a short one."""
+
+    def test_resumed(self) -> None:
+        """A session is resumed, with TLS 1.3 and with 1.2, and only one with the same peer."""
+        for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
+            context = serving(sound())
+            context.maximum_version = version
+            who = identity()
+            self.assertEqual(self._reused(who, context), [False, True, True])
+            self.assertEqual(self._reused(identity(), context)[0], False)
+
+    def _reused(self, who: Identity, context: ssl.SSLContext) -> list[bool]:
+        reused = []
+        for _ in range(3):
+            connection = self.open(who, context)
+            connection.layer.dataReceived(connection.peer.say(b"hello"))
+            reused.append(connection.peer.tls.session_reused)
+        return reused
+
+    def test_not_shown(self) -> None:
+        """A session, which holds keys, is in no text about whom it is with."""
+        who = identity()
+        self._reused(who, serving(sound()))
+        self.assertNotIn("session", repr(who).lower())
+
+
+class StreamTests(TlsCase):
+    """What one end writes the other end reads."""
+
+    def test_interfaces(self) -> None:
+        """It is what protocols expect of a transport."""
+        layer = self.open().layer
+        for interface in (ITransport, IConsumer, IPushProducer):
+            self.assertTrue(verifyObject(interface, layer))
+
+    def test_to_and_fro(self) -> None:
+        """Bytes arrive in both directions, also more than fit into one record, and empty writes are no records."""
+        connection = self.open()
+        sent = bytes(range(256)) * 400
+        connection.layer.write(sent)
+        connection.layer.write(b"")
+        connection.layer.writeSequence([b"the", b"end"])
+        connection.pass_on()
+        self.assertEqual(connection.peer.received, sent + b"theend")
+        connection.layer.dataReceived(connection.peer.say(sent))
+        self.assertEqual(connection.above.received, sent)
+
+    def test_each_write_leaves_at_once(self) -> None:
+        """Nothing is kept back, in either direction."""
+        connection = self.open()
+        for _ in range(3):
+            connection.layer.write(b"x")
+            self.assertNotEqual(connection.wire.take(), b"")
+            connection.layer.dataReceived(connection.peer.say(b"y"))
+        self.assertEqual(connection.above.pieces, [b"y"] * 3)
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.lists(st.integers(1, 40000), max_size=4), st.lists(st.integers(1, 5000), min_size=1, max_size=40))
+    def test_chunkings(self, messages: list[int], cuts: list[int]) -> None:
+        """However the network cuts the bytes, handshake and farewell among them, the same text arrives."""
+        connection = Connection()
+        arriving = connection.peer.hear(connection.wire.take())
+        arriving = self._in_pieces(connection, arriving, cuts)
+        sent = [bytes([65 + number]) * size for number, size in enumerate(messages)]
+        arriving += connection.peer.hear(connection.wire.take())
+        arriving += b"".join(connection.peer.say(each) for each in sent) + connection.peer.say_goodbye()
+        self._in_pieces(connection, arriving, cuts)
+        self.assertEqual(connection.above.received, b"".join(sent))
+        self.assertEqual([reason.type for reason in connection.above.lost], [ConnectionDone])
+
+    def _in_pieces(self, connection: Connection, data: bytes, sizes: list[int]) -> bytes:
+        """Deliver it piece by piece, the sizes over and over."""
+        turn = 0
+        while data:
+            size = sizes[turn % len(sizes)]
+            connection.layer.dataReceived(data[:size])
+            data, turn = data[size:], turn + 1
+        return data
+
+    def test_data_behind_the_handshake(self) -> None:
+        """What comes in one piece with the handshake's end is not lost."""
+        context = serving(sound())
+        context.maximum_version = ssl.TLSVersion.TLSv1_2  # there the server's part ends the handshake
+        connection = Connection(context=context)
+        connection.layer.dataReceived(connection.peer.hear(connection.wire.take()))
+        end = connection.peer.hear(connection.wire.take())
+        connection.layer.dataReceived(end + connection.peer.say(b"early"))
+        self.assertEqual(connection.above.received, b"early")
+
+    def test_the_transports_own(self) -> None:
+        """Addresses and the socket's options are those of the transport below."""
+        connection = self.open()
+        self.assertEqual(connection.layer.getPeer(), connection.wire.getPeer())
+        self.assertEqual(connection.layer.getHost(), connection.wire.getHost())
+        connection.layer.setTcpNoDelay(True)
+        self.assertTrue(connection.wire.no_delay)
+
+
+class FlowTests(TlsCase):
+    """Whoever cannot take any more makes the other end wait."""
+
+    def test_paused(self) -> None:
+        """A consumer that has paused gets nothing, not even what has arrived; then all of it, in the next turn."""
+        connection = self.open()
+        connection.layer.pauseProducing()
+        self.assertEqual(connection.wire.producerState, "paused")
+        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
+        self.assertEqual(connection.above.received, b"")
+        connection.layer.resumeProducing()
+        self.assertEqual(connection.wire.producerState, "producing")
+        self.assertEqual(connection.above.received, b"", "delivered from within resumeProducing")
+        connection.clock.advance(0)
+        self.assertEqual(connection.above.received, b"onetwo")
+
+    def test_paused_between_records(self) -> None:
+        """A consumer that pauses on a record does not get the next one, even of the same piece."""
+        connection = self.open()
+        self._pause_on_data(connection)
+        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
+        self.assertEqual(connection.above.pieces, [b"one"])
+        connection.layer.resumeProducing()
+        connection.clock.advance(0)
+        self.assertEqual(connection.above.pieces, [b"one", b"two"])
+
+    def test_paused_again(self) -> None:
+        """A consumer that changes its mind before the next turn gets nothing in it."""
+        connection = self.open()
+        connection.layer.pauseProducing()
+        connection.layer.dataReceived(connection.peer.say(b"one"))
+        connection.layer.resumeProducing()
+        connection.layer.pauseProducing()
+        connection.clock.advance(0)
+        self.assertEqual(connection.above.received, b"")
+
+    def test_resumed_while_delivering(self) -> None:
+        """A consumer that pauses and resumes on a record gets the next one after it, once."""
+        connection = self.open()
+
+        def blink(data: bytes) -> None:
+            connection.layer.pauseProducing()
+            connection.layer.resumeProducing()
+            connection.above.pieces.append(data)
+
+        connection.above.dataReceived = blink  # type: ignore[method-assign]
+        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
+        connection.clock.advance(0)
+        self.assertEqual(connection.above.pieces, [b"one", b"two"])
+
+    def test_farewell_waits(self) -> None:
+        """An end that came while a consumer had paused is told after what came before it."""
+        connection = self.open()
+        self._pause_on_data(connection)
+        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say_goodbye())
+        self.assertEqual(connection.above.lost, [])
+        connection.layer.resumeProducing()
+        connection.clock.advance(0)
+        self.assertEqual([reason.type for reason in connection.above.lost], [ConnectionDone])
+
+    def test_producer(self) -> None:
+        """A producer above is paused and resumed by the transport below."""
+        connection = self.open()
+        producer = Wire()
+        connection.layer.registerProducer(producer, True)
+        self.assertIs(connection.wire.producer, producer)
+        self.assertTrue(connection.wire.streaming)
+        connection.layer.unregisterProducer()
+        self.assertIsNone(connection.wire.producer)
+
+    def _pause_on_data(self, connection: Connection) -> None:
+        def pause(data: bytes) -> None:
+            connection.above.pieces.append(data)
+            connection.layer.pauseProducing()
+
+        connection.above.dataReceived = pause  # type: ignore[method-assign]
+
+
+class EndTests(TlsCase):
+    """Every end is told once, and one that was cut never looks complete."""
+
+    def assert_lost(self, connection: Connection, reason: type[Exception]) -> None:
+        """The protocol above was told once, of that."""
+        self.assertEqual([each.type for each in connection.above.lost], [reason])
+
+    def test_close(self) -> None:
+        """Closing sends what was written and a farewell; nothing is delivered after it."""
+        connection = self.open()
+        connection.layer.write(b"last words")
+        connection.layer.loseConnection()
+        connection.layer.loseConnection()
+        connection.layer.write(b"too late")
+        self.assertTrue(connection.wire.disconnecting)
+        self.assertFalse(connection.wire.disconnected)
+        connection.layer.dataReceived(connection.peer.say(b"unheard"))
+        connection.pass_on()
+        self.assertEqual(connection.peer.received, b"last words")
+        self.assertTrue(connection.peer.closed)
+        self.assertEqual(connection.above.lost, [])
+        connection.layer.connectionLost(DONE)
+        self.assert_lost(connection, ConnectionDone)
+        self.assertEqual(connection.above.received, b"")
+
+    def test_close_with_unread_data(self) -> None:
+        """What has not been delivered does not keep the farewell from being sent."""
+        connection = self.open()
+        connection.layer.pauseProducing()
+        connection.layer.dataReceived(connection.peer.say(b"unread"))
+        connection.layer.loseConnection()
+        connection.pass_on()
+        self.assertTrue(connection.peer.closed)
+
+    def test_close_on_data(self) -> None:
+        """Whoever closes on a record does not get the next one."""
+        connection = self.open()
+
+        def close(data: bytes) -> None:
+            connection.above.pieces.append(data)
+            connection.layer.loseConnection()
+
+        connection.above.dataReceived = close  # type: ignore[method-assign]
+        connection.layer.dataReceived(connection.peer.say(b"one") + connection.peer.say(b"two"))
+        self.assertEqual(connection.above.pieces, [b"one"])
+
+    def test_peer_closes(self) -> None:
+        """A peer's farewell is a clean end, told at once and answered."""
+        connection = self.open()
+        connection.layer.registerProducer(Wire(), True)
+        connection.layer.dataReceived(connection.peer.say(b"all") + connection.peer.say_goodbye())
+        self.assertEqual(connection.above.received, b"all")
+        self.assert_lost(connection, ConnectionDone)
+        self.assertTrue(connection.wire.disconnecting)
+        self.assertIsNone(connection.wire.producer)
+        connection.layer.connectionLost(DONE)
+        self.assert_lost(connection, ConnectionDone)
+        self.assertEqual(connection.clock.getDelayedCalls(), [])
+
+    def test_peer_closes_and_stays(self) -> None:
+        """A peer that has said farewell and never goes is dropped after five seconds."""
+        connection = self.open()
+        connection.layer.dataReceived(connection.peer.say_goodbye())
+        connection.clock.advance(4.9)
+        self.assertFalse(connection.wire.disconnected)
+        connection.clock.advance(0.2)
+        self.assertTrue(connection.wire.disconnected)
+
+    def test_cut(self) -> None:
+        """An end without a farewell is no clean end, even if the transport's end was."""
+        connection = self.open()
+        connection.layer.dataReceived(connection.peer.say(b"half"))
+        connection.layer.connectionLost(DONE)
+        self.assertEqual(connection.above.received, b"half")
+        self.assert_lost(connection, ConnectionLost)
+
+    def test_cut_in_a_record(self) -> None:
+        """Neither is an end in the midst of a record."""
+        connection = self.open()
+        connection.layer.dataReceived(connection.peer.say(b"half")[:-1])
+        connection.layer.connectionLost(DONE)
+        self.assertEqual(connection.above.received, b"")
+        self.assert_lost(connection, ConnectionLost)
+
+    def test_cut_while_paused(self) -> None:
+        """Neither is one that leaves something undelivered, farewell or not."""
+        connection = self.open()
+        connection.layer.pauseProducing()
+        connection.layer.dataReceived(connection.peer.say(b"unread") + connection.peer.say_goodbye())
+        connection.layer.connectionLost(DONE)
+        self.assert_lost(connection, ConnectionLost)
+
+    def test_lost_before_the_next_turn(self) -> None:
+        """What a consumer that has just resumed did not get yet, it gets before the end."""
+        connection = self.open()
+        connection.layer.pauseProducing()
+        connection.layer.dataReceived(connection.peer.say(b"all") + connection.peer.say_goodbye())
+        connection.layer.resumeProducing()
+        connection.layer.connectionLost(DONE)
+        self.assertEqual(connection.above.received, b"all")
+        self.assert_lost(connection, ConnectionDone)
+        connection.clock.advance(0)
+        self.assertEqual(connection.clock.getDelayedCalls(), [])
+
+    def test_forged(self) -> None:
+        """A byte that was changed on the way breaks the connection; nothing of its record is delivered."""
+        connection = self.open()
+        record = connection.peer.say(b"truth")
+        connection.layer.dataReceived(record[:-1] + bytes([record[-1] ^ 1]))
+        self.assertEqual(connection.above.received, b"")
+        self.assert_lost(connection, ConnectionLost)
+        self.assertTrue(connection.wire.disconnected)
+
+    def test_abort(self) -> None:
+        """Aborting drops the transport, and nothing is delivered or sent any more."""
+        connection = self.open()
+        connection.layer.abortConnection()
+        self.assertTrue(connection.wire.disconnected)
+        connection.layer.dataReceived(connection.peer.say(b"unheard"))
+        connection.layer.write(b"unsaid")
+        self.assertEqual(connection.wire.take(), b"")
+        connection.layer.connectionLost(Failure(ConnectionAborted()))
+        self.assertEqual(connection.above.received, b"")
+        self.assert_lost(connection, ConnectionAborted)
+
+    def test_stop(self) -> None:
+        """A consumer that wants no more closes."""
+        connection = self.open()
+        connection.layer.stopProducing()
+        connection.pass_on()
+        self.assertTrue(connection.peer.closed)
