@@ -1,0 +1,194 @@
+"""The way to an upstream: through its proxy or not, with TLS or without, as one endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol, TypeVar, cast
+from urllib.parse import urlsplit
+
+from attrs import define, field, frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.endpoints import HostnameEndpoint
+from twisted.internet.error import ConnectError, ConnectingCancelledError, DNSLookupError
+from twisted.internet.interfaces import (
+    IProtocol,
+    IProtocolFactory,
+    IReactorPluggableNameResolver,
+    IReactorTCP,
+    IReactorTime,
+    IStreamClientEndpoint,
+)
+from twisted.internet.protocol import Factory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from aileron.values import Provider
+
+from ._certificates import verifying
+from ._proxies import Proxies, Proxy, authority
+from ._tls import Identity, TlsLayer
+from ._tunnel import TunnelLayer
+from ._unreachable import connecting_failed, silent
+
+_T = TypeVar("_T")
+
+CONNECT_SECONDS = 10.0
+
+
+class IDialReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
+    """What is asked of a reactor here: a type only, every real reactor is one."""
+
+
+@frozen
+class Forwarding:
+    """How a request looks on the way to its upstream.
+
+    :ivar target_prefix: stands before its path: empty, or scheme and authority where a proxy wants them.
+    :ivar lines: to be added to its head, each with its end.
+    """
+
+    target_prefix: bytes = b""
+    lines: bytes = field(default=b"", repr=False)
+
+
+@frozen
+class _Upstream:
+    """Where a provider is."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def authority(self) -> str:
+        """Host and port."""
+        return authority(self.host, self.port)
+
+    def proxy(self, proxies: Proxies) -> Proxy | None:
+        """What stands before it."""
+        return proxies.before(self.scheme, self.host, self.port)
+
+
+def dialler(
+    reactor: IDialReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
+) -> IStreamClientEndpoint:
+    """The endpoint of a provider.
+
+    Its C{connect} fires when requests may be sent: with plain http the protocol's transport is the reactor's own.  It
+    fails with L{Unreachable}; cancelling it closes everything at once.
+
+    :param pem: authorities trusted beside the system's.
+    :param timeout: in seconds, of each step: the connection with the look-up of its name, the proxy's answer, the
+        handshake.
+    """
+    upstream = _upstream(provider)
+    identity = cache(lambda: Identity(verifying(pem), upstream.host, upstream.authority))
+    return _Dialler(reactor, upstream, proxies, identity, timeout)
+
+
+def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
+    """How requests to a provider look: only one of plain http that goes to a proxy is changed.
+
+    :raises Unreachable: its proxy cannot be used.
+    """
+    upstream = _upstream(provider)
+    proxy = upstream.proxy(proxies) if upstream.scheme == "http" else None
+    if proxy is None:
+        return Forwarding()
+    return Forwarding(f"http://{upstream.authority}".encode("ascii"), proxy.credentials)
+
+
+def _upstream(provider: Provider) -> _Upstream:
+    split = urlsplit(provider.base_url)
+    return _Upstream(split.scheme, split.hostname or "", split.port or (443 if split.scheme == "https" else 80))
+
+
+class _Layer(Protocol):
+    """A protocol that puts something between its transport and the protocol above it."""
+
+    opened: Deferred[IProtocol]
+
+
+@implementer(IStreamClientEndpoint)
+@define(eq=False)
+class _Dialler:
+    """Connects to one upstream."""
+
+    _reactor: IDialReactor
+    _upstream: _Upstream
+    _proxies: Proxies
+    _identity: Callable[[], Identity]
+    _seconds: float
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """See L{dialler}."""
+        return _given_up_at_once(Deferred.fromCoroutine(self._connected(protocolFactory)))
+
+    async def _connected(self, above: IProtocolFactory) -> IProtocol:
+        upstream, proxy = self._upstream, self._upstream.proxy(self._proxies)
+        if upstream.scheme == "http":
+            return await self._tcp(proxy, above)
+        identity = self._identity()
+        tls = _Wrapping(above, lambda protocol: TlsLayer(protocol, identity, self._reactor))
+        layer = await (self._tcp(None, tls) if proxy is None else self._tunnel(proxy, tls))
+        return await self._opened(layer, upstream.authority)
+
+    async def _tunnel(self, proxy: Proxy, above: IProtocolFactory) -> IProtocol:
+        target = self._upstream.authority
+        tunnel = _Wrapping(above, lambda protocol: TunnelLayer(protocol, proxy, target))
+        return await self._opened(await self._tcp(proxy, tunnel), _called(proxy))
+
+    async def _opened(self, layer: IProtocol, who: str) -> IProtocol:
+        return await self._in_time(cast(_Layer, layer).opened, who)
+
+    async def _tcp(self, proxy: Proxy | None, above: IProtocolFactory) -> IProtocol:
+        to = self._upstream if proxy is None else proxy
+        who = to.authority if proxy is None else _called(proxy)
+        endpoint = HostnameEndpoint(self._reactor, to.host, to.port, timeout=self._seconds)
+        try:
+            return await self._in_time(endpoint.connect(above), who)
+        except ConnectingCancelledError:
+            raise CancelledError from None
+        except (ConnectError, DNSLookupError, ValueError) as error:
+            raise connecting_failed(error, who) from None
+
+    def _in_time(self, waited_for: Deferred[_T], who: str) -> Deferred[_T]:
+        def too_late(_: object, seconds: float) -> Failure:
+            return Failure(silent(who, seconds))
+
+        return waited_for.addTimeout(self._seconds, self._reactor, too_late)
+
+
+class _Wrapping(Factory):
+    """Puts a layer below each protocol of another factory."""
+
+    noisy = False
+
+    def __init__(self, above: IProtocolFactory, layer: Callable[[IProtocol], Any]) -> None:
+        self._above = above
+        self._layer = layer
+
+    def buildProtocol(self, addr: Any) -> Any:
+        """The layer, or L{None} where there is nothing to put it below."""
+        protocol = self._above.buildProtocol(addr)
+        return None if protocol is None else self._layer(protocol)
+
+
+def _called(proxy: Proxy) -> str:
+    return f"The proxy {proxy.authority}"
+
+
+def _given_up_at_once(inner: Deferred[_T]) -> Deferred[_T]:
+    """The same, but cancelling fails with L{CancelledError}, whatever the steps inside make of it."""
+
+    def cancel(outer: Deferred[_T]) -> None:
+        outer.errback(CancelledError())
+        inner.cancel()
+
+    outer: Deferred[_T] = Deferred(cancel)
+    inner.addCallbacks(
+        lambda value: None if outer.called else outer.callback(value),
+        lambda failure: None if outer.called else outer.errback(failure),
+    )
+    return outer

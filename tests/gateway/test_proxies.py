@@ -1,0 +1,222 @@
+"""Which proxy stands before which upstream."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.gateway._proxies import Proxies, Proxy, Unusable, read_proxies
+from aileron.gateway._unreachable import Cause, Unreachable
+
+CORP = Proxy("proxy.corp", 3128)
+
+
+def corp(no_proxy: str = "") -> Proxies:
+    """An environment with a proxy for all."""
+    return read_proxies({"all_proxy": "http://proxy.corp:3128", "no_proxy": no_proxy})
+
+
+class ChoosingTests(SynchronousTestCase):
+    """The variables are read in curl's order."""
+
+    def before(self, scheme: str = "https", **environment: str) -> Proxy | None:
+        """What stands before an upstream of that scheme."""
+        return read_proxies(environment).before(scheme, "api.example.com", 443)
+
+    def test_none(self) -> None:
+        """An environment that names no proxy, or an empty one, has none."""
+        self.assertIsNone(self.before())
+        self.assertIsNone(self.before(https_proxy="", HTTPS_PROXY=" "))
+
+    def test_by_scheme(self) -> None:
+        """Each scheme has its own variable; the one for all stands in where that is missing."""
+        environment = {"HTTPS_PROXY": "http://a:1", "HTTP_PROXY": "http://b:2"}
+        self.assertEqual(self.before("https", **environment), Proxy("a", 1))
+        self.assertEqual(self.before("http", **environment), Proxy("b", 2))
+        self.assertIsNone(self.before("http", HTTPS_PROXY="http://a:1"))
+        self.assertEqual(self.before("http", HTTPS_PROXY="http://a:1", ALL_PROXY="http://c:3"), Proxy("c", 3))
+        self.assertEqual(self.before("https", HTTPS_PROXY="http://a:1", ALL_PROXY="http://c:3"), Proxy("a", 1))
+
+    def test_lower_case_first(self) -> None:
+        """Of two spellings the lower-case one counts, unless it is empty."""
+        self.assertEqual(self.before(https_proxy="http://a:1", HTTPS_PROXY="http://b:2"), Proxy("a", 1))
+        self.assertEqual(self.before(https_proxy="", HTTPS_PROXY="http://b:2"), Proxy("b", 2))
+        self.assertEqual(self.before(HTTPS_PROXY="http://b:2", all_proxy="http://c:3"), Proxy("b", 2))
+
+    def test_shapes(self) -> None:
+        """Scheme and port may be missing; the host may be an address."""
+        for value, proxy in (
+            ("proxy.corp:3128", CORP),
+            ("HTTP://Proxy.corp:3128/", CORP),
+            ("http://proxy.corp", Proxy("proxy.corp", 80)),
+            ("http://10.0.0.1:8080", Proxy("10.0.0.1", 8080)),
+            ("http://[fd00::1]:8080", Proxy("fd00::1", 8080)),
+        ):
+            self.assertEqual(self.before(https_proxy=value), proxy, value)
+
+    def test_authority(self) -> None:
+        """Host and port are written as a URL writes them."""
+        self.assertEqual(CORP.authority, "proxy.corp:3128")
+        self.assertEqual(Proxy("fd00::1", 8080).authority, "[fd00::1]:8080")
+
+
+class CredentialsTests(SynchronousTestCase):
+    """User and password reach the proxy and nobody else."""
+
+    def test_line(self) -> None:
+        """They are unquoted, and become a line of the head."""
+        proxies = read_proxies({"https_proxy": "http://Aladdin:open%20sesame@proxy.corp:3128"})
+        proxy = proxies.before("https", "api.example.com", 443)
+        assert proxy is not None
+        self.assertEqual(proxy.credentials, b"Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n")
+
+    def test_no_injection(self) -> None:
+        """A line end in them ends no line."""
+        proxies = read_proxies({"https_proxy": "http://a:b%0d%0aX-Evil:1@proxy.corp:3128"})
+        proxy = proxies.before("https", "api.example.com", 443)
+        assert proxy is not None
+        self.assertEqual(proxy.credentials.count(b"\r\n"), 1)
+
+    def test_user_alone(self) -> None:
+        """A password may be missing."""
+        proxies = read_proxies({"https_proxy": "http://me@proxy.corp:3128"})
+        proxy = proxies.before("https", "api.example.com", 443)
+        assert proxy is not None
+        self.assertEqual(proxy.credentials, b"Proxy-Authorization: Basic bWU6\r\n")
+
+    def test_not_shown(self) -> None:
+        """No text about a proxy holds them, nor about one that is unusable."""
+        for value in (
+            "http://canary:canary@proxy.corp:3128",
+            "socks5://canary:canary@proxy.corp:1080",
+            "http://canary:canary/@proxy.corp",
+            "http://canary:canary#@proxy.corp",
+            "http://canary:cana ry@proxy.corp",
+        ):
+            proxies = read_proxies({"https_proxy": value})
+            self.assertNotIn("cana", repr(proxies), value)
+
+
+class UnusableTests(SynchronousTestCase):
+    """A proxy that nobody can use is an error where it would be used, and only there."""
+
+    def refused(self, value: str) -> str:
+        """The message of the refusal."""
+        proxies = read_proxies({"HTTPS_PROXY": value, "NO_PROXY": "elsewhere.example"})
+        self.assertIsNone(proxies.before("http", "api.example.com", 80))
+        self.assertIsNone(proxies.before("https", "elsewhere.example", 443))
+        error = self.assertRaises(Unreachable, proxies.before, "https", "api.example.com", 443)
+        self.assertEqual(error.cause, Cause.PROXY)
+        return str(error)
+
+    def test_other_kinds(self) -> None:
+        """SOCKS and proxies behind TLS are refused by name; the variable is named too."""
+        for kind in ("socks5", "socks5h", "socks4", "https"):
+            message = self.refused(f"{kind}://proxy.corp:1080")
+            self.assertIn(f"{kind}://", message)
+            self.assertIn("HTTPS_PROXY", message)
+
+    def test_no_url(self) -> None:
+        """What is no plain URL of a host is refused, never half read."""
+        for value in (
+            "http://",
+            "http://:3128",
+            "http://proxy corp",
+            "http://proxy.corp:port",
+            "http://proxy.corp:0",
+            "http://proxy.corp:99999",
+            "http://proxy.corp/path",
+            "http://proxy.corp?x",
+            "http://u:p#w@proxy.corp",
+            "http://u:p/w@proxy.corp",
+            "http://pr\\oxy.corp",
+            "http://pröxy.corp",
+            "http://[proxy.corp",
+            "http://a,b",
+        ):
+            self.assertIn("HTTPS_PROXY is not the URL of a proxy", self.refused(value), value)
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.text(max_size=40))
+    def test_anything(self, value: str) -> None:
+        """Whatever a variable holds, reading it does not fail."""
+        found = read_proxies({"https_proxy": value, "no_proxy": value}).by_scheme.get("https")
+        self.assertIsInstance(found, Proxy | Unusable | None)
+
+
+class ExemptionTests(SynchronousTestCase):
+    """C{NO_PROXY} says what is reached directly."""
+
+    def direct(self, no_proxy: str, *hosts: str, port: int = 443) -> None:
+        """These are exempt."""
+        for host in hosts:
+            self.assertIsNone(corp(no_proxy).before("https", host, port), f"{no_proxy!r} {host}")
+
+    def proxied(self, no_proxy: str, *hosts: str, port: int = 443) -> None:
+        """These are not."""
+        for host in hosts:
+            self.assertEqual(corp(no_proxy).before("https", host, port), CORP, f"{no_proxy!r} {host}")
+
+    def test_names(self) -> None:
+        """A name is exempt with all below it, with or without a dot or star before, in any case."""
+        for entry in ("example.com", ".example.com", "*.example.com", "EXAMPLE.com", "example.com."):
+            self.direct(entry, "example.com", "api.example.com", "API.Example.COM", "example.com.")
+            self.proxied(entry, "badexample.com", "example.com.evil.net", "com")
+
+    def test_lists(self) -> None:
+        """Entries are parted by commas, blanks or both; empty ones mean nothing."""
+        self.direct("a.example, b.example,,c.example d.example", "a.example", "b.example", "c.example", "d.example")
+        self.proxied(" , ,", "a.example")
+        self.proxied(".", "a.example")
+
+    def test_all(self) -> None:
+        """A star exempts everything."""
+        self.direct("*", "a.example", "10.0.0.1", "2001:db8::1")
+        self.direct("x.example,*", "a.example")
+
+    def test_addresses(self) -> None:
+        """An address is exempt however it is written, and no name is."""
+        self.direct("10.0.0.1", "10.0.0.1")
+        self.proxied("10.0.0.1", "10.0.0.11", "110.0.0.1", "a.10.0.0.1")
+        self.direct("2001:db8::1", "2001:db8:0:0::1")
+        self.direct("[2001:db8::1]", "2001:db8::1")
+
+    def test_networks(self) -> None:
+        """A network is exempt with every address in it."""
+        self.direct("10.0.0.0/8", "10.9.8.7")
+        self.direct("10.1.2.3/8", "10.9.8.7")
+        self.proxied("10.0.0.0/8", "11.0.0.1", "10.example", "2001:db8::1")
+        self.direct("2001:db8::/32", "2001:db8:9::1")
+
+    def test_ports(self) -> None:
+        """An entry with a port is about that port alone."""
+        self.direct("example.com:8443", "example.com", "api.example.com", port=8443)
+        self.proxied("example.com:8443", "example.com", port=443)
+        self.direct("10.0.0.1:80", "10.0.0.1", port=80)
+        self.direct("[2001:db8::1]:80", "2001:db8::1", port=80)
+        self.proxied("[2001:db8::1]:80", "2001:db8::1", port=81)
+
+    def test_upper_case(self) -> None:
+        """The upper-case variable counts where there is no lower-case one."""
+        environment = {"ALL_PROXY": "http://proxy.corp:3128", "NO_PROXY": "a.example"}
+        self.assertIsNone(read_proxies(environment).before("https", "a.example", 443))
+
+
+class LoopbackTests(SynchronousTestCase):
+    """What is on this machine stays on this machine."""
+
+    HOSTS = ("localhost", "Localhost.", "llm.localhost", "127.0.0.1", "127.9.9.9", "::1")
+
+    def test_remote_proxy(self) -> None:
+        """An upstream on loopback is not asked of another machine's proxy, where it would be another one."""
+        for host in self.HOSTS:
+            for scheme in ("http", "https"):
+                self.assertIsNone(corp().before(scheme, host, 8000), host)
+
+    def test_proxy_here(self) -> None:
+        """A proxy on loopback serves upstreams on loopback too, as with curl, unless they are exempt."""
+        for value in ("http://127.0.0.1:3128", "http://localhost:3128", "http://[::1]:3128"):
+            proxies = read_proxies({"http_proxy": value, "no_proxy": "127.0.0.1"})
+            self.assertIsNotNone(proxies.before("http", "localhost", 8000))
+            self.assertIsNone(proxies.before("http", "127.0.0.1", 8000))
