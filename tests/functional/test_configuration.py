@@ -122,4 +122,8 @@ class GatewayTests(OperatedTestCase):
         self.assertIn("AILERON_ANTHROPIC_BASE_URL must have no user name and no password.", refused.stderr)
         self.assertNotIn("Traceback", refused.stderr)
         self.assertEqual((_CANARY in refused.stderr, in_files(self.home.root, _CANARY)), (False, []))
+        under_twistd = await self.run_command(self.home.script("twistd", "-n", "aileron", **bad))
+        self.assertEqual(under_twistd.exit_code, 1)
+        self.assertIn("AILERON_ANTHROPIC_BASE_URL must have", under_twistd.stderr)
+        self.assertNotIn("Traceback", under_twistd.stderr)
         await self.unlock()
