@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from attrs import field, frozen
 
 from aileron.errors import STATUS, AileronError, InvalidRequest, NotFound
-from aileron.values import JSON, Fault, bare
+from aileron.values import JSON, Fault, writer
 
 HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
@@ -22,6 +21,8 @@ HEADERS: Mapping[str, str] = {
 """What every answer of either site carries, whatever it says."""
 
 JSON_TYPE = "application/json"
+
+_written = writer(sort_keys=False, allow_nan=False)
 
 
 @frozen
@@ -39,7 +40,7 @@ def encode(value: JSON) -> bytes:
 
     :raises ValueError: a number that JSON cannot say.
     """
-    return json.dumps(value, separators=(",", ":"), allow_nan=False, default=bare).encode("ascii")
+    return _written(value).encode("ascii")
 
 
 def answer(value: JSON, status: int = 200) -> Answer:

@@ -40,7 +40,12 @@ def seal(previous_hash: str, link: Link) -> str:
     :param previous_hash: of the record before it, or L{GENESIS}.
     :raises ValueError: a text in it is no Unicode (a lone surrogate).
     """
-    written = _WRITTEN % tuple([_scalar(value) for value in sealed(previous_hash, link)])
+    written = _WRITTEN % tuple(
+        [
+            encode_basestring(value) if isinstance(value, str) else "null" if value is None else str(value)
+            for value in sealed(previous_hash, link)
+        ]
+    )
     return "sha256:" + hashlib.sha256(written.encode("utf-8")).hexdigest()
 
 
@@ -63,12 +68,6 @@ def sealed(previous_hash: str, link: Link) -> tuple[str | int | None, ...]:
         event.session_id,
         event.type,
     )
-
-
-def _scalar(value: str | int | None) -> str:
-    if value is None:
-        return "null"
-    return encode_basestring(value) if isinstance(value, str) else str(value)
 
 
 def payload_digest(salt: str, payload: str) -> str:

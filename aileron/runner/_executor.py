@@ -199,13 +199,9 @@ class Executor:
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
         """Remember how an attempt ended, to be written with whatever comes next."""
         read = meaning(outcome, planned.effect)
-        ended = evolve(
-            execution.current,
-            state=_ATTEMPT_STATE[read],
-            ended_at=self._pen.now(),
-            fault=outcome.fault,
-            sent=outcome.sent,
-        )
+        begun, state = execution.current, _ATTEMPT_STATE[read]
+        which = (begun.run_id, begun.step_id, begun.number)
+        ended = AttemptRow(*which, state, begun.started_at, self._pen.now(), outcome.fault, outcome.sent)
         execution.attempts = (*execution.attempts, ended)
         execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
         if read is Meaning.DONE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from attrs import define, evolve, field
+from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -322,7 +322,7 @@ class Runner:
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep an ungated run up to C{executing}, in one transaction, and start it."""
         approved = transition(run, RunState.APPROVED, run.received_at)
-        opening = self._executor.opening(evolve(run, state=RunState.APPROVED), plan, actor=actor)
+        opening = self._executor.opening(approved.applied(run), plan, actor=actor)
         kept: Deferred[Run] = Deferred()
         if not self._tasks.start(run.id, self._keep_and_finish(run, plan, (approved, opening), kept)):
             raise StoreUnavailable("The daemon is stopping.")

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -113,7 +113,7 @@ class SQLiteSessions:
             if session is None:
                 return None
             recent.put(digest, session, ticket)
-        return evolve(session, seen_at=self._see(session)) if session.live else session
+        return session.seen(self._see(session)) if session.live else session
 
     def _now(self) -> datetime:
         return utc(self._clock.seconds())
@@ -127,7 +127,7 @@ class SQLiteSessions:
 
     def _fresh(self, session: Session) -> Session:
         seen = self._seen.get(session.id)
-        return session if seen is None else evolve(session, seen_at=max(seen, session.seen_at))
+        return session if seen is None else session.seen(max(seen, session.seen_at))
 
     def _forget(self, session: Session) -> Session:
         self._seen.pop(session.id, None)

@@ -37,15 +37,7 @@ def _advanced(standing: Standing, transition: Transition) -> Standing:
         raise StateConflict(run)
     if transition.verify is not None:
         transition.verify(run, standing.approval)
-    run = evolve(
-        run,
-        state=transition.end,
-        changed_at=transition.at,
-        result=transition.result,
-        fault=transition.fault,
-        reason=transition.reason,
-        audit_id=transition.audit_id,
-    )
+    run = transition.applied(run)
     return Standing(run, _approval(run, standing.approval, transition))
 
 

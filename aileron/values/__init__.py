@@ -35,7 +35,7 @@ from ._gateway import (
     UpstreamSource,
     Usage,
 )
-from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in
+from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
 from ._pages import Page
 from ._plainly import plainly
 from ._runs import (
@@ -147,4 +147,5 @@ __all__ = [
     "utc",
     "violation",
     "visible",
+    "writer",
 ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
+from typing import Any, TypeAlias, cast
 
 import rfc8785
 
@@ -64,7 +65,22 @@ def bare(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is no JSON")
 
 
-_compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=bare)
+def writer(*, sort_keys: bool, allow_nan: bool) -> Callable[[JSON], str]:
+    """A function that writes a value as JSON without blanks, in ASCII.
+
+    The library makes its encoder in C anew at each call, which takes longer than the writing of what we write.
+
+    :param allow_nan: whether what is not finite is written, as no JSON; else it is a C{ValueError}.
+    """
+    make: Any = c_make_encoder
+    if make is None:  # a Python without the accelerator
+        slow = json.JSONEncoder(sort_keys=sort_keys, separators=(",", ":"), allow_nan=allow_nan, default=bare)
+        return slow.encode
+    chunks = make(None, bare, encode_basestring_ascii, None, ":", ",", sort_keys, False, allow_nan)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_compact = writer(sort_keys=True, allow_nan=True)
 
 
 def compact(value: JSON) -> str:
@@ -72,4 +88,4 @@ def compact(value: JSON) -> str:
 
     Unlike L{canonical} it takes whatever a service may have answered: long integers, lone surrogates.
     """
-    return _compact.encode(value)
+    return _compact(value)

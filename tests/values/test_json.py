@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from types import MappingProxyType
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import JSON, bare, strings_in
+from aileron.values import JSON, _json, bare, strings_in, writer
+
+VALUES: st.SearchStrategy[JSON] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    max_leaves=12,
+)
 
 
 class StringsInTests(SynchronousTestCase):
@@ -35,3 +43,25 @@ class BareTests(SynchronousTestCase):
         """Anything else is refused by its type and is not shown."""
         error = self.assertRaises(TypeError, bare, object())
         self.assertEqual(str(error), "object is no JSON")
+
+
+class WriterTests(SynchronousTestCase):
+    """L{writer}."""
+
+    @settings(deadline=None, max_examples=200)
+    @given(VALUES, st.booleans())
+    def test_as_the_library(self, value: JSON, sort_keys: bool) -> None:
+        """It writes what the library writes when it is told the same, mappings and sequences of any kind included."""
+        written = writer(sort_keys=sort_keys, allow_nan=True)(MappingProxyType({"a": (value,)}))
+        self.assertEqual(written, json.dumps({"a": [value]}, sort_keys=sort_keys, separators=(",", ":")))
+
+    def test_not_finite(self) -> None:
+        """What JSON cannot say is refused where that was asked for."""
+        self.assertRaises(ValueError, writer(sort_keys=False, allow_nan=False), {"a": [float("inf")]})
+        self.assertEqual(writer(sort_keys=False, allow_nan=True)(float("inf")), "Infinity")
+
+    def test_without_accelerator(self) -> None:
+        """A Python that brings no encoder in C writes the same."""
+        self.patch(_json, "c_make_encoder", None)
+        slow = writer(sort_keys=True, allow_nan=False)
+        self.assertEqual(slow({"b": (1,), "a": MappingProxyType({})}), '{"a":{},"b":[1]}')
