@@ -1,0 +1,113 @@
+"""Sees that no answer brings the key back that was put into its request, and holds back almost nothing for that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from aileron.errors import ExternalApiError
+
+from ._forms import Form, forms
+from ._pieces import Chunks, Piece, Pieces, Whole
+
+_CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*(?:identity)?[ \t]*\r)", re.IGNORECASE).search
+
+
+class Screen:
+    """Passes one answer on until the key is in it, in any of its usual forms, however it is cut or chunked.
+
+    Held back is only what may yet become a form of the key, and framing that is unfinished.  A provider that wants to
+    give the key away can write it in a way that is not usual; it has it anyway.
+
+    :param provider: its name, for messages.
+    :param told: called once if the key comes back, with the kind of form that it has then.
+    """
+
+    __slots__ = ("_begin", "_forms", "_held", "_pieces", "_provider", "_refused", "_told")
+
+    def __init__(self, secret: bytes, provider: str, told: Callable[[str], None]) -> None:
+        self._forms = forms(secret)
+        self._begin = frozenset(byte for form in self._forms for byte in form.text[:-1])
+        self._provider = provider
+        self._told = told
+        self._pieces: Pieces = Whole()
+        self._held: list[Piece] = []
+        self._refused: ExternalApiError | None = None
+
+    def head(self, head: bytes, *, chunked: bool) -> bytes:
+        """The same head, interim or final: it may go on to the client.
+
+        :param chunked: whether a chunked body follows.
+        :raises ExternalApiError: it holds the key; or the body is coded, so that nobody could tell what it holds.
+        """
+        self._refuse_echo(head)
+        if _CODED(head):
+            raise ExternalApiError(f"{self._provider} compressed its answer though it was asked not to: it was cut.")
+        self._pieces = Chunks() if chunked else Whole()
+        return head
+
+    def body(self, data: bytes) -> bytes:
+        """What may go on to the client of the body, now that C{data} of it came, framing included.
+
+        :param data: of a body that is sound so far.
+        :raises ExternalApiError: it holds the key: nothing more goes on, and the client's connection is to be cut.
+        """
+        self._held += self._pieces.take(data)
+        said = b"".join([piece.data for piece in self._held if piece.said])
+        self._refuse_echo(said)
+        for piece in self._held:
+            if not piece.said and b";" in piece.data:  # an extension of a chunk
+                self._refuse_echo(piece.data)
+        return self._let_go(self._unfinished(said))
+
+    def rest(self) -> bytes:
+        """What is still held, once the answer has ended.
+
+        :raises ExternalApiError: the key was in it.
+        """
+        self._refuse_echo(b"")
+        return self._let_go(0) + self._pieces.rest()
+
+    def _refuse_echo(self, data: bytes) -> None:
+        if self._refused is None:
+            form = next((form for form in self._forms if form.text in data), None)
+            if form is None:
+                return
+            self._refused = ExternalApiError(
+                f"The answer of {self._provider} held the key that Aileron had put in: it was cut."
+            )
+            self._told(form.kind)
+        raise self._refused
+
+    def _unfinished(self, said: bytes) -> int:
+        """How many bytes at the end of C{said} may be the beginning of a form."""
+        if not said or said[-1] not in self._begin:
+            return 0
+        return max(_overlap(said, form) for form in self._forms)
+
+    def _let_go(self, keep: int) -> bytes:
+        """All that is held before the last C{keep} bytes of what the body says."""
+        held, kept = self._held, list[Piece]()
+        while keep:
+            piece = held.pop()
+            if piece.said and len(piece.data) > keep:
+                held.append(Piece(piece.data[:-keep], said=True))
+                piece = Piece(piece.data[-keep:], said=True)
+            keep -= len(piece.data) if piece.said else 0
+            kept.append(piece)
+        self._held = kept[::-1]
+        return b"".join([piece.data for piece in held])
+
+    def __repr__(self) -> str:
+        """Nothing of the key."""
+        return f"<Screen of {self._provider}>"
+
+
+def _overlap(said: bytes, form: Form) -> int:
+    """The length of the longest end of C{said} with which C{form} begins, but for the whole of it."""
+    start = said.find(form.text[:1], max(0, len(said) - len(form.text) + 1))
+    while start >= 0:
+        if form.text.startswith(said[start:]):
+            return len(said) - start
+        start = said.find(form.text[:1], start + 1)
+    return 0
