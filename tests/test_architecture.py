@@ -173,7 +173,7 @@ class ShapeTests(RuleCase):
 
 
 class CallsTests(RuleCase):
-    """One caller of connectors, two rooms that open secrets."""
+    """One caller of connectors, two rooms and a module that open secrets."""
 
     def test_invoke(self) -> None:
         """Invoking and reconciling are the executor's, whatever the receiver is called."""
@@ -193,10 +193,12 @@ class CallsTests(RuleCase):
         self.check(rules.connector_calls, "c.read(request)", "aileron.runner._executor", caught=False)
 
     def test_reveal(self) -> None:
-        """A credential is opened by connectors and vault alone."""
+        """A credential is opened by connectors, the vault, and where the gateway puts keys in, alone."""
         self.check(rules.secrets_opened, "credential.reveal()", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.runner._executor", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.connectors._x", caught=False)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._injection", caught=False)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._gateway", caught=True)
 
 
 class DatabaseTests(RuleCase):

@@ -1,0 +1,122 @@
+"""Puts the key that the operator bound to a provider in the place of the agent's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from attrs import field, frozen
+
+from aileron.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
+from aileron.interfaces import IBindings
+from aileron.values import BASE_URL_VARIABLES, Binding, Provider, Scope, Session, UpstreamSource
+
+from ._screen import Screen
+
+# What shows who the client is; what would have the provider do another thing than the route says, or send the call and
+# its key on to where the client wants; and what codings the client takes.  To some, "_" in a name is the same as "-".
+_CLIENTS_OWN = re.compile(
+    rb"\r\n(?:(?:proxy[-_])?authorization|(?:x[-_])?(?:goog[-_])?api[-_]key|ocp[-_]apim[-_]subscription[-_]key"
+    rb"|x[-_](?:auth|access|amz[-_]security)[-_]token|x[-_]aileron[-_]gateway[-_]key|cookie2?|accept[-_]encoding"
+    rb"|x[-_]http[-_]method|[!#$%&'*+\-.^_`|~0-9a-z]+[-_](?:url|uri|host|base|override)):[^\r]*",
+    re.IGNORECASE,
+)
+
+
+@frozen
+class Echo:
+    """A provider sent the key back.
+
+    :ivar kind: of the form that it had.
+    """
+
+    provider: Provider
+    binding: Binding
+    session: Session
+    kind: str
+
+
+@frozen
+class Injected:
+    """A request that holds a key, and what watches its answer for it.
+
+    :ivar head: to be written to the provider, and nowhere else.
+    """
+
+    head: bytes = field(repr=False)
+    screen: Screen
+
+
+@frozen
+class Injection:
+    """Puts keys in: into model calls of live sessions alone, and each only where it was bound for.
+
+    :ivar echoed: told of each key that came back.
+    """
+
+    _bindings: IBindings
+    _echoed: Callable[[Echo], None]
+
+    def inject(self, head: bytes, provider: Provider, session: Session | None, *, inference: bool) -> Injected:
+        """The same head with the provider's key in the place of whatever shows who the client is.
+
+        :param head: as it would be written to the provider: nothing is taken out of it afterwards.
+        :param provider: that has a credential.
+        :param session: whose gateway key the request brought.
+        :param inference: whether it asks a model for something, by one of the named routes.
+        :raises Unauthorized: it brought none, or of a session that ended.
+        :raises Forbidden: it asks for something else.
+        :raises BindingRequired: what the configuration names is not there.
+        :raises BindingFailed: it was bound for elsewhere, or does not open.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+        session = _admitted(provider, session, inference)
+        scope = provider.scope()
+        binding = self._binding(provider, scope)
+        key = self._bindings.credential(binding, scope).reveal()
+        screen = Screen(key, provider.name, lambda kind: self._echoed(Echo(provider, binding, session, kind)))
+        return Injected(_with_key(head, scope, key), screen)
+
+    def _binding(self, provider: Provider, scope: Scope) -> Binding:
+        name = provider.credential or ""
+        binding = self._bindings.get(name)
+        details = {"binding": name, "connector": provider.fqn}
+        if binding is None:
+            raise BindingRequired(
+                f"There is no binding {name}, whose key is to go to {provider.name}: "
+                f"run `aileron binding setup {provider.fqn}`.",
+                details,
+            )
+        if binding.connector != provider.fqn:
+            raise BindingFailed(f"The binding {name} is for {binding.connector}, not for {provider.fqn}.", details)
+        if binding.scope != scope:
+            raise BindingFailed(
+                f"The key of {provider.name} was not bound for {scope.hosts[0]} as it is now set in "
+                f"{_set_in(provider)}. If you mean it to go there: `aileron binding rebind {name}`.",
+                details,
+            )
+        return binding
+
+
+def _admitted(provider: Provider, session: Session | None, inference: bool) -> Session:
+    if session is None or not session.live:
+        raise Unauthorized(
+            f"Calls of {provider.name} get their key from Aileron, in a live session only: "
+            "run the agent with `aileron launch`."
+        )
+    if not inference:
+        raise Forbidden(f"Aileron puts the key of {provider.name} into model calls only, and this is none.")
+    return session
+
+
+def _set_in(provider: Provider) -> str:
+    """Where it is said that the provider is where it is."""
+    if provider.source is UpstreamSource.ENVIRONMENT:
+        return BASE_URL_VARIABLES[provider.name]
+    return "config.yaml" if provider.source is UpstreamSource.CONFIG else "Aileron's defaults"
+
+
+def _with_key(head: bytes, scope: Scope, key: bytes) -> bytes:
+    value = scope.format.encode("ascii").replace(b"{key}", key)
+    lines = (_CLIENTS_OWN.sub(b"", head)[:-4], scope.header.encode("ascii") + b": " + value)
+    return b"\r\n".join((*lines, b"accept-encoding: identity", b"", b""))

@@ -1,0 +1,216 @@
+"""A provider's key goes into model calls of live sessions, where it was bound for, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import (
+    AileronError,
+    BindingFailed,
+    BindingRequired,
+    ExternalApiError,
+    Forbidden,
+    Unauthorized,
+    VaultLocked,
+)
+from aileron.gateway._injection import Echo, Injection
+from aileron.http1 import parse_request
+from aileron.testing import MemoryBindings, MemoryVault, example_session
+from aileron.values import ANTHROPIC, OPENAI, NewBinding, Provider, UpstreamSource
+
+KEY = b"sk-canary-0123456789"
+NAME = "api_key/openai/default"
+PROVIDER = evolve(OPENAI, credential=NAME)
+BEFORE = b"POST /v1/responses HTTP/1.1\r\nHost: api.openai.com\r\n"
+ADDED = b"authorization: Bearer " + KEY + b"\r\naccept-encoding: identity\r\n\r\n"
+
+_CLIENTS = (
+    b"authorization",
+    b"proxy-authorization",
+    b"x-api-key",
+    b"api-key",
+    b"x_api_key",
+    b"x-goog-api-key",
+    b"ocp-apim-subscription-key",
+    b"x-auth-token",
+    b"x-amz-security-token",
+    b"cookie",
+    b"cookie2",
+    b"accept-encoding",
+    b"x-aileron-gateway-key",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-original-url",
+    b"x-forwarded-host",
+    b"helicone-target-url",
+    b"x-litellm-api-base",
+)
+_KEPT = (
+    b"host",
+    b"content-length",
+    b"content-type",
+    b"accept",
+    b"user-agent",
+    b"openai-organization",
+    b"openai-project",
+    b"openai-beta",
+    b"anthropic-version",
+    b"anthropic-beta",
+    b"idempotency-key",
+    b"x-session-id",
+    b"x-stainless-retry-count",
+    b"xauthorization",
+    b"authorizations",
+    b"hostess",
+)
+_VALUES = st.sampled_from((b"", b"x", b"Bearer sk-agent", b"a:b; authorization: c", b"\xe9\t ~"))
+
+
+def _cases(name: bytes) -> st.SearchStrategy[bytes]:
+    return st.sampled_from((name, name.upper(), name.title(), name.swapcase()))
+
+
+def _line(name: bytes, space: bytes, value: bytes) -> bytes:
+    return name + b":" + space + value + b"\r\n"
+
+
+def _lines(names: tuple[bytes, ...]) -> st.SearchStrategy[bytes]:
+    return st.builds(_line, st.sampled_from(names).flatmap(_cases), st.sampled_from((b"", b" ", b"\t")), _VALUES)
+
+
+class InjectionCase(SynchronousTestCase):
+    """A key that was bound to a provider."""
+
+    def setUp(self) -> None:
+        """Bind it."""
+        self.vault = MemoryVault()
+        self.bindings = MemoryBindings(self.vault)
+        self.echoes: list[Echo] = []
+        self.injection = Injection(self.bindings, self.echoes.append)
+        self.session = example_session()
+        self.bind(PROVIDER, "openai")
+
+    def bind(self, provider: Provider, service: str) -> None:
+        """Bind the key to a provider, as things are."""
+        self.bindings.add(NewBinding("api_key", service, "default", provider.fqn, KEY, scope=provider.scope()))
+
+    def head(self, head: bytes, provider: Provider = PROVIDER) -> bytes:
+        """The head with the key in it."""
+        return self.injection.inject(head, provider, self.session, inference=True).head
+
+    def refused(self, kind: type[AileronError], provider: Provider = PROVIDER) -> str:
+        """What is said of a call that is refused; it never says the key."""
+        error = self.assertRaises(kind, self.head, BEFORE + b"\r\n", provider)
+        said = f"{error.message} {error.details}"
+        self.assertNotIn(KEY.decode(), said)
+        return said
+
+
+class HeadTests(InjectionCase):
+    """What is written to the provider."""
+
+    @given(st.lists(st.tuples(st.just(True), _lines(_CLIENTS)) | st.tuples(st.just(False), _lines(_KEPT)), max_size=12))
+    @settings(max_examples=200, deadline=None)
+    def test_fields(self, lines: list[tuple[bool, bytes]]) -> None:
+        """Whatever shows who the client is is taken out, each time and in any case; all else stays as it was."""
+        head = self.head(BEFORE + b"".join(line for _, line in lines) + b"\r\n")
+        self.assertEqual(head, BEFORE + b"".join(line for clients, line in lines if not clients) + ADDED)
+        self.assertEqual(head.count(KEY), 1)
+
+    def test_read_in_one_way(self) -> None:
+        """The provider reads one request, one key and no coding."""
+        read = parse_request(self.head(BEFORE + b"Authorization: Bearer a\r\nAUTHORIZATION: b\r\nX-Api-Key: c\r\n\r\n"))
+        self.assertEqual(read.fields[b"authorization"], b"Bearer " + KEY)
+        self.assertEqual(len(re.findall(rb"(?i)authorization|x-api-key", read.raw)), 1)
+        self.assertEqual(re.findall(rb"(?i)accept-encoding: *(.*)\r\n", read.raw), [b"identity"])
+
+    def test_no_fields(self) -> None:
+        """A head without a field gets ours."""
+        self.assertEqual(self.head(b"POST /x HTTP/1.1\r\n\r\n"), b"POST /x HTTP/1.1\r\n" + ADDED)
+
+    def test_dialect(self) -> None:
+        """Where Anthropic looks for it the key stands alone."""
+        provider = evolve(ANTHROPIC, credential="api_key/anthropic/default")
+        self.bind(provider, "anthropic")
+        head = self.head(BEFORE + b"Authorization: Bearer a\r\nx-api-key: dummy\r\n\r\n", provider)
+        self.assertEqual(head, BEFORE + b"x-api-key: " + KEY + b"\r\naccept-encoding: identity\r\n\r\n")
+
+    def test_shown_nowhere(self) -> None:
+        """What is handed on shows no key."""
+        injected = self.injection.inject(BEFORE + b"\r\n", PROVIDER, self.session, inference=True)
+        self.assertNotIn(KEY.decode(), repr(injected))
+
+
+class RefusalTests(InjectionCase):
+    """Calls that get no key."""
+
+    def test_session(self) -> None:
+        """A call without a session, or of one that ended, gets none."""
+        ended = evolve(self.session, ended_at=self.session.started_at + timedelta(seconds=1))
+        for session in (None, ended):
+            error = self.assertRaises(
+                Unauthorized, self.injection.inject, BEFORE + b"\r\n", PROVIDER, session, inference=True
+            )
+            self.assertIn("aileron launch", error.message)
+
+    def test_not_inference(self) -> None:
+        """A call that asks no model gets none."""
+        self.assertRaises(Forbidden, self.injection.inject, BEFORE + b"\r\n", PROVIDER, self.session, inference=False)
+
+    def test_no_binding(self) -> None:
+        """What is named and not there is told with what to do."""
+        said = self.refused(BindingRequired, evolve(PROVIDER, credential="api_key/x/y"))
+        self.assertIn("aileron binding setup gateway://openai", said)
+
+    def test_of_another(self) -> None:
+        """A key that was bound to a connector, or to another provider, goes to no provider that names it."""
+        other = Provider("other", OPENAI.base_url, "/other", credential=NAME)
+        self.assertIn("gateway://openai", self.refused(BindingFailed, other))
+        self.bindings.add(NewBinding("api_key", "slack", "default", "builtin://slack", KEY, scope=PROVIDER.scope()))
+        said = self.refused(BindingFailed, evolve(PROVIDER, credential="api_key/slack/default"))
+        self.assertIn("builtin://slack", said)
+
+    def test_elsewhere(self) -> None:
+        """A key does not open where its provider is elsewhere now, whoever said so; what to do is told."""
+        for url in ("https://evil.invalid", "http://127.0.0.1:9", OPENAI.base_url + "/x", OPENAI.base_url + ":8443"):
+            for source, said in (
+                (UpstreamSource.CONFIG, "config.yaml"),
+                (UpstreamSource.ENVIRONMENT, "AILERON_OPENAI_BASE_URL"),
+            ):
+                found = self.refused(BindingFailed, evolve(PROVIDER, base_url=url, source=source))
+                self.assertIn(said, found)
+                self.assertIn(f"aileron binding rebind {NAME}", found)
+
+    def test_other_place(self) -> None:
+        """A key does not open for another header than it was bound for."""
+        self.refused(BindingFailed, evolve(ANTHROPIC, name="openai", base_url=OPENAI.base_url, credential=NAME))
+
+    def test_locked(self) -> None:
+        """A locked vault gives none out, though it just did."""
+        self.head(BEFORE + b"\r\n")
+        self.vault.lock()
+        self.refused(VaultLocked)
+
+    def test_revoked(self) -> None:
+        """A key that was revoked is gone at once."""
+        self.head(BEFORE + b"\r\n")
+        self.successResultOf(Deferred.fromCoroutine(self.bindings.revoke(NAME)))
+        self.refused(BindingRequired)
+
+
+class EchoTests(InjectionCase):
+    """An answer that brings the key back."""
+
+    def test_told(self) -> None:
+        """Whose key it was, of which provider and in whose session is told, once."""
+        screen = self.injection.inject(BEFORE + b"\r\n", PROVIDER, self.session, inference=True).screen
+        for _ in range(2):
+            self.assertRaises(ExternalApiError, screen.body, b"x" + KEY.hex().encode())
+        self.assertEqual(self.echoes, [Echo(PROVIDER, self.bindings.list()[0], self.session, "hex")])
