@@ -1,0 +1,160 @@
+"""A bounded copy of an answer, kept until it has been read for its tokens."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+from aileron.values import Usage
+
+from ._usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
+
+PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
+MOST_PACKED_BYTES = 256 * 1024
+MOST_UNPACKED_BYTES = 1024 * 1024
+MOST_CHUNKS = 16 * 1024
+
+_PLAIN = frozenset((b"", b"identity"))
+_PACKED = frozenset((b"gzip", b"x-gzip", b"deflate"))
+_GZIP, _ZLIB, _DEFLATE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+
+_named_coding = re.compile(rb"\r\n(?i:content-encoding):[ \t]*([^\r]*)").search
+_chunked = re.compile(rb"\r\n(?i:transfer-encoding):").search
+_streamed = re.compile(rb"\r\n(?i:content-type):[ \t]*(?i:text/event-stream)").search
+# A line of nothing but a chunk's size stands in no JSON that is sent in one line, and in no event.
+_CHUNK_LINE = re.compile(rb"(?:\A\n?|\r\n)[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?\r\n")
+_chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
+
+
+class Allowance:
+    """How many long copies there may be at once."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self) -> bool:
+        """Take one of them, if there is one left."""
+        if not self._left:
+            return False
+        self._left -= 1
+        return True
+
+    def give(self) -> None:
+        """Give one back."""
+        self._left += 1
+
+
+class Copy:
+    """The first and the last bytes of a body, or all of a compressed one, which can be read from its beginning only.
+
+    :ivar room: takes pieces of the body, framing included, as long as they fit: L{PLAIN_BYTES} at first.
+    """
+
+    __slots__ = ("_allowance", "_first", "_head", "_long", "_lost", "room")
+
+    def __init__(self, head: bytes, allowance: Allowance) -> None:
+        self._head = head
+        self._allowance = allowance
+        self._first: bytes | None = None
+        self._long = self._lost = False
+        self.room = bytearray()
+
+    def more(self, data: bytes) -> int:
+        """Take a piece that does not fit, and say how many bytes will fit after it."""
+        if self._lost:
+            return 0
+        coding = _coding(self._head)
+        if coding in _PLAIN:
+            return self._move(data)
+        if coding in _PACKED and self._lengthen(data):
+            return MOST_PACKED_BYTES - len(self.room)
+        self._lost = True
+        self.let_go()
+        return 0
+
+    def _move(self, data: bytes) -> int:
+        room = self.room
+        if self._first is None:
+            missing = max(0, FIRST_BYTES - len(room))
+            self._first = bytes(room[:FIRST_BYTES]) + data[:missing]
+            data = data[missing:]
+            del room[:FIRST_BYTES]
+        if len(data) >= LAST_BYTES:
+            room[:] = data[-LAST_BYTES:]
+        else:
+            room += data
+            del room[:-LAST_BYTES]
+        return PLAIN_BYTES - len(room)
+
+    def _lengthen(self, data: bytes) -> bool:
+        self._long = self._long or self._allowance.take()
+        if not self._long or len(self.room) + len(data) > MOST_PACKED_BYTES:
+            return False
+        self.room += data
+        return True
+
+    def usage(self) -> Usage | None:
+        """What it tells of tokens, or L{None}."""
+        head, chunked, coding = self._head, _chunked(self._head) is not None, _coding(self._head)
+        if self._lost:
+            return None
+        room = bytes(self.room)
+        if coding in _PACKED:
+            return _usage(head, Excerpt.of(_unpacked(_unframed(room) if chunked else room, coding)))
+        if coding not in _PLAIN:
+            return None
+        if self._first is None:
+            return _usage(head, Excerpt.of(_lines_out(room, chunked)))
+        return _usage(head, Excerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False))
+
+    def let_go(self) -> None:
+        """Keep nothing of it."""
+        self._first = None
+        self.room.clear()
+        if self._long:
+            self._long = False
+            self._allowance.give()
+
+
+def _coding(head: bytes) -> bytes:
+    named = _named_coding(head)
+    return b"" if named is None else named[1].strip().lower()
+
+
+def _usage(head: bytes, text: Excerpt) -> Usage | None:
+    return usage_streamed(text) if _streamed(head) else usage_at_once(text)
+
+
+def _lines_out(part: bytes, chunked: bool) -> bytes:
+    """A part of a body, which may begin anywhere, without the lines between its chunks."""
+    return _CHUNK_LINE.sub(b"", part) if chunked else part
+
+
+def _unframed(data: bytes) -> bytes:
+    """What the chunks hold, from the first one on."""
+    pieces, position = [], 0
+    for _ in range(MOST_CHUNKS):
+        line = _chunk(data, position)
+        if line is None or not (size := int(line[1], 16)):
+            break
+        pieces.append(data[line.end() : line.end() + size])
+        position = line.end() + size + len(b"\r\n")
+    return b"".join(pieces)
+
+
+def _unpacked(data: bytes, coding: bytes) -> bytes:
+    """As much of the text as may be read, and can."""
+    try:
+        return zlib.decompressobj(_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _window(data: bytes, coding: bytes) -> int:
+    """How C{deflate} is meant: in zlib's wrapping as RFC 9110 has it, or, as some send it, in none."""
+    if coding != b"deflate":
+        return _GZIP
+    wrapped = len(data) > 1 and data[0] & 15 == zlib.DEFLATED and int.from_bytes(data[:2], "big") % 31 == 0
+    return _ZLIB if wrapped else _DEFLATE

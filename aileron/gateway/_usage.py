@@ -1,0 +1,158 @@
+"""The tokens of an answer, read out of the first and the last bytes of its text; best effort, and never an error.
+
+Both dialects say them in an object named C{usage}, which stands at the outermost level of an answer that comes at once,
+and in the last events of one that is streamed.  What only looks like it, such as a tool call's argument of that name,
+stands within a string or deeper, and is not taken.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from aileron.values import Usage
+
+FIRST_BYTES = 8 * 1024
+LAST_BYTES = 16 * 1024
+
+_NAMED = re.compile(rb'"usage"\s*:\s*(?=\{)')
+_MOST_TRIED = 8  # each may cost a parse of all that is kept
+_MOST_TOKENS = 10**9
+_DATA = b"data:"
+# Before the rest of a text that begins with the object named "usage": these make it whole if it stood at that place,
+# and nothing that can be read if it stood deeper.
+_OUTERMOST = b'{"usage":'
+_OF_RESPONSE = b'{"response":{"usage":'
+
+
+@frozen
+class Excerpt:
+    """What is left of a text.
+
+    :ivar first: its beginning.
+    :ivar last: its end; where it is C{whole}, all that follows C{first}.
+    """
+
+    first: bytes = field(repr=False)
+    last: bytes = field(repr=False)
+    whole: bool
+
+    @classmethod
+    def of(cls, text: bytes) -> Excerpt:
+        """The excerpt of a text in hand."""
+        if len(text) <= FIRST_BYTES + LAST_BYTES:
+            return cls(text, b"", True)
+        return cls(text[:FIRST_BYTES], text[-LAST_BYTES:], False)
+
+    @property
+    def end(self) -> bytes:
+        """As much of the text, up to its end, as there is in one piece."""
+        return self.first + self.last if self.whole else self.last
+
+
+def usage_at_once(text: Excerpt) -> Usage | None:
+    """What a JSON object tells of tokens, or L{None}."""
+    end = text.end
+    found = (_counted(_told(_loaded(_OUTERMOST + end[start:]))) for start in _places(end))
+    return next((usage for usage in found if usage is not None), None)
+
+
+def usage_streamed(text: Excerpt) -> Usage | None:
+    """What a stream of events tells of tokens, or L{None}.
+
+    Anthropic tells what was read first and what was written last; a later number is the truer one.
+    """
+    closing = next(filter(None, _closing(text.end)), {})
+    return _counted({**_opening(text.first), **{name: told for name, told in closing.items() if told is not None}})
+
+
+def _opening(text: bytes) -> Mapping[str, Any]:
+    named = _NAMED.search(text)
+    event = {} if named is None else _event(text, named.end())
+    return _inside(event, "message") if event.get("type") == "message_start" else {}
+
+
+def _closing(text: bytes) -> Iterator[Mapping[str, Any]]:
+    """What the last events tell, latest first."""
+    for start in _places(text):
+        event = _event(text, start)
+        # A response's closing event holds all that was asked and answered: it may be longer than what we have.
+        yield _of_event(event) if event else _of_rest(text[start : _line_end(text, start)])
+
+
+def _of_event(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    if str(event.get("type")).startswith("response."):
+        return _inside(event, "response")
+    return _told(event)
+
+
+def _of_rest(rest: bytes) -> Mapping[str, Any]:
+    return _inside(_loaded(_OF_RESPONSE + rest), "response") or _told(_loaded(_OUTERMOST + rest))
+
+
+def _places(text: bytes) -> Iterator[int]:
+    """Where objects of that name begin, latest first."""
+    return reversed(deque((each.end() for each in _NAMED.finditer(text)), _MOST_TRIED))
+
+
+def _event(text: bytes, position: int) -> Mapping[str, Any]:
+    """The event around C{position}; an empty one where there is none that is whole."""
+    return _loaded(text[text.rfind(b"\n", 0, position) + 1 : _line_end(text, position)].removeprefix(_DATA))
+
+
+def _line_end(text: bytes, position: int) -> int:
+    end = text.find(b"\n", position)
+    return len(text) if end < 0 else end
+
+
+def _loaded(text: bytes) -> Mapping[str, Any]:
+    """The object that C{text} is; an empty one where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _told(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+    usage = holder.get("usage")
+    return usage if isinstance(usage, dict) else {}
+
+
+def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    holder = event.get(name)
+    return _told(holder) if isinstance(holder, dict) else {}
+
+
+def _counted(told: Mapping[str, Any]) -> Usage | None:
+    """The numbers under the names of either dialect; L{None}: there are none of these names."""
+    if "prompt_tokens" in told:
+        return Usage(
+            _number(told, "prompt_tokens"),
+            _number(told, "completion_tokens"),
+            _of_details(told, "prompt_tokens_details"),
+        )
+    if "input_tokens" not in told and "output_tokens" not in told:
+        return None
+    # Anthropic's input_tokens are those that no cache had to do with; the other dialect's are all.
+    from_cache = _number(told, "cache_read_input_tokens")
+    return Usage(
+        _number(told, "input_tokens") + from_cache + _number(told, "cache_creation_input_tokens"),
+        _number(told, "output_tokens"),
+        from_cache or _of_details(told, "input_tokens_details"),
+    )
+
+
+def _of_details(told: Mapping[str, Any], name: str) -> int:
+    details = told.get(name)
+    return _number(details, "cached_tokens") if isinstance(details, dict) else 0
+
+
+def _number(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0

@@ -1,0 +1,281 @@
+"""What the relay tells is counted, by provider and by session, and never in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.gateway._tally import MOST_SESSIONS, MOST_UNREAD, Tally
+from aileron.interfaces import IMeter, IMeters, ITotals
+from aileron.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic, Usage
+from tests.gateway import answers
+from tests.gateway.test_usage import CHAT, MANY
+
+
+class TallyCase(SynchronousTestCase):
+    """A tally whose clock and idle moments the test gives."""
+
+    def setUp(self) -> None:
+        """Begin at nought."""
+        self.clock = Clock()
+        self.clock.advance(1000)
+        self.waiting: list[Callable[[], None]] = []
+        self.tally = Tally(self.clock.seconds, self.waiting.append)
+
+    def call(
+        self,
+        body: bytes = b"",
+        *,
+        head: bytes | None = None,
+        code: int = 200,
+        session: str | None = None,
+        provider: Provider = OPENAI,
+        inference: bool = True,
+        ending: Ending = Ending.COMPLETE,
+    ) -> None:
+        """One exchange from beginning to end."""
+        meter = self.tally.begin(provider, session, inference)
+        meter.sent()
+        meter.arrived()
+        meter.answered(code, head or answers.head())
+        meter.passed(body)
+        meter.ended(ending)
+
+    def idle(self) -> int:
+        """Let everything happen that waits, and say how much that was."""
+        count = 0
+        while self.waiting:
+            self.waiting.pop(0)()
+            count += 1
+        return count
+
+    def traffic(self, provider: Provider = OPENAI) -> Traffic:
+        """The provider's numbers now."""
+        return self.tally.snapshot().providers[provider.name]
+
+
+class CountingTests(TallyCase):
+    """Numbers of exchanges."""
+
+    def test_interfaces(self) -> None:
+        """It is what the relay and the API expect."""
+        for interface in (IMeters, ITotals):
+            self.assertTrue(verifyObject(interface, self.tally))
+        self.assertTrue(verifyObject(IMeter, self.tally.begin(OPENAI, None, True)))
+
+    def test_nothing(self) -> None:
+        """Before the first call there is nothing."""
+        self.assertEqual(self.tally.snapshot().providers, {})
+        self.assertIsNone(self.tally.of_session("s"))
+
+    def test_providers(self) -> None:
+        """Each provider has numbers of its own."""
+        for provider, count in ((OPENAI, 2), (ANTHROPIC, 1)):
+            for _ in range(count):
+                self.call(provider=provider)
+        self.assertEqual((self.traffic().begun, self.traffic(ANTHROPIC).begun), (2, 1))
+
+    def test_answers(self) -> None:
+        """Answers are counted by class; where none came, as none."""
+        for code in (200, 201, 404, 429, 503, 599, 304):
+            self.call(code=code)
+        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE)
+        self.assertEqual(self.traffic().answers, {"none": 1, "1xx": 0, "2xx": 2, "3xx": 1, "4xx": 2, "5xx": 2})
+
+    def test_endings(self) -> None:
+        """Each way to end is counted, and what has not ended is under way."""
+        for ending in Ending:
+            self.call(ending=ending)
+        self.call(ending=Ending.CUT)
+        self.tally.begin(OPENAI, None, True)
+        traffic = self.traffic()
+        self.assertEqual(traffic.endings, {**dict.fromkeys(Ending, 1), Ending.CUT: 2})
+        self.assertEqual((traffic.begun, traffic.under_way), (len(Ending) + 2, 1))
+
+    def test_bytes(self) -> None:
+        """Bodies are counted both ways, at the end."""
+        meter = self.tally.begin(OPENAI, None, False)
+        meter.uploaded(3)
+        meter.uploaded(4)
+        meter.answered(200, answers.head())
+        meter.passed(b"12345")
+        meter.passed(b"678")
+        self.assertEqual(self.traffic().received_bytes, 0)
+        meter.ended(Ending.COMPLETE)
+        self.assertEqual((self.traffic().sent_bytes, self.traffic().received_bytes), (7, 8))
+
+    def test_picture(self) -> None:
+        """A picture of the numbers stays as it was taken."""
+        self.call()
+        before = self.traffic()
+        self.call()
+        self.assertEqual((before.begun, before.answers["2xx"], self.traffic().begun), (1, 1, 2))
+
+
+class TimeTests(TallyCase):
+    """How long things took."""
+
+    def timed(self, *seconds: float, replayed: float = 0.0, arrived: bool = True) -> Traffic:
+        """One exchange with so many seconds before each word of the relay."""
+        meter = self.tally.begin(OPENAI, None, True)
+        self.clock.advance(seconds[0])
+        meter.sent()
+        if replayed:
+            self.clock.advance(replayed)
+            meter.sent()
+        self.clock.advance(seconds[1])
+        if arrived:
+            meter.arrived()
+        self.clock.advance(seconds[2])
+        meter.answered(200, answers.head())
+        self.clock.advance(seconds[3])
+        meter.ended(Ending.COMPLETE)
+        return self.traffic()
+
+    def test_waits(self) -> None:
+        """First byte, the whole, and what we added to the first byte are told apart."""
+        traffic = self.timed(0.002, 3, 0.004, 50)
+        self.assertAlmostEqual(traffic.first_byte.seconds, 3.006)
+        self.assertAlmostEqual(traffic.added.seconds, 0.006)
+        self.assertAlmostEqual(traffic.whole.seconds, 53.006)
+
+    def test_buckets(self) -> None:
+        """A wait is counted at the first bound that it does not exceed, and beyond the last one last."""
+        traffic = self.timed(0.0, 5.0, 0.0, 7000)
+        self.assertEqual(traffic.first_byte.counts[traffic.first_byte.bounds.index(5.0)], 1)
+        self.assertEqual(traffic.added.counts[0], 1)
+        self.assertEqual(traffic.whole.counts[-1], 1)
+        for histogram in (traffic.first_byte, traffic.added, traffic.whole):
+            self.assertEqual(sum(histogram.counts), 1)
+            self.assertEqual(list(histogram.bounds), sorted(histogram.bounds))
+            self.assertEqual(len(histogram.counts), len(histogram.bounds) + 1)
+
+    def test_replayed(self) -> None:
+        """What a replay cost was added by us."""
+        self.assertAlmostEqual(self.timed(0.001, 1, 0, 0, replayed=0.5).added.seconds, 0.501)
+
+    def test_way_back_untold(self) -> None:
+        """Where the answer's arrival is not told, the way there counts alone."""
+        self.assertAlmostEqual(self.timed(0.001, 1, 0, 0, arrived=False).added.seconds, 0.001)
+
+    def test_refused(self) -> None:
+        """An answer of ours has no first byte of a provider."""
+        meter = self.tally.begin(OPENAI, None, True)
+        meter.answered(403, b"")
+        meter.ended(Ending.REFUSED)
+        traffic = self.traffic()
+        self.assertEqual((sum(traffic.first_byte.counts), sum(traffic.added.counts)), (0, 0))
+        self.assertEqual((sum(traffic.whole.counts), traffic.answers["4xx"]), (1, 1))
+
+
+class SessionTests(TallyCase):
+    """Numbers of sessions."""
+
+    def test_session(self) -> None:
+        """A session's calls count for it and for the provider, whichever they went to."""
+        self.call(answers.chat(), session="a")
+        self.call(answers.chat(), session="a", provider=ANTHROPIC)
+        self.call(answers.chat(), session="b")
+        self.call(answers.chat())
+        self.idle()
+        own = self.tally.of_session("a")
+        assert own is not None
+        self.assertEqual((own.begun, own.told, own.usage), (2, 2, Usage(240, 68, 200)))
+        self.assertEqual((self.traffic().begun, self.traffic().usage), (3, Usage(360, 102, 300)))
+
+    def test_forgotten(self) -> None:
+        """Only so many are remembered: the one that called longest ago is forgotten."""
+        for number in range(MOST_SESSIONS):
+            self.call(session=f"s{number}")
+        self.call(session="s0")
+        self.call(session="new")
+        self.assertIsNone(self.tally.of_session("s1"))
+        for name in ("s0", "s2", "new"):
+            self.assertIsNotNone(self.tally.of_session(name), name)
+
+    def test_forgotten_while_it_calls(self) -> None:
+        """A call of a forgotten session ends in peace."""
+        meter = self.tally.begin(OPENAI, "old", True)
+        for number in range(MOST_SESSIONS):
+            self.call(session=f"s{number}")
+        meter.ended(Ending.COMPLETE)
+        self.assertIsNone(self.tally.of_session("old"))
+
+
+class ReadingTests(TallyCase):
+    """Tokens."""
+
+    def test_later(self) -> None:
+        """An answer is read after its end, when nothing is in the way, one at a time."""
+        for _ in range(3):
+            self.call(answers.chat())
+        self.assertEqual((self.traffic().told, len(self.waiting)), (0, 1))
+        self.waiting.pop()()
+        self.assertEqual((self.traffic().usage, self.traffic().told, len(self.waiting)), (CHAT, 1, 1))
+        self.assertEqual((self.idle(), self.traffic().told), (2, 3))
+
+    def test_streamed(self) -> None:
+        """An answer that comes in many pieces is read as well."""
+        meter = self.tally.begin(ANTHROPIC, None, True)
+        meter.answered(200, answers.head("Transfer-Encoding: chunked", streamed=True))
+        body = answers.chunked(answers.messages_stream(MANY), 150)
+        for start in range(0, len(body), 160):
+            meter.passed(body[start : start + 160])
+        meter.ended(Ending.COMPLETE)
+        self.idle()
+        traffic = self.traffic(ANTHROPIC)
+        self.assertEqual((traffic.usage, traffic.received_bytes), (Usage(3210, 89, 3000), len(body)))
+
+    def test_cut(self) -> None:
+        """A stream that was cut has cost what it told until then."""
+        self.call(answers.messages_stream()[:600], head=answers.head(streamed=True), ending=Ending.CLIENT_LEFT)
+        self.idle()
+        self.assertEqual(self.traffic().usage, Usage(3210, 1, 3000))
+
+    def test_which(self) -> None:
+        """Only an answer 200 of a route of inference is read; no other is missed."""
+        self.call(answers.chat(), code=201)
+        self.call(answers.chat(), code=400)
+        self.call(answers.chat(), inference=False)
+        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE)
+        self.assertEqual(self.idle(), 0)
+        self.assertEqual((self.traffic().told, self.traffic().untold), (0, 0))
+
+    def test_untold(self) -> None:
+        """An answer that tells nothing, or cannot be read, is counted as such."""
+        self.call(b"{}")
+        self.call(answers.chat(), head=answers.head("Content-Encoding: br"))
+        self.idle()
+        self.assertEqual((self.traffic().told, self.traffic().untold), (0, 2))
+
+    def test_off(self) -> None:
+        """Where it is switched off, no answer is kept or read; the rest is counted."""
+        self.tally = Tally(self.clock.seconds, self.waiting.append, reads=False)
+        self.call(answers.chat())
+        traffic = self.traffic()
+        self.assertEqual((self.idle(), traffic.begun, traffic.told, traffic.untold), (0, 1, 0, 0))
+        self.assertEqual(traffic.received_bytes, len(answers.chat()))
+
+    def test_crowd(self) -> None:
+        """Of answers that come faster than they can be read, those beyond a bound are given up."""
+        for _ in range(MOST_UNREAD + 5):
+            self.call(answers.chat())
+        self.assertEqual(self.traffic().untold, 5)
+        self.idle()
+        self.assertEqual((self.traffic().told, self.traffic().untold), (MOST_UNREAD, 5))
+
+    def test_nothing_stays(self) -> None:
+        """After the reading nothing of an answer is left in what counts, and nothing of it is ever shown."""
+        meter = self.tally.begin(OPENAI, None, True)
+        meter.answered(200, answers.head())
+        meter.passed(answers.chat("canary"))
+        meter.ended(Ending.COMPLETE)
+        self.assertNotIn("canary", repr((self.tally, meter, self.waiting)))
+        queue = self.tally._reading._queue
+        copy = queue[0][0]
+        self.assertIn(b"canary", copy.room)
+        self.idle()
+        self.assertEqual((copy.room, len(queue), meter._copy), (bytearray(), 0, None))  # type: ignore[attr-defined]
