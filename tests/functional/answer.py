@@ -26,11 +26,17 @@ class ToolCall:
 
 @attrs.frozen
 class Answer:
-    """Text, tool calls, or both."""
+    """Text, tool calls, or both.
+
+    :param pause_seconds: between events, if it is streamed.
+    :param cut_after: so many events are sent, then the connection is closed.
+    """
 
     model: str
     text: str = ""
     calls: Sequence[ToolCall] = ()
+    pause_seconds: float = 0.0
+    cut_after: int | None = None
 
 
 class WireFormat(Protocol):
@@ -42,5 +48,8 @@ class WireFormat(Protocol):
     def stream(self, answer: Answer) -> Iterator[bytes]:
         """The answer as server-sent events."""
 
-    def refusal(self, message: str) -> bytes:
+    def refusal(self, message: str, status: int) -> bytes:
         """An error as one JSON document."""
+
+    def models(self, names: Sequence[str]) -> bytes:
+        """The list of models."""

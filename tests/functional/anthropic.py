@@ -1,11 +1,19 @@
 """The Anthropic messages format, as far as an agent that streams needs it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.functional.answer import Answer
 
+_KINDS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
 USAGE = {"input_tokens": 1, "output_tokens": 1}
 
 
@@ -31,9 +39,23 @@ def stream(answer: Answer) -> Iterator[bytes]:
     yield _event("message_stop")
 
 
-def refusal(message: str) -> bytes:
+def refusal(message: str, status: int) -> bytes:
     """An error in the provider's shape."""
-    return json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).encode()
+    kind = _KINDS.get(status, "invalid_request_error")
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
+
+
+def models(names: Sequence[str]) -> bytes:
+    """The list of models."""
+    made = "2026-01-01T00:00:00Z"
+    items = [{"type": "model", "id": name, "display_name": name, "created_at": made} for name in names]
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return json.dumps({"data": items, "has_more": False, **ends}).encode()
+
+
+def tokens(count: int) -> bytes:
+    """How many tokens a conversation has."""
+    return json.dumps({"input_tokens": count}).encode()
 
 
 def _reason(answer: Answer) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.functional.answer import Answer, ToolCall
@@ -28,9 +28,16 @@ def stream(answer: Answer) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def refusal(message: str) -> bytes:
+def refusal(message: str, status: int) -> bytes:
     """An error in the provider's shape."""
-    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": None}}).encode()
+    kind = "invalid_request_error" if status < 429 else "rate_limit_error" if status == 429 else "server_error"
+    return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": None}}).encode()
+
+
+def models(names: Sequence[str]) -> bytes:
+    """The list of models."""
+    items = [{"id": name, "object": "model", "created": 1, "owned_by": "script"} for name in names]
+    return json.dumps({"object": "list", "data": items}).encode()
 
 
 def _reason(answer: Answer) -> str:

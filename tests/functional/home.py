@@ -20,9 +20,13 @@ PASSPHRASE_DESCRIPTOR = 3
 
 @attrs.frozen
 class Home:
-    """A temporary directory with a user's home, an Aileron home, and a project to work in."""
+    """A temporary directory with a user's home, an Aileron home, and a project to work in.
+
+    :ivar variables: what this user has set.
+    """
 
     root: Path
+    variables: Mapping[str, str] = attrs.Factory(dict)
 
     @classmethod
     def make(cls) -> "Home":
@@ -62,7 +66,8 @@ class Home:
         :param more: added last, and wins.
         """
         inherited = {name: os.environ[name] for name in ALLOWED if name in os.environ}
-        return inherited | self._places() | {"PATH": _path(), "TERM": "xterm"} | more
+        ours = {"PATH": _path(), "TERM": "xterm", **self.variables}
+        return inherited | self._places() | ours | more
 
     def script(self, name: str, *arguments: str, **environment: str) -> Command:
         """An installed console script, such as ``aileron``, to run in this home's project.

@@ -1,21 +1,28 @@
 """A model on loopback that follows a script and remembers every request, for real agents to talk to."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
 from twisted.web.http import BAD_REQUEST, NOT_FOUND
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from tests.functional import anthropic, chat
+from tests.functional import anthropic, chat, responses
 from tests.functional.answer import Answer, ToolCall, WireFormat
 from tests.functional.loopback import LoopbackSite, headers_of, json_of
 from tests.functional.reactor import IKitReactor
 from tests.functional.script import Call, Calls, Hang, Received, Refuse, Say, ScriptError, Turn
 
 Reply = Answer | Refuse | Hang
-_FORMATS: Mapping[str, WireFormat] = {"/chat/completions": chat, "/messages": anthropic}
+_FORMATS: Mapping[str, WireFormat] = {
+    "/chat/completions": chat,
+    "/messages": anthropic,
+    "/responses": responses,
+}
 
 
 @attrs.define
@@ -23,11 +30,13 @@ class Script:
     """The turns of each model, spent in order; a request beyond them is a fault.
 
     :param turns: by model name, so that several agents can talk at once.
+    :ivar listings: requests for the list of models and for counts of tokens, which spend no turn.
     """
 
     _left: dict[str, list[Turn]]
     received: list[Received] = attrs.Factory(list)
     titles: list[Received] = attrs.Factory(list)
+    listings: list[Received] = attrs.Factory(list)
     faults: list[str] = attrs.Factory(list)
     _calls_made: int = 0
 
@@ -51,6 +60,10 @@ class Script:
         """What one model received, titles left out, oldest first."""
         return [each for each in self.received if each.model == model]
 
+    def models(self) -> list[str]:
+        """The names of the models that have a script."""
+        return list(self._left)
+
     def check(self) -> None:
         """Pass if every turn was spent and nothing more was asked.
 
@@ -69,7 +82,7 @@ class Script:
             case Hang() | Refuse():
                 return turn
             case Say():
-                return Answer(received.model, turn.text)
+                return Answer(received.model, turn.text, (), turn.pause_seconds, turn.cut_after)
             case Call():
                 return Answer(received.model, calls=self._wire((turn,), received))
             case Calls():
@@ -85,22 +98,44 @@ class Script:
         return ToolCall(f"call_{self._calls_made}", name, arguments)
 
 
+@attrs.frozen
+class Times:
+    """When things happened, by the reactor's clock.
+
+    :ivar sent: each event of a streamed answer.
+    :ivar left: each client that left before its answer was whole.
+    """
+
+    sent: list[float] = attrs.Factory(list)
+    left: list[float] = attrs.Factory(list)
+
+
 class _ModelResource(Resource):
-    """Every path of the service; only generations and the list of models are known."""
+    """Every path of the service; only generations, counts of tokens and the list of models are known."""
 
     isLeaf = True
 
-    def __init__(self, script: Script, gone: Callable[[], None]) -> None:
+    def __init__(self, reactor: IKitReactor, script: Script, times: Times) -> None:
         Resource.__init__(self)
+        self._reactor = reactor
         self._script = script
-        self._gone = gone
+        self._times = times
 
     def render_GET(self, request: Request) -> bytes:
-        """Answer the list of models, which is empty: the agent's configuration names its own."""
-        return self._unknown(request) if not request.path.endswith(b"/models") else b'{"object":"list","data":[]}'
+        """Answer the list of models, in the format of whoever asks."""
+        if not request.path.endswith(b"/models"):
+            return self._unknown(request)
+        self._script.listings.append(_received(request))
+        wire: WireFormat = anthropic if request.getHeader("anthropic-version") else chat
+        request.setHeader("content-type", "application/json")
+        return wire.models(self._script.models())
 
     def render_POST(self, request: Request) -> bytes | int:
         """Answer one generation as the script says, in the format of the path."""
+        if request.path.endswith(b"/messages/count_tokens"):
+            self._script.listings.append(_received(request))
+            request.setHeader("content-type", "application/json")
+            return anthropic.tokens(len(self._script.listings[-1].messages))
         wire = next((wire for path, wire in _FORMATS.items() if request.path.decode().endswith(path)), None)
         if wire is None:
             return self._unknown(request)
@@ -108,41 +143,65 @@ class _ModelResource(Resource):
         reply = self._script.reply(received)
         match reply:
             case Hang():
-                request.notifyFinish().addErrback(lambda _: self._gone())
+                request.notifyFinish().addErrback(lambda _: self._left())
                 return NOT_DONE_YET
             case Refuse():
-                request.setResponseCode(reply.status)
-                request.setHeader("content-type", "application/json")
-                return wire.refusal(reply.message)
+                return _refused(request, wire, reply)
             case Answer():
-                return _generation(request, wire, reply, bool(received.body.get("stream")))
+                return self._generation(request, wire, reply, bool(received.body.get("stream")))
         assert_never(reply)
+
+    def _generation(self, request: Request, wire: WireFormat, answer: Answer, streamed: bool) -> bytes | int:
+        if not streamed:
+            request.setHeader("content-type", "application/json")
+            return wire.whole(answer)
+        request.setHeader("content-type", "text/event-stream")
+        streaming = Deferred.fromCoroutine(self._stream(request, wire, answer))
+        streaming.addErrback(_given_up)
+        request.notifyFinish().addErrback(lambda _: self._left(streaming))
+        return NOT_DONE_YET
+
+    async def _stream(self, request: Request, wire: WireFormat, answer: Answer) -> None:
+        for number, event in enumerate(wire.stream(answer)):
+            if number == answer.cut_after:
+                request.loseConnection()
+                return
+            if number and answer.pause_seconds:
+                await deferLater(self._reactor, answer.pause_seconds)
+            self._times.sent.append(self._reactor.seconds())
+            request.write(event)
+        request.finish()
+
+    def _left(self, streaming: Deferred[None] | None = None) -> None:
+        self._times.left.append(self._reactor.seconds())
+        if streaming is not None:
+            streaming.cancel()
 
     def _unknown(self, request: Request) -> bytes:
         self._script.fault(f"unknown: {request.method.decode()} {request.path.decode()}")
         request.setResponseCode(NOT_FOUND)
-        return chat.refusal("unknown path")
+        return chat.refusal("unknown path", NOT_FOUND)
 
 
 @attrs.define
 class ScriptedLLM:
-    """The running service.
-
-    :ivar hung_up: how many clients left a `Hang` turn.
-    """
+    """The running service."""
 
     script: Script
-    hung_up: int = 0
+    times: Times = attrs.Factory(Times)
     _site: LoopbackSite = attrs.field(init=False)
 
     @classmethod
-    def listen(cls, reactor: IKitReactor, turns: Mapping[str, Sequence[Turn]]) -> "ScriptedLLM":
+    def listen(cls, reactor: IKitReactor, turns: Mapping[str, Sequence[Turn]], port: int = 0) -> "ScriptedLLM":
         """Start to listen.
 
         :param turns: the script of each model, by the model's name.
+        :param port: 0: one that the system chooses.
+        :raises CannotListenError: it is taken.
         """
         service = cls(Script({model: list(its) for model, its in turns.items()}))
-        service._site = LoopbackSite.listen(reactor, _ModelResource(service.script, service._count_hung_up))
+        root = _ModelResource(reactor, service.script, service.times)
+        service._site = LoopbackSite.listen(reactor, root, port)
         return service
 
     @property
@@ -150,24 +209,32 @@ class ScriptedLLM:
         """The address without ``/v1``."""
         return self._site.url
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._site.port
+
+    @property
+    def hung_up(self) -> int:
+        """How many clients left before their answer was whole."""
+        return len(self.times.left)
+
     async def stop(self) -> None:
         """Close the port and every connection."""
         await self._site.stop()
-
-    def _count_hung_up(self) -> None:
-        self.hung_up += 1
 
 
 def _received(request: Request) -> Received:
     return Received(request.path.decode(), headers_of(request), json_of(request) or {})
 
 
-def _generation(request: Request, wire: WireFormat, answer: Answer, streamed: bool) -> bytes | int:
-    if not streamed:
-        request.setHeader("content-type", "application/json")
-        return wire.whole(answer)
-    request.setHeader("content-type", "text/event-stream")
-    for event in wire.stream(answer):
-        request.write(event)
-    request.finish()
-    return NOT_DONE_YET
+def _given_up(failure: Failure) -> None:
+    failure.trap(CancelledError)
+
+
+def _refused(request: Request, wire: WireFormat, refusal: Refuse) -> bytes:
+    request.setResponseCode(refusal.status)
+    request.setHeader("content-type", "application/json")
+    for name, text in refusal.headers.items():
+        request.setHeader(name, text)
+    return wire.refusal(refusal.message, refusal.status)

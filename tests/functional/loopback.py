@@ -37,7 +37,12 @@ class LoopbackSite:
     @property
     def url(self) -> str:
         """The address without a slash at its end."""
-        return f"http://127.0.0.1:{cast(IPv4Address, self._port.getHost()).port}"
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return cast(IPv4Address, self._port.getHost()).port
 
     async def stop(self) -> None:
         """Close the port and every connection, and return when they are gone."""

@@ -29,13 +29,15 @@ class Received:
 
     @property
     def messages(self) -> list[Mapping[str, Any]]:
-        """The conversation, oldest first."""
-        return list(self.body.get("messages", []))
+        """The conversation, oldest first; of the responses format its items."""
+        given = self.body.get("messages") or self.body.get("input") or []
+        return [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
 
     @property
     def tools(self) -> list[str]:
         """The names of the tools that the agent offers."""
-        return [tool.get("function", tool)["name"] for tool in self.body.get("tools") or []]
+        offered = [tool.get("function", tool) for tool in self.body.get("tools") or []]
+        return [tool["name"] for tool in offered if "name" in tool]
 
     @property
     def tool_results(self) -> list[str]:
@@ -45,8 +47,9 @@ class Received:
     @property
     def is_title(self) -> bool:
         """Whether the agent only wants a heading for its session, which is no turn of the script."""
-        system = [_text(message["content"]) for message in self.messages if message.get("role") == "system"]
-        system.append(_text(self.body.get("system")))
+        before = [message for message in self.messages if message.get("role") in ("system", "developer")]
+        system = [_text(message["content"]) for message in before]
+        system += [_text(self.body.get("system")), _text(self.body.get("instructions"))]
         return not self.tools and any("title" in text for text in system)
 
     def tool_named(self, suffix: str) -> str:
@@ -62,9 +65,15 @@ class Received:
 
 @attrs.frozen
 class Say:
-    """A turn of plain text; an agent takes it as the end of its work."""
+    """A turn of plain text; an agent takes it as the end of its work.
+
+    :param pause_seconds: between the events of a streamed one.
+    :param cut_after: so many events of a streamed one are sent, then the connection is closed without its end.
+    """
 
     text: str
+    pause_seconds: float = 0.0
+    cut_after: int | None = None
 
 
 @attrs.frozen
@@ -98,10 +107,14 @@ class Hang:
 
 @attrs.frozen
 class Refuse:
-    """A turn answered by an HTTP error in the provider's shape."""
+    """A turn answered by an HTTP error in the provider's shape.
+
+    :param headers: more of the answer's headers, such as C{Retry-After}.
+    """
 
     status: int
     message: str
+    headers: Mapping[str, str] = attrs.Factory(dict)
 
 
 Turn = Say | Call | Calls | Hang | Refuse
@@ -119,8 +132,10 @@ def found(pattern: str, received: Received) -> str:
 
 
 def _results(message: Mapping[str, Any]) -> list[str]:
-    """The tool results in one message: a message of its own (chat completions) or parts of one (messages)."""
-    content = message["content"]
+    """The tool results in one message: a message or item of its own, or parts of one (Anthropic's messages)."""
+    if message.get("type") == "function_call_output":
+        return [_text(message["output"])]
+    content = message.get("content")
     if message.get("role") == "tool":
         return [_text(content)]
     parts = [] if isinstance(content, str) else content or []

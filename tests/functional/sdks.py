@@ -1,0 +1,88 @@
+"""The official SDKs of two providers, as programs use them: they block, so they run in threads of the reactor's.
+
+They are imported by name: whoever only checks types needs neither.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, TypeVar
+
+import attrs
+from twisted.internet.threads import deferToThread
+
+T = TypeVar("T")
+KEY_HEADER = "X-Aileron-Gateway-Key"
+PROVIDERS = ("openai", "anthropic")
+
+
+@attrs.frozen
+class Sdk:
+    """One provider's SDK at one address.
+
+    :ivar provider: C{openai} or C{anthropic}.
+    :ivar url: without C{/v1}.
+    :ivar headers: sent with each request beside its own.
+    """
+
+    provider: str
+    url: str
+    headers: Mapping[str, str] = attrs.Factory(dict)
+    key: str = "sk-of-the-user"
+
+    @property
+    def module(self) -> Any:
+        """The SDK itself."""
+        return import_module(self.provider)
+
+    def client(self, retries: int = 0) -> Any:
+        """A client; to be closed."""
+        makers = {"openai": ("OpenAI", f"{self.url}/v1"), "anthropic": ("Anthropic", self.url)}
+        name, base_url = makers[self.provider]
+        given = {"api_key": self.key, "base_url": base_url, "default_headers": dict(self.headers)}
+        return getattr(self.module, name)(**given, max_retries=retries, timeout=30)
+
+    async def use(self, work: Callable[[Any], T], retries: int = 0) -> T:
+        """What ``work`` makes of a client, in a thread.
+
+        :param retries: how often the SDK may try again by itself.
+        """
+
+        def with_client() -> T:
+            with self.client(retries) as client:
+                return work(client)
+
+        return await deferToThread(with_client)
+
+    async def problem(self, work: Callable[[Any], object], retries: int = 0) -> Any:
+        """The SDK's own exception that ``work`` ends with.
+
+        :raises AssertionError: it ends without one.
+        """
+
+        def expecting(client: Any) -> Any:
+            try:
+                got = work(client)
+            except self.module.APIError as problem:
+                return problem
+            raise AssertionError(f"no exception, but {got!r}")
+
+        return await self.use(expecting, retries)
+
+
+def asked(provider: str, model: str, text: str = "hello") -> dict[str, Any]:
+    """The least that a conversation needs, chat completions or messages."""
+    bound = {"max_tokens": 100} if provider == "anthropic" else {}
+    return {"model": model, "messages": [{"role": "user", "content": text}], **bound}
+
+
+def generate(provider: str, client: Any, **more: Any) -> Any:
+    """Begin a conversation in the provider's usual way."""
+    at = client.messages if provider == "anthropic" else client.chat.completions
+    return at.create(**{**asked(provider, "m"), **more})
+
+
+def words(provider: str, event: Any) -> str:
+    """The text in one event of a stream."""
+    if provider == "openai":
+        return "".join(choice.delta.content or "" for choice in event.choices)
+    return getattr(getattr(event, "delta", None), "text", "")
