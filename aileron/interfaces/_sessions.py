@@ -40,7 +40,7 @@ class ISessions(Interface):
         """
 
     def known_gateway_key(gateway_digest: bytes) -> Session | None:
-        """What L{by_gateway_key} would answer, if that is in memory; L{None}: it must be asked.
+        """The live session that L{by_gateway_key} would answer, if that is in memory; L{None}: it must be asked.
 
         Costs microseconds.  Notes the time too, but the session that is returned may tell an earlier one.
         """

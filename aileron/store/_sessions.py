@@ -75,8 +75,9 @@ class SQLiteSessions:
     def known_gateway_key(self, gateway_digest: bytes) -> Session | None:
         """See L{ISessions.known_gateway_key}."""
         session = self._by_gateway_key.get(gateway_digest)
-        if session is not None and session.live:
-            self._see(session)
+        if session is None or not session.live:
+            return None
+        self._see(session)
         return session
 
     async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:

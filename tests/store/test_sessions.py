@@ -111,8 +111,7 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         self.successResultOf(ended)
         self.successResultOf(early)
         self.threads.release()
-        known = self.known(session.id)
-        self.assertFalse(known is not None and known.live)
+        self.assertIsNone(self.known(session.id))
 
     def test_written_once_a_minute(self) -> None:
         """When a session was seen is written once a minute, not with each request."""
