@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from attrs import field, frozen
+from attrs import frozen
 
 from aileron.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
 from aileron.interfaces import IBindings
@@ -37,17 +37,6 @@ class Echo:
 
 
 @frozen
-class Injected:
-    """A request that holds a key, and what watches its answer for it.
-
-    :ivar head: to be written to the provider, and nowhere else.
-    """
-
-    head: bytes = field(repr=False)
-    screen: Screen
-
-
-@frozen
 class Injection:
     """Puts keys in: into model calls of live sessions alone, and each only where it was bound for.
 
@@ -57,8 +46,10 @@ class Injection:
     _bindings: IBindings
     _echoed: Callable[[Echo], None]
 
-    def inject(self, head: bytes, provider: Provider, session: Session | None, *, inference: bool) -> Injected:
-        """The same head with the provider's key in the place of whatever shows who the client is.
+    def inject(
+        self, head: bytes, provider: Provider, session: Session | None, *, inference: bool
+    ) -> tuple[bytes, Screen]:
+        """The same head with the provider's key in it, and what its answer must pass.
 
         :param head: as it would be written to the provider: nothing is taken out of it afterwards.
         :param provider: that has a credential.
@@ -75,7 +66,7 @@ class Injection:
         binding = self._binding(provider, scope)
         key = self._bindings.credential(binding, scope).reveal()
         screen = Screen(key, provider.name, lambda kind: self._echoed(Echo(provider, binding, session, kind)))
-        return Injected(_with_key(head, scope, key), screen)
+        return _with_key(head, scope, key), screen
 
     def _binding(self, provider: Provider, scope: Scope) -> Binding:
         name = provider.credential or ""
