@@ -29,6 +29,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ._certificates import handshake_failed
+from ._eager import Write, writer
 from ._unreachable import Cause, Unreachable
 
 _MOST_RECORD_BYTES = 16384
@@ -83,6 +84,7 @@ class TlsLayer(Protocol):
     """
 
     transport: _Below
+    _send: Write
 
     def __init__(self, above: IProtocol, identity: Identity, clock: IReactorTime) -> None:
         self.opened: Deferred[IProtocol] = Deferred(lambda _: self.abortConnection())
@@ -102,6 +104,7 @@ class TlsLayer(Protocol):
 
     def connectionMade(self) -> None:
         """Say hello."""
+        self._send = writer(self.transport)
         self._shake_hands()
 
     def dataReceived(self, data: bytes) -> None:
@@ -131,7 +134,7 @@ class TlsLayer(Protocol):
         sent = self._tls.write(data)
         while sent < len(data):  # one record at a time
             sent += self._tls.write(memoryview(data)[sent:])
-        self.transport.write(self._outgoing.read())
+        self._send(self._outgoing.read())
 
     def writeSequence(self, data: Iterable[bytes]) -> None:
         """Encrypt and send."""
@@ -280,4 +283,4 @@ class TlsLayer(Protocol):
     def _flush(self) -> None:
         data = self._outgoing.read()
         if data:
-            self.transport.write(data)
+            self._send(data)
