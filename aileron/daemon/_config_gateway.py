@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
@@ -33,7 +33,7 @@ _MOST_PEM = 2**18
 def gateway(node: Node) -> GatewaySettings:
     """Read the part of the gateway.
 
-    :raises NotConfig: as everywhere.
+    :raises NotConfig: a key is unknown, said twice, of another type or out of its bounds, or two prefixes collide.
     """
     said = keys(node, "gateway", (*_READERS, "providers"))
     read = {
@@ -47,13 +47,13 @@ def _providers(node: Node) -> dict[str, Provider]:
     said = entries(node, "gateway.providers")
     if len(said) > _MOST_PROVIDERS:
         raise NotConfig(f"gateway.providers may have {_MOST_PROVIDERS} entries at most", line_of(node))
-    served = {each.prefix: each.name for each in _BUILT_IN.values() if each.name not in said}
+    served = {each.prefix for each in _BUILT_IN.values() if each.name not in said}
     found: dict[str, Provider] = {}
     for name, (value, line) in said.items():
         found[name] = _provider(name, value, line)
         if any(_nested(found[name].prefix, prefix) for prefix in served):
             raise NotConfig("the prefix of a provider must not be, begin or continue another's", line)
-        served[found[name].prefix] = name
+        served.add(found[name].prefix)
     return found
 
 
@@ -134,7 +134,7 @@ def _listed(texts: Iterable[str]) -> str:
     return ", ".join(sorted(texts))
 
 
-_Reader = Callable[["Node", str, int], Any]
+_Reader: TypeAlias = Callable[["Node", str, int], Any]
 _READERS: Mapping[str, _Reader] = {
     "silence_seconds": _silence,
     "max_body_bytes": _body,
