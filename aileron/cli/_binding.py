@@ -95,8 +95,10 @@ def setup(
         say_json(made)
     else:
         say("{name} is bound to {connector}.", name=made["name"], connector=made["connector"])
-        _show_scope(made["scope"])
-        _tell_how_to_use(made)
+        if connector.startswith(GATEWAY):
+            _tell_how_to_use(made)
+        else:
+            _show_scope(made["scope"])
 
 
 @binding.command("rebind")
@@ -156,9 +158,8 @@ def _bind_provider(fqn: str, body: Mapping[str, JSON], secret: Callable[[], str]
 def _tell_how_to_use(made: Mapping[str, Any]) -> None:
     """A key of a provider is put in only where config.yaml says so."""
     provider = made["connector"].removeprefix(GATEWAY)
-    if provider != made["connector"]:
-        note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
-        note("  credential: vault:{name}", name=made["name"])
+    note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
+    note("  credential: vault:{name}", name=made["name"])
 
 
 async def _rebind(around: Surroundings, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
