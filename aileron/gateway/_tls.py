@@ -132,7 +132,7 @@ class TlsLayer(Protocol):
         if self._phase is not _Phase.OPEN or not data:
             return
         sent = self._tls.write(data)
-        while sent < len(data):  # one record at a time
+        while sent < len(data):  # it promises no more than to have taken some
             sent += self._tls.write(memoryview(data)[sent:])
         self._send(self._outgoing.read())
 
@@ -245,14 +245,17 @@ class TlsLayer(Protocol):
             if not data:
                 self._close_after_peer()
                 return
+            above.dataReceived(data)
             if not self._remembered:
                 self._remember()
-            above.dataReceived(data)
             if not self._incoming.pending:  # no need to be told so by an exception
                 return
 
     def _remember(self) -> None:
-        """Keep the session: with TLS 1.3 tickets come after the handshake, as a rule before the first data."""
+        """Keep the session: with TLS 1.3 tickets come after the handshake, as a rule before the first data.
+
+        It takes a third of a millisecond, for which no first byte should wait.
+        """
         self._remembered = True
         self._identity.remember(self._tls.session)
 
