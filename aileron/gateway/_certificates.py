@@ -10,6 +10,8 @@ import ssl
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+from attrs import define, field
+
 from ._unreachable import Cause, Unreachable
 
 PLACES = (
@@ -36,6 +38,29 @@ _FAULTS: Mapping[int, str] = {
     64: "it belongs to another address",
 }
 """By OpenSSL's number (X509_V_ERR_…)."""
+
+
+@define(eq=False)
+class Identity:
+    """Who the peer must be, and the session that the next handshake with it may resume.
+
+    :ivar context: what verifies it.
+    :ivar host: that its certificate must name: a name or an address without brackets.
+    :ivar who: how it is called in errors.
+    """
+
+    context: ssl.SSLContext
+    host: str
+    who: str
+    _session: ssl.SSLSession | None = field(default=None, repr=False)
+
+    def secure(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
+        """A fresh client's side, its handshake still to come."""
+        return self.context.wrap_bio(incoming, outgoing, server_hostname=self.host, session=self._session)
+
+    def remember(self, session: ssl.SSLSession | None) -> None:
+        """Resume this one the next time."""
+        self._session = session
 
 
 @cache

@@ -25,9 +25,9 @@ from zope.interface import implementer
 
 from aileron.values import Provider
 
-from ._certificates import verifying
+from ._certificates import Identity, verifying
 from ._proxies import Proxies, Proxy, authority
-from ._tls import Identity, TlsLayer
+from ._tls import TlsLayer
 from ._tunnel import TunnelLayer
 from ._unreachable import connecting_failed, silent
 

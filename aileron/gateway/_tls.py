@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from enum import Enum, auto
 
-from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost
 from twisted.internet.interfaces import (
@@ -28,35 +27,12 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ._certificates import handshake_failed
+from ._certificates import Identity, handshake_failed
 from ._eager import Write, writer
 from ._unreachable import Cause, Unreachable
 
 _MOST_RECORD_BYTES = 16384
 _LINGER_SECONDS = 5.0
-
-
-@define(eq=False)
-class Identity:
-    """Who the peer must be, and the session that the next handshake with it may resume.
-
-    :ivar context: what verifies it.
-    :ivar host: that its certificate must name: a name or an address without brackets.
-    :ivar who: how it is called in errors.
-    """
-
-    context: ssl.SSLContext
-    host: str
-    who: str
-    _session: ssl.SSLSession | None = field(default=None, repr=False)
-
-    def secure(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
-        """A fresh client's side, its handshake still to come."""
-        return self.context.wrap_bio(incoming, outgoing, server_hostname=self.host, session=self._session)
-
-    def remember(self, session: ssl.SSLSession | None) -> None:
-        """Resume this one the next time."""
-        self._session = session
 
 
 class _Below(ITCPTransport, IConsumer, IPushProducer):
@@ -116,7 +92,8 @@ class TlsLayer(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Pass that on, as what it means here."""
-        self._deliver()  # what a consumer that has only just resumed did not get yet
+        if reason.check(ConnectionDone):
+            self._deliver()  # what a consumer that has only just resumed did not get yet
         if self._phase is _Phase.SHAKING_HANDS:
             self._refuse(Unreachable.because(Cause.TLS, f"{self._identity.who} hung up during the TLS handshake."))
         elif self._phase is _Phase.OPEN and reason.check(ConnectionDone):
@@ -166,7 +143,7 @@ class TlsLayer(Protocol):
             return
         self.transport.resumeProducing()
         if self._incoming.pending and not self._delivering:
-            self._clock.callLater(0, self._deliver)
+            self._clock.callLater(0, self._deliver_held_back)
 
     def stopProducing(self) -> None:
         """Nobody wants any more."""
@@ -221,6 +198,14 @@ class TlsLayer(Protocol):
     def _refuse(self, error: Unreachable) -> None:
         self._phase, self._above = _Phase.CLOSED, None
         self.opened.errback(error)
+
+    def _deliver_held_back(self) -> None:
+        """Deliver, and drop the connection of a consumer that breaks, as the reactor does when it delivers."""
+        try:
+            self._deliver()
+        except Exception:
+            self.transport.abortConnection()
+            raise
 
     def _deliver(self) -> None:
         if self._delivering or self._above is None:  # the one that is at it goes on

@@ -29,7 +29,7 @@ from aileron.gateway._proxies import read_proxies
 from aileron.gateway._unreachable import Cause, Unreachable
 from aileron.values import Provider
 from tests.gateway.certificates import Authority, self_signed, serving
-from tests.gateway.wires import Above, TlsPeer
+from tests.gateway.wires import Above, Proxying, TlsPeer
 
 HOST = "llm.example"
 PROXY = {"all_proxy": "http://canary:canary@proxy.corp:3128"}
@@ -120,28 +120,6 @@ class Listening(Protocol):
     def dataReceived(self, data: bytes) -> None:
         """Note it."""
         self.received += data
-
-
-class Proxying(Protocol):
-    """A proxy that consents, and carries on to what is behind it.
-
-    :ivar asked: what came before its consent.
-    """
-
-    transport: Any
-
-    def __init__(self, behind: TlsPeer) -> None:
-        self.asked = b""
-        self._behind = behind
-
-    def dataReceived(self, data: bytes) -> None:
-        """Consent, then carry."""
-        if self.asked:
-            self._behind.dataReceived(data)
-            return
-        self.asked = data
-        self._behind.makeConnection(self.transport)
-        self.transport.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
 
 
 @cache

@@ -16,8 +16,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.gateway._certificates import verifying
-from aileron.gateway._tls import Identity, TlsLayer
+from aileron.gateway._certificates import Identity, verifying
+from aileron.gateway._tls import TlsLayer
 from aileron.gateway._unreachable import Cause, Unreachable
 from tests.gateway.certificates import Authority, only_common_name, self_signed, serving
 from tests.gateway.wires import Above, TlsPeer, Wire, carry
@@ -372,6 +372,31 @@ class FlowTests(TlsCase):
         connection.layer.resumeProducing()
         connection.clock.advance(0)
         self.assertEqual([reason.type for reason in connection.above.lost], [ConnectionDone])
+
+    def test_broken_consumer(self) -> None:
+        """A consumer that breaks loses its connection, and gets nothing more, whoever delivers."""
+        for paused in (False, True):
+            connection = self.open()
+            self._break_on_data(connection)
+            records = connection.peer.say(b"one") + connection.peer.say(b"two")
+            if paused:
+                connection.layer.pauseProducing()
+                connection.layer.dataReceived(records)
+                connection.layer.resumeProducing()
+                self.assertRaises(ZeroDivisionError, connection.clock.advance, 0)
+                self.assertTrue(connection.wire.disconnected)
+            else:
+                self.assertRaises(ZeroDivisionError, connection.layer.dataReceived, records)
+            connection.layer.connectionLost(Failure(ZeroDivisionError()))
+            self.assertEqual(connection.above.pieces, [b"one"])
+            self.assertEqual([reason.type for reason in connection.above.lost], [ZeroDivisionError])
+
+    def _break_on_data(self, connection: Connection) -> None:
+        def fail(data: bytes) -> None:
+            connection.above.pieces.append(data)
+            raise ZeroDivisionError
+
+        connection.above.dataReceived = fail  # type: ignore[method-assign]
 
     def test_producer(self) -> None:
         """A producer above is paused and resumed by the transport below."""

@@ -124,3 +124,25 @@ class TlsPeer(Protocol):
         while data := self.tls.read(65536):
             self.received += data
         self.closed = True
+
+
+class Proxying(Protocol):
+    """A proxy that consents, and carries on to what is behind it.
+
+    :ivar asked: what came before its consent.
+    """
+
+    transport: ITransport
+
+    def __init__(self, behind: TlsPeer) -> None:
+        self.asked = b""
+        self._behind = behind
+
+    def dataReceived(self, data: bytes) -> None:
+        """Consent, then carry."""
+        if self.asked:
+            self._behind.dataReceived(data)
+            return
+        self.asked = data
+        self._behind.makeConnection(self.transport)
+        self.transport.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
