@@ -18,7 +18,12 @@ import aileron
 from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
-_PROJECT_OF_MODULE = {"ulid": "python-ulid", "yaml": "pyyaml", "zope": "zope.interface"}
+_PROJECT_OF_MODULE = {
+    "prometheus_client": "prometheus-client",
+    "ulid": "python-ulid",
+    "yaml": "pyyaml",
+    "zope": "zope.interface",
+}
 _BUILT_ON = {"klein", "mcp", "treq", "twisted", "zope.interface"}
 
 
