@@ -33,6 +33,7 @@ class Who(Flag):
     LAUNCH = auto()
     AGENT = auto()
     OPERATOR = auto()
+    SCRAPER = auto()
 
 
 NONE = Who(0)
@@ -86,7 +87,7 @@ async def on_agent_site(request: IRequest, parts: Parts) -> Caller:
 
 
 async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
-    """The operator, by token, or by cookie and page key together.
+    """The operator, by token, or by cookie and page key together; or whoever only collects the metrics.
 
     :raises Unauthorized: neither.
     """
@@ -97,10 +98,17 @@ async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
         token = None
     else:
         token = _bearer(request)
+        if _scrapes(token, parts):
+            return Caller(Who.SCRAPER)
         session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
     if session is None:
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session, token=token)
+
+
+def _scrapes(token: str, parts: Parts) -> bool:
+    digest = parts.metrics_token_digest
+    return digest is not None and hmac.compare_digest(token_digest(token), digest)
 
 
 async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Who) -> Caller:

@@ -9,6 +9,7 @@ from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
 from ._schemas import BOOLEAN, COUNT, MOMENT, NUMBER, TEXT, VAULT_STATE, made_of
+from ._traffic import TOTALS, totals, totals_json
 from ._upstreams import UPSTREAMS, upstreams_json
 
 SERVICE = "aileron"
@@ -29,7 +30,7 @@ _STATUS = made_of(
         "paused": BOOLEAN,
         "store": {"enum": ["ok", "unavailable"]},
     },
-    {"gateway": made_of(UPSTREAMS)},
+    {"gateway": made_of({**UPSTREAMS, "totals": TOTALS})},
 )
 
 
@@ -47,7 +48,6 @@ async def status(visit: Visit, parts: Parts) -> Answer:
     kept = await _kept(visit, parts)
     offering = parts.runner.offering()
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
-    gateway: dict[str, JSON] = {} if visit.caller.session else {"gateway": upstreams_json(parts.gateway)}
     return answer(
         {
             "service": SERVICE,
@@ -58,9 +58,13 @@ async def status(visit: Visit, parts: Parts) -> Answer:
             "counts": counts,
             "paused": False,  # nothing can pause it yet
             "store": "ok" if kept is not None else "unavailable",
-            **gateway,
+            **({} if visit.caller.session else {"gateway": _gateway(parts)}),
         }
     )
+
+
+def _gateway(parts: Parts) -> JSON:
+    return {**upstreams_json(parts.gateway), "totals": totals_json(totals(parts))}
 
 
 async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:

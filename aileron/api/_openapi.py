@@ -10,6 +10,7 @@ from typing import TypeAlias
 from aileron.values import JSON
 
 from ._endpoint import EMPTY, Endpoint, Schema
+from ._faults import JSON_TYPE
 from ._guard import PAGE_KEY, Who
 from ._schemas import COMPONENTS, ref
 
@@ -24,6 +25,7 @@ _SCHEMES: Mapping[Who, tuple[str, ...]] = {
     Who.LAUNCH: ("launchKey",),
     Who.AGENT: ("agentToken",),
     Who.OPERATOR: ("operatorToken", "browser"),
+    Who.SCRAPER: ("scraperToken",),
 }
 
 
@@ -65,7 +67,7 @@ def _operation(endpoint: Endpoint, allowed: Who) -> dict[str, JSON]:
 
 
 def _answer(schema: Schema) -> JSON:
-    return {"description": "Success", "content": {"application/json": {"schema": schema}}}
+    return {"description": "Success", "content": {str(schema.get("contentMediaType", JSON_TYPE)): {"schema": schema}}}
 
 
 def _path_parameters(endpoint: Endpoint) -> list[JSON]:
@@ -87,7 +89,12 @@ def _security(allowed: Who) -> list[JSON]:
 
 
 def _security_schemes() -> dict[str, JSON]:
-    bearers = {"launchKey": "ail_l_…", "agentToken": "ail_a_…", "operatorToken": "ail_o_…"}
+    bearers = {
+        "launchKey": "ail_l_…",
+        "agentToken": "ail_a_…",
+        "operatorToken": "ail_o_…",
+        "scraperToken": "whose SHA-256 is metrics.token_sha256 in config.yaml",
+    }
     return {
         **{name: {"type": "http", "scheme": "bearer", "description": text} for name, text in bearers.items()},
         "browser": {

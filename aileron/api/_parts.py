@@ -7,10 +7,21 @@ from datetime import datetime
 from typing import Any
 
 from attrs import Attribute, Factory, field, frozen
+from attrs.validators import optional
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import Interface
 
-from aileron.interfaces import IAudit, IBindingFlags, IBindings, IConnectors, IOperators, IRunner, ISessions, IVault
+from aileron.interfaces import (
+    IAudit,
+    IBindingFlags,
+    IBindings,
+    IConnectors,
+    IOperators,
+    IRunner,
+    ISessions,
+    ITotals,
+    IVault,
+)
 from aileron.values import GatewaySettings, utc
 
 from ._door import Door
@@ -37,6 +48,7 @@ class Parts:
     :ivar process_behind: who is at the other end of a connection.
     :ivar gateway: as the operator has it.
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
+    :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar door: the record of logins.
     """
 
@@ -59,6 +71,7 @@ class Parts:
     process_behind: Lookup = process_behind
     gateway: GatewaySettings = field(factory=GatewaySettings)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
+    totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )

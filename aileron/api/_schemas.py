@@ -150,6 +150,12 @@ PROCESS_OR_NULL: Schema = {
     "additionalProperties": False,
 }
 
+CALLS: Mapping[str, Schema] = {
+    "requests": COUNT,
+    "input_tokens": {**COUNT, "description": "all that was read, cached or not"},
+    "output_tokens": COUNT,
+}
+
 SESSION: Mapping[str, Schema] = {
     "id": TEXT,
     "agent": {**TEXT, "description": "what the agent calls itself: a claim"},
@@ -230,7 +236,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Approval": made_of(APPROVAL),
     "LoadError": made_of(LOAD_ERROR),
     "Action": made_of(ACTION),
-    "Session": made_of(SESSION),
+    "Session": made_of(SESSION, {"gateway": made_of(CALLS)}),
     "Record": made_of(RECORD),
     "Scope": made_of({"hosts": list_of(TEXT), "base_url": TEXT, "header": TEXT, "format": TEXT}),
     "Binding": made_of(BINDING),

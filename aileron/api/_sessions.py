@@ -13,6 +13,7 @@ from ._guard import Who
 from ._schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
 from ._shapes import page, peer_json, session_json
 from ._tokens import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
+from ._traffic import session_traffic
 
 TABLE = Table()
 
@@ -62,13 +63,12 @@ async def open_session(visit: Visit, parts: Parts) -> Answer:
 )
 async def list_sessions(visit: Visit, parts: Parts) -> Answer:
     """Sessions, newest first; an agent sees its own."""
-    now = parts.now()
     if visit.caller.session is not None:
-        return answer({"items": [session_json(visit.caller.session, now)], "cursor": None})
+        return answer({"items": [_shown(visit.caller.session, parts)], "cursor": None})
     found = await parts.sessions.list(
         visit.query.get("live") is True, int(visit.number("limit", 100)), visit.text("cursor")
     )
-    return answer(page(found, lambda session: session_json(session, now)))
+    return answer(page(found, lambda session: _shown(session, parts)))
 
 
 @TABLE.route(
@@ -76,7 +76,7 @@ async def list_sessions(visit: Visit, parts: Parts) -> Answer:
 )
 async def show_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     """One session."""
-    return answer(session_json(await _visible(visit, parts, session_id), parts.now()))
+    return answer(_shown(await _visible(visit, parts, session_id), parts))
 
 
 @TABLE.route(
@@ -93,7 +93,11 @@ async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     exit_code = visit.body.get("exit_code")
     code = exit_code if isinstance(exit_code, int) else None
     event = _event(visit, parts, "session.ended", session, exit_code=code)
-    return answer(session_json(await parts.sessions.end(session_id, code, (event,)), parts.now()))
+    return answer(_shown(await parts.sessions.end(session_id, code, (event,)), parts))
+
+
+def _shown(session: Session, parts: Parts) -> JSON:
+    return {**session_json(session, parts.now()), **session_traffic(parts, session.id)}
 
 
 async def _visible(visit: Visit, parts: Parts, session_id: str) -> Session:

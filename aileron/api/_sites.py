@@ -19,6 +19,7 @@ from ._serving import dress, guarded, routing_failed, write
 from ._tables import TABLES
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
+_OURS = frozenset((b"v1", b"docs", b"metrics"))
 HANDOVER = b"/handover"
 
 
@@ -66,7 +67,7 @@ def operator_site(
     """The operator site's root resource.
 
     :param mounts: as of L{agent_site}.
-    :param web: takes every other GET outside C{/v1} and C{/docs}, and C{POST /handover}; it guards itself.
+    :param web: takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and C{POST /handover}; it guards itself.
     """
     return _Root(_klein(operator_routes(), parts, docs=True), mounts or {}, web)
 
@@ -110,7 +111,7 @@ class _Root(Resource):
         mount = self._mounts.get(first)
         if mount is not None:
             return _descend(mount, request, 1)
-        if self._web is not None and first not in {b"v1", b"docs"} and _for_pages(request):
+        if self._web is not None and first not in _OURS and _for_pages(request):
             return _descend(self._web, request, 0)
         return _descend(self._api, request, 0)
 

@@ -9,6 +9,7 @@ from . import (
     _bindings,
     _connectors,
     _health,
+    _metrics,
     _operator,
     _run,
     _runs,
@@ -20,6 +21,7 @@ from ._endpoint import Table
 
 TABLES: tuple[Table, ...] = (
     _health.TABLE,
+    _metrics.TABLE,
     _sessions.TABLE,
     _actions.TABLE,
     _run.TABLE,

@@ -1,0 +1,25 @@
+"""What the metrics are made of."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from aileron.values import GatewayTotals, VaultState
+
+
+@frozen
+class Facts:
+    """The daemon at one moment.
+
+    :ivar pending_approvals: L{None}: the store does not answer.
+    :ivar sessions: that have not ended; L{None} likewise.
+    """
+
+    version: str
+    uptime_seconds: float
+    vault: VaultState
+    actions: int
+    load_errors: int
+    pending_approvals: int | None
+    sessions: int | None
+    gateway: GatewayTotals
