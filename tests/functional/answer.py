@@ -1,5 +1,6 @@
 """What a scripted model answers, before a provider's format gives it bytes."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -37,6 +38,11 @@ class Answer:
     calls: Sequence[ToolCall] = ()
     pause_seconds: float = 0.0
     cut_after: int | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The text word by word, spaces included, as a stream brings it."""
+        return re.findall(r"\s*\S+\s*$|\s*\S+", self.text)
 
 
 class WireFormat(Protocol):

@@ -28,7 +28,7 @@ def whole(answer: Answer) -> bytes:
 
 
 def stream(answer: Answer) -> Iterator[bytes]:
-    """The answer as server-sent events: one block of text, one block a call with its arguments in halves."""
+    """The answer as server-sent events: a block of text by words, a block a call with its arguments in halves."""
     yield _event("message_start", message=_message(answer, [], None))
     for index, (block, deltas) in enumerate(_blocks(answer)):
         yield _event("content_block_start", index=index, content_block=block)
@@ -64,7 +64,7 @@ def _reason(answer: Answer) -> str:
 
 def _blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     if answer.text:
-        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": answer.text}]
+        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": word} for word in answer.words]
     for call in answer.calls:
         block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
         yield block, [{"type": "input_json_delta", "partial_json": half} for half in call.halves]

@@ -31,13 +31,14 @@ class FunctionalTestCase(TestCase):
         self.home = Home.make()
         self.addCleanup(self.home.remove)
 
-    def llm(self, turns: Mapping[str, Sequence[Turn]] | Sequence[Turn]) -> ScriptedLLM:
+    def llm(self, turns: Mapping[str, Sequence[Turn]] | Sequence[Turn], port: int = 0) -> ScriptedLLM:
         """A scripted model; the test fails at its end if the script was not followed to the letter.
 
         :param turns: of the one model that the kit's agents use, or by model name.
+        :param port: 0: one that the system chooses.
         """
         by_model = turns if isinstance(turns, Mapping) else {opencode.MODEL: turns}
-        service = ScriptedLLM.listen(self.reactor, by_model)
+        service = ScriptedLLM.listen(self.reactor, by_model, port)
         self.addCleanup(service.script.check)
         self.finally_(service.stop)
         return service

@@ -1,7 +1,6 @@
 """The OpenAI chat-completions format, as far as an agent that streams needs it."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -46,7 +45,7 @@ def _reason(answer: Answer) -> str:
 
 def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
-    for word in re.findall(r"\s*\S+\s*$|\s*\S+", answer.text):
+    for word in answer.words:
         yield {"content": word}
     for index, call in enumerate(answer.calls):
         first, second = call.halves

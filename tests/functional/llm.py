@@ -1,5 +1,6 @@
 """A model on loopback that follows a script and remembers every request, for real agents to talk to."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
@@ -100,12 +101,14 @@ class Script:
 
 @attrs.frozen
 class Times:
-    """When things happened, by the reactor's clock.
+    """When things happened, by the monotonic clock.
 
+    :ivar asked: each generation asked for.
     :ivar sent: each event of a streamed answer.
     :ivar left: each client that left before its answer was whole.
     """
 
+    asked: list[float] = attrs.Factory(list)
     sent: list[float] = attrs.Factory(list)
     left: list[float] = attrs.Factory(list)
 
@@ -139,6 +142,7 @@ class _ModelResource(Resource):
         wire = next((wire for path, wire in _FORMATS.items() if request.path.decode().endswith(path)), None)
         if wire is None:
             return self._unknown(request)
+        self._times.asked.append(time.monotonic())
         received = _received(request)
         reply = self._script.reply(received)
         match reply:
@@ -168,12 +172,12 @@ class _ModelResource(Resource):
                 return
             if number and answer.pause_seconds:
                 await deferLater(self._reactor, answer.pause_seconds)
-            self._times.sent.append(self._reactor.seconds())
+            self._times.sent.append(time.monotonic())
             request.write(event)
         request.finish()
 
     def _left(self, streaming: Deferred[None] | None = None) -> None:
-        self._times.left.append(self._reactor.seconds())
+        self._times.left.append(time.monotonic())
         if streaming is not None:
             streaming.cancel()
 

@@ -76,6 +76,7 @@ class AgentSession:
 
     id: str
     token: str = attrs.field(repr=False)
+    gateway_key: str = attrs.field(repr=False)
 
 
 @attrs.frozen
@@ -287,7 +288,7 @@ class OperatedTestCase(FunctionalTestCase):
         found = self.home.discovery()
         body = {"agent": agent, "working_dir": str(self.home.project)}
         opened = (await self.web.ask("POST", f"{found['url']}/v1/sessions", found["launch_key"], body)).body
-        return AgentSession(opened["id"], opened["token"])
+        return AgentSession(opened["id"], opened["token"], opened["gateway_key"])
 
     async def run_action(
         self, session: AgentSession, name: str, arguments: Mapping[str, Any] = SHIP, wait: int | None = None

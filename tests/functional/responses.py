@@ -25,7 +25,7 @@ def whole(answer: Answer) -> bytes:
 
 
 def stream(answer: Answer) -> Iterator[bytes]:
-    """The answer as server-sent events: text and arguments in halves, each item begun and ended, the whole at last."""
+    """The answer as server-sent events: text by words, arguments in halves, the whole at last."""
     for number, (kind, fields) in enumerate(_events(answer)):
         event = {"type": kind, "sequence_number": number, **fields}
         yield f"event: {kind}\ndata: {json.dumps(event)}\n\n".encode()
@@ -39,30 +39,27 @@ def _events(answer: Answer) -> Iterator[tuple[str, Item]]:
         place: Item = {"output_index": index, "item_id": item["id"]}
         empty: Item = {"content": []} if item["type"] == "message" else {"arguments": ""}
         yield "response.output_item.added", {"output_index": index, "item": {**item, **empty, "status": "in_progress"}}
-        yield from _text(item, place) if item["type"] == "message" else _arguments(item, place)
+        yield from _text(answer.words, item, place) if item["type"] == "message" else _arguments(item, place)
         yield "response.output_item.done", {"output_index": index, "item": item}
     yield "response.completed", {"response": _response(answer, "completed", _items(answer), USAGE)}
 
 
-def _text(item: Item, place: Item) -> Iterator[tuple[str, Item]]:
+def _text(words: list[str], item: Item, place: Item) -> Iterator[tuple[str, Item]]:
     (part,) = item["content"]
     text, place = part["text"], {**place, "content_index": 0}
     yield "response.content_part.added", {**place, "part": {**part, "text": ""}}
-    for half in _halves(text):
-        yield "response.output_text.delta", {**place, "delta": half, "logprobs": []}
+    for word in words:
+        yield "response.output_text.delta", {**place, "delta": word, "logprobs": []}
     yield "response.output_text.done", {**place, "text": text, "logprobs": []}
     yield "response.content_part.done", {**place, "part": part}
 
 
 def _arguments(item: Item, place: Item) -> Iterator[tuple[str, Item]]:
-    for half in _halves(item["arguments"]):
+    text, middle = item["arguments"], len(item["arguments"]) // 2
+    for half in (text[:middle], text[middle:]):
         yield "response.function_call_arguments.delta", {**place, "delta": half}
     done = {"name": item["name"], "arguments": item["arguments"]}
     yield "response.function_call_arguments.done", {**place, **done}
-
-
-def _halves(text: str) -> tuple[str, str]:
-    return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 def _items(answer: Answer) -> list[Item]:

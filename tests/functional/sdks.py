@@ -12,7 +12,30 @@ from twisted.internet.threads import deferToThread
 
 T = TypeVar("T")
 KEY_HEADER = "X-Aileron-Gateway-Key"
-PROVIDERS = ("openai", "anthropic")
+ASKED: Mapping[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+
+
+@attrs.frozen
+class Api:
+    """A client of one provider's, and the words that differ between providers.
+
+    :ivar client: the SDK's own.
+    """
+
+    provider: str
+    client: Any
+
+    def generate(self, **more: Any) -> Any:
+        """Begin a conversation in the provider's usual way: chat completions or messages."""
+        if self.provider == "anthropic":
+            return self.client.messages.create(**{**ASKED, "max_tokens": 100, **more})
+        return self.client.chat.completions.create(**{**ASKED, **more})
+
+    def words(self, event: Any) -> str:
+        """The text in one event of a stream of that."""
+        if self.provider == "anthropic":
+            return getattr(getattr(event, "delta", None), "text", "")
+        return "".join(choice.delta.content or "" for choice in event.choices)
 
 
 @attrs.frozen
@@ -41,7 +64,7 @@ class Sdk:
         given = {"api_key": self.key, "base_url": base_url, "default_headers": dict(self.headers)}
         return getattr(self.module, name)(**given, max_retries=retries, timeout=30)
 
-    async def use(self, work: Callable[[Any], T], retries: int = 0) -> T:
+    async def use(self, work: Callable[[Api], T], retries: int = 0) -> T:
         """What ``work`` makes of a client, in a thread.
 
         :param retries: how often the SDK may try again by itself.
@@ -49,40 +72,21 @@ class Sdk:
 
         def with_client() -> T:
             with self.client(retries) as client:
-                return work(client)
+                return work(Api(self.provider, client))
 
         return await deferToThread(with_client)
 
-    async def problem(self, work: Callable[[Any], object], retries: int = 0) -> Any:
+    async def problem(self, work: Callable[[Api], object] = Api.generate) -> Any:
         """The SDK's own exception that ``work`` ends with.
 
         :raises AssertionError: it ends without one.
         """
 
-        def expecting(client: Any) -> Any:
+        def expecting(api: Api) -> Any:
             try:
-                got = work(client)
+                got = work(api)
             except self.module.APIError as problem:
                 return problem
             raise AssertionError(f"no exception, but {got!r}")
 
-        return await self.use(expecting, retries)
-
-
-def asked(provider: str, model: str, text: str = "hello") -> dict[str, Any]:
-    """The least that a conversation needs, chat completions or messages."""
-    bound = {"max_tokens": 100} if provider == "anthropic" else {}
-    return {"model": model, "messages": [{"role": "user", "content": text}], **bound}
-
-
-def generate(provider: str, client: Any, **more: Any) -> Any:
-    """Begin a conversation in the provider's usual way."""
-    at = client.messages if provider == "anthropic" else client.chat.completions
-    return at.create(**{**asked(provider, "m"), **more})
-
-
-def words(provider: str, event: Any) -> str:
-    """The text in one event of a stream."""
-    if provider == "openai":
-        return "".join(choice.delta.content or "" for choice in event.choices)
-    return getattr(getattr(event, "delta", None), "text", "")
+        return await self.use(expecting)

@@ -1,0 +1,152 @@
+"""The gateway speaks TLS to its upstreams, and only to those that prove who they are."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from textwrap import indent
+from typing import cast
+from urllib.parse import urlsplit
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IAddress, IListeningPort, ITransport
+from twisted.internet.protocol import Protocol, ServerFactory
+
+from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.reactor import until
+from tests.functional.web import Reply
+from tests.gateway.certificates import Authority, self_signed, serving
+from tests.gateway.wires import Above, Proxying, TlsPeer
+
+ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"object": "list"}'
+LATER = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
+
+
+class Upstream(TlsPeer):
+    """Answers its first request and closes; the end of the connection is the end of the answer.
+
+    :ivar farewell: whether it closes in order.
+    """
+
+    farewell = True
+    answered = False
+
+    def dataReceived(self, data: bytes) -> None:
+        """Answer, as soon as the request is there."""
+        super().dataReceived(data)
+        if self.received.endswith(b"\r\n\r\n") and not self.answered:
+            self.answered = True
+            self.transport.write(self.say(ANSWER) + (self.say_goodbye() if self.farewell else b""))
+            self.transport.loseConnection()
+
+
+class Upstreams(ServerFactory):
+    """Upstreams with one certificate.
+
+    :ivar met: one for each connection.
+    """
+
+    noisy = False
+
+    def __init__(self, certificate: bytes, *, farewell: bool = True, proxied: bool = False) -> None:
+        self._context = serving(certificate)
+        self._farewell = farewell
+        self._proxied = proxied
+        self.met: list[Upstream] = []
+        self.asked: list[Proxying] = []
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol:
+        """One more, behind a proxy if that is wanted."""
+        upstream = Upstream(self._context)
+        upstream.farewell = self._farewell
+        self.met.append(upstream)
+        if not self._proxied:
+            return upstream
+        self.asked.append(Proxying(upstream))
+        return self.asked[-1]
+
+
+class GatewayTlsTests(OperatedTestCase):
+    """Real certificates, real sockets, the installed daemon."""
+
+    def serve(self, upstreams: Upstreams) -> int:
+        """Listen on loopback; the port."""
+        port = self.reactor.listenTCP(0, upstreams, interface="127.0.0.1")
+        self.finally_(lambda: self._stop(port, upstreams))
+        return cast(IPv4Address, port.getHost()).port
+
+    async def _stop(self, port: IListeningPort, upstreams: Upstreams) -> None:
+        await maybeDeferred(port.stopListening)
+        await until(self.reactor, lambda: all(each.lost for each in upstreams.met), 5, "connections closed")
+
+    async def configure(self, ports: Mapping[str, str], environment: Mapping[str, str]) -> None:
+        """A daemon with these providers, by name and base URL, and the test's authority."""
+        await self.operator("vault", "init")
+        lines = "".join(f'    {name}: {{base_url: "{base_url}"}}\n' for name, base_url in ports.items())
+        authority = indent(Authority.made().pem, "    ")
+        self.state.config.write_text(f"gateway:\n  ca_certificates: |\n{authority}  providers:\n{lines}")
+        await self.operator("config", "trust", "--yes")
+        await self.command("daemon", "stop")
+        unlock = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock", **environment)
+        self._expect(await self.run_command(unlock), 0)
+
+    async def ask(self, name: str) -> Reply:
+        """One request to a provider."""
+        return await self.web.ask("GET", f"{self.home.discovery()['url']}/{name}/v1/models")
+
+    async def test_certificates(self) -> None:
+        """Who proves to be the host is relayed to, with a short handshake the next time; nobody else gets a byte."""
+        issue = Authority.made().issue
+        good, cut = Upstreams(issue("localhost")), Upstreams(issue("localhost"), farewell=False)
+        refused = {
+            "other": (Upstreams(issue("elsewhere.example")), "another host"),
+            "expired": (Upstreams(issue("localhost", **LATER)), "expired"),
+            "alone": (Upstreams(self_signed("localhost")), "self-signed"),
+            "nobody": (Upstreams(Authority.made("Nobody").issue("localhost")), "nobody that this machine trusts"),
+        }
+        all_ = {"good": good, "cut": cut, **{name: each for name, (each, _) in refused.items()}}
+        ports = {name: self.serve(each) for name, each in all_.items()}
+        await self.configure({name: f"https://localhost:{port}" for name, port in ports.items()}, {})
+        for _ in range(2):
+            reply = await self.ask("good")
+            self.assertEqual((reply.status, reply.body), (200, {"object": "list"}))
+        self.assertEqual([each.tls.session_reused for each in good.met], [False, True])
+        self.assertEqual([each.tls.selected_alpn_protocol() for each in good.met], ["http/1.1"] * 2)
+        await self.assert_cut()
+        for name, (upstreams, words) in refused.items():
+            await self.assert_refused(name, f"localhost:{ports[name]}", words)
+            self.assertEqual([each.received for each in upstreams.met], [b""], name)
+
+    async def assert_cut(self) -> None:
+        """An answer that ends with its connection, but without a farewell, does not end as a whole one does."""
+        for name, reason in (("good", ConnectionDone), ("cut", ConnectionLost)):
+            client, url = Above(), urlsplit(self.home.discovery()["url"])
+            endpoint = TCP4ClientEndpoint(self.reactor, url.hostname, url.port)
+            await connectProtocol(endpoint, client)
+            cast(ITransport, client.transport).write(
+                f"GET /{name}/v1/models HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode()
+            )
+            await until(self.reactor, lambda its=client: bool(its.lost), 10, "the end of an answer")
+            self.assertTrue(client.received.endswith(ANSWER[-18:]), client.received)
+            self.assertEqual(client.lost[0].type, reason)
+
+    async def assert_refused(self, name: str, who: str, words: str) -> None:
+        """A provider is told to be unreachable, and why."""
+        reply = await self.ask(name)
+        self.assertEqual(reply.status, 502, reply.text)
+        self.assertEqual(reply.headers.getRawHeaders("X-Aileron-Error"), ["network_error"])
+        message = reply.body["error"]["message"]
+        self.assertIn(who, message)
+        self.assertIn(words, message)
+
+    async def test_proxy(self) -> None:
+        """Through an HTTP proxy TLS is with the upstream, whose name only the proxy knows."""
+        proxied = Upstreams(Authority.made().issue("llm.test"), proxied=True)
+        proxy = f"http://me:secret@127.0.0.1:{self.serve(proxied)}"
+        await self.configure({"far": "https://llm.test"}, {"HTTPS_PROXY": proxy})
+        reply = await self.ask("far")
+        self.assertEqual((reply.status, reply.body), (200, {"object": "list"}))
+        self.assertTrue(proxied.asked[0].asked.startswith(b"CONNECT llm.test:443 HTTP/1.1\r\n"))
+        self.assertIn(b"\r\nHost: llm.test\r\n", proxied.met[0].received)
+        self.assertNotIn(b"Proxy-", proxied.met[0].received)
