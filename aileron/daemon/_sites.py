@@ -28,6 +28,7 @@ class Sites:
     def __init__(
         self, reactor: Any, settings: Settings, store: Store, vault: VaultFile, runner: Runner, connectors: Registry
     ) -> None:
+        from aileron import gateway
         from aileron.api import (
             LAUNCH_KEY,
             PAGE_KEY,
@@ -40,7 +41,6 @@ class Sites:
             operator_site,
             token_digest,
         )
-        from aileron.gateway import Tally, build
         from aileron.web import KnownBy, PageParts, pages
 
         self._reactor, self._settings = reactor, settings
@@ -69,8 +69,9 @@ class Sites:
             gateway=settings.gateway,
             metrics_token_digest=settings.metrics_token_digest,
         )
-        tally = Tally(time.perf_counter, partial(reactor.callLater, 0), settings.gateway.accounting)
-        self._gateway = build(settings.gateway, reactor, sessions=store.sessions, vault=vault, meters=tally)
+        tally = gateway.Tally(time.perf_counter, partial(reactor.callLater, 0), settings.gateway.accounting)
+        reached = gateway.Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor), self._ports)
+        self._gateway = gateway.build(settings.gateway, reactor, reached)
         self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor, taker=self._gateway)
         known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
         web = pages(PageParts(runner, store.sessions, operators, self._parts.door, known_by))
@@ -78,6 +79,9 @@ class Sites:
 
     def _addresses(self) -> tuple[str, ...]:
         return (self._bound[1].url,) if self._bound else ()
+
+    def _ports(self) -> tuple[int, ...]:
+        return tuple(bound.port for bound in self._bound)
 
     async def open(self, life: Life) -> tuple[Bound, Bound]:
         """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
