@@ -49,6 +49,7 @@ class Sites:
         self._launch_key = mint(LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
+        tally = gateway.Tally(time.perf_counter, partial(reactor.callLater, 0), settings.gateway.accounting)
         self._parts = Parts(
             runner=runner,
             sessions=store.sessions,
@@ -68,8 +69,8 @@ class Sites:
             instance=self._instance,
             gateway=settings.gateway,
             metrics_token_digest=settings.metrics_token_digest,
+            totals=tally,
         )
-        tally = gateway.Tally(time.perf_counter, partial(reactor.callLater, 0), settings.gateway.accounting)
         reached = gateway.Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor), self._ports)
         self._gateway = gateway.build(settings.gateway, reactor, reached)
         self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor, taker=self._gateway)
