@@ -69,7 +69,7 @@ class TreeTests(SynchronousTestCase):
 
     def test_no_reactor_is_installed(self) -> None:
         """Importing any module but those that hold Klein leaves the choice of the reactor open."""
-        klein = ("aileron.api", "aileron.web")
+        klein = ("aileron.api", "aileron.gateway", "aileron.web")
         names = [
             source.name for source in _PACKAGE if not source.name.startswith(klein) and "__main__" not in source.name
         ]

@@ -3,8 +3,8 @@
 L{build} makes it; the agent site's channel asks it about each request; L{Tally} counts.
 """
 
-from ._build import build
+from ._build import Parts, build
 from ._gateway import Gateway
 from ._tally import Tally
 
-__all__ = ["Gateway", "Tally", "build"]
+__all__ = ["Gateway", "Parts", "Tally", "build"]

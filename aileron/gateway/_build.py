@@ -2,36 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import cast
 
+from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.interfaces import IMeters, ISessions, IVault
+from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVault
 from aileron.values import GatewaySettings, Provider
 
 from ._destination import Destination
 from ._dial import Forwarding, IDialReactor, dialler, forwarding
+from ._echoes import Echoes
 from ._gateway import Gateway
+from ._injection import Injection
 from ._pool import Pool
 from ._proxies import Proxies, read_proxies
 from ._unreachable import Unreachable
 
 
-def build(
-    settings: GatewaySettings, reactor: IDialReactor, *, sessions: ISessions, vault: IVault, meters: IMeters
-) -> Gateway:
+@frozen
+class Parts:
+    """What the gateway reaches, through interfaces alone.
+
+    :ivar ids: fresh ULIDs.
+    :ivar own_ports: of this daemon, to which nothing is relayed.
+    """
+
+    sessions: ISessions
+    vault: IVault
+    bindings: IBindings
+    flags: IBindingFlags
+    meters: IMeters
+    ids: Callable[[], str]
+    own_ports: Callable[[], Collection[int]]
+
+
+def build(settings: GatewaySettings, reactor: IDialReactor, parts: Parts) -> Gateway:
     """The gateway to all providers of C{settings}.  It neither listens nor connects before it is asked."""
-    proxies = read_proxies(dict(settings.environment))
-    destinations = {
-        provider.name: _destination(provider, proxies, settings, reactor) for provider in settings.providers
-    }
+    proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
+    echoes = Echoes(parts.flags, clock, parts.ids)
     return Gateway(
         settings,
-        destinations,
-        sessions=sessions,
-        vault=vault,
-        meters=meters,
-        clock=cast(IReactorTime, reactor),
+        {each.name: _destination(each, proxies, settings, reactor) for each in settings.providers},
+        sessions=parts.sessions,
+        vault=parts.vault,
+        meters=parts.meters,
+        injection=Injection(parts.bindings, echoes.tell),
+        own_ports=parts.own_ports,
+        clock=clock,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from attrs import frozen
 
@@ -25,6 +26,7 @@ class Destination:
     :ivar before: what stands before every path.
     :ivar host: the line of that name, without its name.
     :ivar more: lines that a proxy wants, each with its end.
+    :ivar loopback_port: where it listens, if that is on this machine.
     """
 
     provider: Provider
@@ -32,13 +34,16 @@ class Destination:
     before: bytes
     host: bytes
     more: bytes
+    loopback_port: int | None
 
     @classmethod
     def of(cls, provider: Provider, pool: Pool, forwarding: Forwarding) -> Self:
         """The destination that C{provider} names; nothing of it ever comes from a request."""
         split = urlsplit(provider.base_url)
         before = forwarding.target_prefix + split.path.rstrip("/").encode("ascii")
-        return cls(provider, pool, before, b"\\1 " + split.netloc.encode("ascii"), forwarding.lines)
+        return cls(
+            provider, pool, before, b"\\1 " + split.netloc.encode("ascii"), forwarding.lines, _loopback_port(split)
+        )
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
         """The head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
@@ -46,5 +51,17 @@ class Destination:
         :param path: without what said which provider it is for.
         """
         lines = _HOST(self.host, end_to_end(found.lines, head.fields.get(b"connection")), 1)
-        more = b"\r\n" + self.more + b"\r\n"
-        return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, more))
+        return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, b"\r\n\r\n"))
+
+    def for_proxy(self, head: bytes) -> bytes:
+        """The same head with what a proxy wants."""
+        return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head
+
+
+def _loopback_port(split: SplitResult) -> int | None:
+    host = split.hostname or ""
+    try:
+        near = ip_address(host).is_loopback
+    except ValueError:
+        near = host == "localhost" or host.endswith(".localhost")
+    return (split.port or (443 if split.scheme == "https" else 80)) if near else None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from aileron.errors import AileronError, InvalidRequest, NetworkError, ResourceLimitExceeded
-from aileron.http1 import Body, Client, Malformed, RequestHead, ResponseHead, UntilClose, end_to_end
+from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
+from aileron.http1 import Body, Chunked, Client, Malformed, RequestHead, ResponseHead, UntilClose, end_to_end
 from aileron.interfaces import IMeter
 from aileron.values import Ending
 
 from ._answers import read_beginning
 from ._eager import Write
+from ._screen import Screen
 from ._uncounted import UNCOUNTED
 
 MOST_KEPT_BYTES = 1024 * 1024
@@ -70,6 +71,7 @@ class Exchange:
         "_replayable",
         "_request",
         "_reusable",
+        "_screen",
         "_slow",
         "_spoiled",
         "_uploaded",
@@ -108,6 +110,7 @@ class Exchange:
         self._uploaded = 0
         self._answer: Body | None = None
         self._partial = b""
+        self._screen: Screen | None = None
         self._replayable = True
         self._begun = self._spoiled = self._reusable = self._slow = self._held = False
         self.stirred, self.ended = True, False
@@ -153,9 +156,13 @@ class Exchange:
         """See L{Taken.start}."""
         self._begin(self)
 
-    def open(self, head: bytes) -> None:
-        """What goes before everything that the client sends."""
+    def open(self, head: bytes, screen: Screen | None = None) -> None:
+        """What goes before everything that the client sends.
+
+        :param screen: watches the answer; L{None}: it goes on unseen.
+        """
         self._kept.insert(0, head)
+        self._screen = screen
 
     def attach(self, upstream: Upstream) -> None:
         """Send what there is of the request, and go on with the rest as it comes."""
@@ -197,44 +204,55 @@ class Exchange:
             return
         try:
             end = body.take(data)
+            self._pass(data if end < 0 else data[:end])
+            if end >= 0:
+                self._finish(clean=end == len(data))
         except Malformed as fault:
             self.fail(NetworkError(str(fault)), 502, Ending.CUT)
-            return
-        whole = data if end < 0 else data[:end]
-        self._write(whole)
-        self.meter.passed(whole)
-        if end >= 0:
-            self._finish(clean=end == len(data))
+        except ExternalApiError as error:
+            self.fail(error, 502, Ending.CUT)
+
+    def _pass(self, data: bytes) -> None:
+        if self._screen is not None:
+            data = self._screen.body(data)
+        if data:
+            self._write(data)
+            self.meter.passed(data)
 
     def _receive_head(self, data: bytes) -> None:
         self._spoiled = True
         try:
             found = read_beginning(self._partial + data if self._partial else data)
             if found.interim:
-                self._write(found.interim)
+                self._write(found.interim if self._screen is None else self._screen.head(found.interim, chunked=False))
             if found.head is None:
                 self._partial = found.rest
             else:
                 self._begin_answer(found.head, found.raw, found.rest)
         except Malformed as fault:
             self.fail(NetworkError(str(fault)), 502, Ending.UNREACHABLE)
+        except ExternalApiError as error:
+            self.fail(error, 502, Ending.CUT)
 
     def _begin_answer(self, head: ResponseHead, raw: bytes, rest: bytes) -> None:
         self.meter.arrived()
         body = head.body(self._method)
         end = 0 if body is None else body.take(rest)
-        self._answer, self._begun = body, True
-        self._forget_request()
         closes = type(body) is UntilClose
         self._keep = self._keep and not closes and self._request is None
         whole = rest if end < 0 else rest[:end]
         last = b"\r\n\r\n" if self._keep else b"\r\nConnection: close\r\n\r\n"
         lines = end_to_end(head.lines, head.connection)
-        self._write(b"".join((b"HTTP/1.1 %d" % head.code, head.reason, lines, last, whole)))
+        onward = b"".join((b"HTTP/1.1 %d" % head.code, head.reason, lines, last))
+        if self._screen is not None:
+            onward, whole = self._screen.head(onward, chunked=type(body) is Chunked), self._screen.body(whole)
+        self._write(onward + whole)
+        self._answer, self._begun = body, True
+        self._reusable = head.keep and not closes
+        self._forget_request()
         self.meter.answered(head.code, raw)
         if whole:
             self.meter.passed(whole)
-        self._reusable = head.keep and not closes
         if end >= 0:
             self._finish(clean=end == len(rest))
 
@@ -243,6 +261,7 @@ class Exchange:
 
         :param clean: whether the upstream sent nothing beyond it.
         """
+        self._pass_rest()
         upstream, self.upstream = self.upstream, None
         whole = self._request is None
         if upstream is not None:
@@ -254,11 +273,26 @@ class Exchange:
         """The upstream's connection is gone before the answer was whole."""
         self.upstream = None
         if cleanly and type(self._answer) is UntilClose:
-            self._end(Ending.COMPLETE)
-            self._client.over(False)
+            self._finish_with_connection()
         else:
             ending = Ending.CUT if self._spoiled else Ending.UNREACHABLE
             self.fail(NetworkError("The provider closed the connection before its answer was whole."), 502, ending)
+
+    def _finish_with_connection(self) -> None:
+        try:
+            self._pass_rest()
+        except ExternalApiError as error:
+            self.fail(error, 502, Ending.CUT)
+        else:
+            self._end(Ending.COMPLETE)
+            self._client.over(False)
+
+    def _pass_rest(self) -> None:
+        """What was held back for want of knowing how it goes on."""
+        rest = b"" if self._screen is None else self._screen.rest()
+        if rest:
+            self._write(rest)
+            self.meter.passed(rest)
 
     def upstream_is_slow(self) -> None:
         """What was sent to the upstream waits: take no more from the client."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import AileronError, Forbidden, InternalError, InvalidRequest, VaultLocked
+from aileron.errors import AileronError, Forbidden, InternalError, InvalidRequest, NetworkError, VaultLocked
 from aileron.http1 import Client, RequestHead, Taken
 from aileron.interfaces import IMeters, ISessions, IVault
 from aileron.values import GatewaySettings, Session, VaultState
@@ -22,6 +22,7 @@ from ._destination import Destination
 from ._eager import writer
 from ._exchange import Exchange
 from ._failures import answer
+from ._injection import Injection
 from ._routes import RelayTo, RouteTable, Upgrade, routes
 from ._silence import Silence
 
@@ -76,6 +77,8 @@ class Gateway:
         sessions: ISessions,
         vault: IVault,
         meters: IMeters,
+        injection: Injection,
+        own_ports: Callable[[], Collection[int]],
         clock: IReactorTime,
     ) -> None:
         """Make it; L{begin} sets it going.
@@ -84,7 +87,8 @@ class Gateway:
         """
         self._settings = settings
         self._destinations = destinations
-        self._sessions, self._vault, self._meters = sessions, vault, meters
+        self._sessions, self._vault, self._meters, self._injection = sessions, vault, meters, injection
+        self._own_ports = own_ports
         self._table = RouteTable(routes(settings))
         self._silence = Silence(settings.silence_seconds)
         self._looking = LoopingCall(self._look)
@@ -153,7 +157,17 @@ class Gateway:
             exchange.fail(VaultLocked(shut), to.refusal)
             return
         destination = self._destinations[to.provider.name]
-        exchange.open(destination.head(asked.head, asked.found, to.path))
+        if destination.loopback_port in self._own_ports():
+            exchange.fail(NetworkError(f"{to.provider.name} leads back to this daemon: see aileron status."), 502)
+            return
+        head, screen = destination.head(asked.head, asked.found, to.path), None
+        if to.provider.credential is not None:
+            try:
+                head, screen = self._injection.inject(head, to.provider, session, inference=to.inference)
+            except AileronError as error:
+                exchange.fail(error, to.refusal)
+                return
+        exchange.open(destination.for_proxy(head), screen)
         self._silence.watch(exchange)
         destination.pool.carry(exchange)
 

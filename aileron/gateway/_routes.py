@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from klein import Klein
 from werkzeug.exceptions import HTTPException
@@ -43,38 +43,41 @@ class Upgrade(NamedTuple):
 
 Decision = RelayTo | Upgrade
 Handler = Callable[..., Decision]
+Declare = Callable[..., Callable[[Handler], Handler]]
+"""Klein's own C{route}, which is typed for handlers that render."""
 
 
 def routes(settings: GatewaySettings) -> Klein:
     """Every route of the gateway.  A handler decides from the head alone; C{head.target} starts with its path."""
     app = Klein()
+    route = cast(Declare, app.route)
     named = {provider.name: provider for provider in settings.providers}
     openai, anthropic = named["openai"], named["anthropic"]
 
-    @app.route("/v1/chat/completions", methods=["POST"], endpoint="chat_completions")
-    @app.route("/v1/completions", methods=["POST"], endpoint="completions")
-    @app.route("/v1/embeddings", methods=["POST"], endpoint="embeddings")
+    @route("/v1/chat/completions", methods=["POST"], endpoint="chat_completions")
+    @route("/v1/completions", methods=["POST"], endpoint="completions")
+    @route("/v1/embeddings", methods=["POST"], endpoint="embeddings")
     def ask_openai(head: RequestHead, path: bytes) -> Decision:
         return RelayTo(openai, path, inference=True)
 
-    @app.route("/v1/responses", methods=["GET", "POST"])
+    @route("/v1/responses", methods=["GET", "POST"])
     def responses(head: RequestHead, path: bytes) -> Decision:
         to = RelayTo(openai, path, inference=head.method == b"POST", refusal=400)  # codex shows 400 at once, not 403
         return Upgrade(to) if b"upgrade" in head.fields else to
 
-    @app.route("/v1/messages", methods=["POST"], endpoint="messages")
-    @app.route("/v1/messages/count_tokens", methods=["POST"], endpoint="count_tokens")
+    @route("/v1/messages", methods=["POST"], endpoint="messages")
+    @route("/v1/messages/count_tokens", methods=["POST"], endpoint="count_tokens")
     def ask_anthropic(head: RequestHead, path: bytes) -> Decision:
         return RelayTo(anthropic, path, inference=True)
 
-    @app.route("/v1/models", methods=["GET", "HEAD"], endpoint="models")
-    @app.route("/v1/models/<path:rest>", methods=["GET", "HEAD"], endpoint="model")
+    @route("/v1/models", methods=["GET", "HEAD"], endpoint="models")
+    @route("/v1/models/<path:rest>", methods=["GET", "HEAD"], endpoint="model")
     def models(head: RequestHead, path: bytes, rest: str = "") -> Decision:
         speaks_anthropic = b"anthropic-version" in head.fields or b"x-api-key" in head.fields
         return RelayTo(anthropic if speaks_anthropic else openai, path)
 
-    @app.route("/api/<path:rest>", endpoint="api")
-    @app.route("/", methods=["HEAD"], endpoint="root")
+    @route("/api/<path:rest>", endpoint="api")
+    @route("/", methods=["HEAD"], endpoint="root")
     def claude_code(head: RequestHead, path: bytes, rest: str = "") -> Decision:
         return RelayTo(anthropic, path)
 
@@ -85,10 +88,11 @@ def routes(settings: GatewaySettings) -> Klein:
 
 def _whole(app: Klein, provider: Provider) -> None:
     """Any path and any method to one provider, below its prefix."""
+    route = cast(Declare, app.route)
     prefix = len(provider.prefix)
 
-    @app.route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
-    @app.route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
+    @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
+    @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
     def whole(head: RequestHead, path: bytes, rest: str = "") -> Decision:
         return RelayTo(provider, path[prefix:])
 
@@ -99,7 +103,7 @@ class RouteTable:
     def __init__(self, app: Klein) -> None:
         app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
         self._adapter = app.url_map.bind("localhost")
-        self._execute = app.execute_endpoint
+        self._execute: Any = app.execute_endpoint
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._find)
 
     def decide(self, head: RequestHead, path: bytes) -> Decision | None:
@@ -111,7 +115,7 @@ class RouteTable:
         found = find(head.method, path)
         if found is None:
             return None
-        decision: Decision = self._execute(found[0], head, path, **found[1])  # type: ignore[arg-type]  # no IRequest
+        decision: Decision = self._execute(found[0], head, path, **found[1])
         return decision
 
     def _find(self, method: bytes, path: bytes) -> tuple[str, Mapping[str, Any]] | None:

@@ -10,7 +10,7 @@ from ._source import FunctionNode, Source
 _LONGEST_MODULE = 400
 _LONGEST_FUNCTION = 50
 _INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
-_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.web")
+_IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.gateway", "aileron.web")
 
 
 def long_module(source: Source) -> Iterator[str]:
