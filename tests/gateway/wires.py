@@ -146,3 +146,7 @@ class Proxying(Protocol):
         self.asked = data
         self._behind.makeConnection(self.transport)
         self.transport.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """So is what is behind it."""
+        self._behind.connectionLost(reason)
