@@ -95,11 +95,13 @@ class Writer:
         told.addErrback(lambda failure: _log.failure("telling a batch", failure))
 
     def _tell(self, outcomes: Sequence[Any], batch: Sequence[_Job]) -> None:
-        self._writing = False
-        self._start()  # the disk works while the callers are told
-        for job, outcome in zip(batch, outcomes, strict=True):
-            _answer(job, outcome)
-        self._rest()
+        try:
+            for job, outcome in zip(batch, outcomes, strict=True):
+                _answer(job, outcome)  # what a caller writes now shares the next commit: fewer are worth more than soon
+        finally:
+            self._writing = False
+            self._start()
+            self._rest()
 
     def _refuse(self, reason: Failure, batch: Sequence[_Job]) -> None:
         guilty, cause = list(batch), reason.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
@@ -77,6 +77,18 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(each) for each in all_], ["a", "b", "c"])
         self.assertEqual(self.rows(), ["a", "b", "c"])
         self.assertFalse(self.threads.todo)
+
+    def test_written_when_told(self) -> None:
+        """What callers write when they are told shares the next commit, with what waited and with one another."""
+        then: list[Deferred[str]] = []
+        for text in "abc":
+            told = self.writer.write(put, text)
+            told.addCallback(lambda said: then.append(self.writer.write(put, said.upper())))
+        self.step(2)
+        self.assertEqual(self.rows(), ["a", "b", "c", "A"])
+        self.step()
+        self.assertEqual(self.rows(), ["a", "b", "c", "A", "B", "C"])
+        self.assertEqual([self.successResultOf(each) for each in then], ["A", "B", "C"])
 
     def test_batch_has_an_end(self) -> None:
         """No more share a commit than may."""
