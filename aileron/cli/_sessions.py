@@ -12,6 +12,7 @@ from ._output import listed, say_json, values
 from ._review import process
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
+from ._traffic import tokens
 
 
 @click.group()
@@ -31,7 +32,7 @@ def list_sessions(
     """List sessions, newest first; agent and directory are what each claims."""
     answer = as_operator(around, passphrase_fd, lambda operator: operator.sessions(_options.given(**filters)))
     rows = (tuple(_fields(item).values()) for item in answer["items"])
-    titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT")
+    titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS")
     listed(as_json, answer, titles, rows, "There are no sessions.")
 
 
@@ -58,4 +59,5 @@ def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
         "directory (claimed)": session["working_dir"],
         "process": process(session.get("peer")),
         "exit code": session.get("exit_code"),
+        "tokens": tokens(session.get("gateway")),
     }

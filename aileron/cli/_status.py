@@ -9,6 +9,7 @@ from aileron import __version__
 from . import _options
 from ._output import note, say, say_json, values
 from ._surroundings import Surroundings, pass_surroundings
+from ._traffic import relayed
 from ._upstreams import notable, proxies
 
 
@@ -34,6 +35,7 @@ def status(around: Surroundings, as_json: bool) -> None:
             "waiting for you": counts.get("pending_approvals"),
             "sessions": counts.get("sessions"),
             "actions": counts.get("actions"),
+            **relayed(answer),
             "files that did not load": counts.get("load_errors"),
             "for agents": found.url,
             "for you": found.operator_url,

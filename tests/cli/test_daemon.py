@@ -183,6 +183,18 @@ class TellTests(CommandCase):
         )
         self.assertNotIn("no_proxy", self.command("status")[1])
 
+    def test_status_totals(self) -> None:
+        """The status has one line of what agents asked their models, once they asked anything."""
+        self.serve()
+        answer = {"version": "0.1.0", "uptime_seconds": 1, "vault_state": "unlocked", "counts": {}}
+        for requests, shown in ((0, False), (1234, True)):
+            totals = {"requests": requests, "input_tokens": 1234567, "output_tokens": 89, "providers": []}
+            self.site.answer("GET", "/v1/status", {**answer, "gateway": {"totals": totals}})
+            line = "  LLM calls                1 234 (tokens: 1 234 567 in, 89 out)\n"
+            self.assertEqual(line in self.command("status")[1], shown)
+        self.site.answer("GET", "/v1/status", answer)
+        self.assertNotIn("LLM calls", self.command("status")[1])
+
     def test_unlocked_already(self) -> None:
         """Unlocking what is open asks for nothing, and a vault that is there is never made anew."""
         self.serve()

@@ -89,6 +89,16 @@ class RecordsTests(CommandCase):
         self.assertIn("PROCESS", out)
         self.assertIn("evil␛[2J", out)
 
+    def test_session_tokens(self) -> None:
+        """Beside a session stands what its calls cost, where it made any."""
+        row = {"id": "S", "state": "running", "started_at": "t", "agent": "a", "working_dir": "/w"}
+        busy = {**row, "gateway": {"requests": 3, "input_tokens": 12345, "output_tokens": 678}}
+        self.site.answer("GET", "/v1/sessions?limit=50", {"items": [busy, row], "cursor": None})
+        titles, *lines = self.as_operator("sessions", "list")[1].splitlines()
+        self.assertEqual([line[titles.index("TOKENS") :] for line in lines], ["12 345 in, 678 out", "-"])
+        self.site.answer("GET", "/v1/sessions/S", busy)
+        self.assertRegex(self.as_operator("sessions", "show", "S")[1], "tokens +12 345 in, 678 out\n")
+
     def test_session(self) -> None:
         """One session tells its claims as claims, and beside them the process that was seen, or that none was."""
         peer = {"pid": 7, "executable": "/bin/x\x1b", "working_dir": None}
