@@ -41,8 +41,8 @@ def length_of(fields: Mapping[bytes, bytes]) -> int | None:
 
 
 def words(value: bytes) -> frozenset[bytes]:
-    """The members of a list such as C{Connection}'s, in lower case."""
-    return frozenset(word.strip() for word in value.lower().split(b","))
+    """The members of a list such as C{Connection}'s, in lower case; empty ones are none."""
+    return frozenset(word.strip() for word in value.lower().split(b",")) - {b""}
 
 
 def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
