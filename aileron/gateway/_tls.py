@@ -8,7 +8,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
-from enum import Enum, auto
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost
@@ -39,14 +38,6 @@ class _Below(ITCPTransport, IConsumer, IPushProducer):
     """What is asked of the transport below: a type only."""
 
 
-class _Phase(Enum):
-    """Of a connection, as the protocol above sees it."""
-
-    SHAKING_HANDS = auto()
-    OPEN = auto()
-    CLOSED = auto()
-
-
 @implementer(ITransport, IConsumer, IPushProducer)
 class TlsLayer(Protocol):
     """One connection.
@@ -70,7 +61,8 @@ class TlsLayer(Protocol):
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = identity.secure(self._incoming, self._outgoing)
-        self._phase = _Phase.SHAKING_HANDS
+        self._shaking_hands = True
+        self._open = False  # to the protocol above
         self._paused = False
         self._delivering = False
         self._remembered = False
@@ -86,7 +78,7 @@ class TlsLayer(Protocol):
     def dataReceived(self, data: bytes) -> None:
         """Decrypt, and pass on at once."""
         self._incoming.write(data)
-        if self._phase is _Phase.SHAKING_HANDS:
+        if self._shaking_hands:
             self._shake_hands()
         self._deliver()
 
@@ -94,9 +86,9 @@ class TlsLayer(Protocol):
         """Pass that on, as what it means here."""
         if reason.check(ConnectionDone):
             self._deliver()  # what a consumer that has only just resumed did not get yet
-        if self._phase is _Phase.SHAKING_HANDS:
+        if self._shaking_hands:
             self._refuse(Unreachable.because(Cause.TLS, f"{self._identity.who} hung up during the TLS handshake."))
-        elif self._phase is _Phase.OPEN and reason.check(ConnectionDone):
+        elif self._open and reason.check(ConnectionDone):
             reason = Failure(ConnectionLost("The peer ended the connection without a TLS close_notify."))
         self._end(reason)
         if self._linger is not None and self._linger.active():
@@ -106,7 +98,7 @@ class TlsLayer(Protocol):
 
     def write(self, data: bytes) -> None:
         """Encrypt and send."""
-        if self._phase is not _Phase.OPEN or not data:
+        if not self._open or not data:
             return
         sent = self._tls.write(data)
         while sent < len(data):  # it promises no more than to have taken some
@@ -119,16 +111,16 @@ class TlsLayer(Protocol):
 
     def loseConnection(self) -> None:
         """Send what was written and C{close_notify}, then close.  Nothing is delivered any more.  Twice is safe."""
-        if self._phase is _Phase.OPEN:
-            self._phase = _Phase.CLOSED
+        if self._open:
+            self._open = False
             self._say_goodbye()
             self.transport.loseConnection()
 
     def abortConnection(self) -> None:
         """Close at once.  Nothing is delivered any more.  Twice is safe."""
-        if self._phase is _Phase.SHAKING_HANDS:
+        if self._shaking_hands:
             self._above = None  # it was never told of a beginning
-        self._phase = _Phase.CLOSED
+        self._shaking_hands = self._open = False
         self.transport.abortConnection()
 
     def pauseProducing(self) -> None:
@@ -139,7 +131,7 @@ class TlsLayer(Protocol):
     def resumeProducing(self) -> None:
         """Deliver again, from the reactor's next turn on."""
         self._paused = False
-        if self._phase is not _Phase.OPEN:
+        if not self._open:
             return
         self.transport.resumeProducing()
         if self._incoming.pending and not self._delivering:
@@ -186,17 +178,17 @@ class TlsLayer(Protocol):
             self.transport.loseConnection()
         else:
             self._flush()
-            self._open()
+            self._hand_over()
 
-    def _open(self) -> None:
+    def _hand_over(self) -> None:
         above = self._above
         if above is not None:
-            self._phase = _Phase.OPEN
+            self._shaking_hands, self._open = False, True
             above.makeConnection(self)
             self.opened.callback(above)
 
     def _refuse(self, error: Unreachable) -> None:
-        self._phase, self._above = _Phase.CLOSED, None
+        self._shaking_hands, self._above = False, None
         self.opened.errback(error)
 
     def _deliver_held_back(self) -> None:
@@ -219,7 +211,7 @@ class TlsLayer(Protocol):
             self._flush()
 
     def _deliver_records(self, above: IProtocol) -> None:
-        while self._phase is _Phase.OPEN and not self._paused:
+        while self._open and not self._paused:
             try:
                 data = self._tls.read(_MOST_RECORD_BYTES)
             except ssl.SSLWantReadError:
@@ -258,7 +250,7 @@ class TlsLayer(Protocol):
         self._end(Failure(ConnectionDone()))
 
     def _end(self, reason: Failure) -> None:
-        self._phase = _Phase.CLOSED
+        self._open = False
         above, self._above = self._above, None
         if above is not None:
             above.connectionLost(reason)

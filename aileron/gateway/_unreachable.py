@@ -52,7 +52,7 @@ def connecting_failed(error: Exception, who: str) -> Unreachable:
     """
     match error:
         case DNSLookupError() | UnknownHostError() | ValueError():
-            return Unreachable.because(Cause.DNS, f"The name of {who} leads to no address (DNS).")
+            return Unreachable.because(Cause.DNS, f"{who} has a name that leads to no address (DNS).")
         case ConnectionRefusedError():
             return Unreachable.because(Cause.REFUSED, f"{who} refused the connection: nothing listens there.")
         case TimeoutError() | TCPTimedOutError():

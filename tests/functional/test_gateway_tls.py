@@ -20,7 +20,7 @@ from tests.gateway.certificates import Authority, self_signed, serving
 from tests.gateway.wires import Above, Proxying, TlsPeer
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"object": "list"}'
-LATER = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
+EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
 
 
 class Upstream(TlsPeer):
@@ -101,7 +101,7 @@ class GatewayTlsTests(OperatedTestCase):
         good, cut = Upstreams(issue("localhost")), Upstreams(issue("localhost"), farewell=False)
         refused = {
             "other": (Upstreams(issue("elsewhere.example")), "another host"),
-            "expired": (Upstreams(issue("localhost", **LATER)), "expired"),
+            "expired": (Upstreams(issue("localhost", **EXPIRED)), "expired"),
             "alone": (Upstreams(self_signed("localhost")), "self-signed"),
             "nobody": (Upstreams(Authority.made("Nobody").issue("localhost")), "nobody that this machine trusts"),
         }

@@ -312,6 +312,11 @@ class FailureTests(DialCase):
         self.reactor.advance(0.5)
         self.assert_unreachable(waiting, Cause.REFUSED, "The proxy proxy.corp:3128 refused")
 
+    def test_proxy_unknown(self) -> None:
+        """So is one whose name nobody knows."""
+        waiting = self.dial("https://llm.example", https_proxy="http://nowhere.corp:3128")
+        self.assert_unreachable(waiting, Cause.DNS, "The proxy nowhere.corp:3128 has a name that leads to no address")
+
     def test_proxy_refuses(self) -> None:
         """A proxy that will not connect is a fault of the proxy, with its status; the connection is closed."""
         waiting = self.dial("https://llm.example", **PROXY)
