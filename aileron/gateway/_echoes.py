@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import define, field
-from twisted.internet.defer import Deferred, DeferredList
+from attrs import frozen
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -18,9 +18,9 @@ from ._injection import Echo
 _log = Logger()
 
 
-@define(eq=False)
+@frozen
 class Echoes:
-    """Keeps what it is told of, and does not make its teller wait.
+    """Keeps what it is told of, and does not make its teller wait.  What is under way the store's close drains.
 
     :ivar ids: fresh ULIDs.
     """
@@ -28,18 +28,10 @@ class Echoes:
     _flags: IBindingFlags
     _clock: IReactorTime
     _ids: Callable[[], str]
-    _under_way: set[Deferred[None]] = field(factory=set, init=False)
 
     def tell(self, echo: Echo) -> None:
         """Keep it, as soon as may be; where that fails, the log says so."""
-        kept: Deferred[None] = Deferred.fromCoroutine(self._keep(echo))
-        self._under_way.add(kept)
-        kept.addErrback(_note_lost)
-        kept.addBoth(lambda _: self._under_way.discard(kept))
-
-    async def settled(self) -> None:
-        """Return when all that was told of is kept."""
-        await DeferredList(list(self._under_way))
+        Deferred.fromCoroutine(self._keep(echo)).addErrback(_note_lost)
 
     async def _keep(self, echo: Echo) -> None:
         now, name, fqn = utc(self._clock.seconds()), echo.binding.name, echo.provider.fqn
