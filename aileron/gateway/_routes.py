@@ -16,6 +16,19 @@ _MOST_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 256
 
 
+_ASK_A_MODEL = frozenset(
+    b"/v1/" + rest
+    for rest in (
+        b"chat/completions",
+        b"completions",
+        b"embeddings",
+        b"messages",
+        b"messages/count_tokens",
+        b"responses",
+    )
+)
+
+
 class RelayTo(NamedTuple):
     """Carry it on.
 
@@ -87,14 +100,15 @@ def routes(settings: GatewaySettings) -> Klein:
 
 
 def _whole(app: Klein, provider: Provider) -> None:
-    """Any path and any method to one provider, below its prefix."""
+    """Any path and any method to one provider, below its prefix; what asks a model there does so here too."""
     route = cast(Declare, app.route)
     prefix = len(provider.prefix)
 
     @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
     @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
     def whole(head: RequestHead, path: bytes, rest: str = "") -> Decision:
-        return RelayTo(provider, path[prefix:])
+        onward = path[prefix:]
+        return RelayTo(provider, onward, inference=head.method == b"POST" and onward in _ASK_A_MODEL)
 
 
 class RouteTable:
