@@ -56,7 +56,8 @@ class RelayingChannel(Channel):
         self.site.crowd.leave(self)
         self._taken = taken
         used = self._carry(rest)
-        taken.start()
+        if self._taken is taken:  # and not refused for what came with its head
+            taken.start()
         return used
 
     def _carry(self, data: bytes) -> int:
