@@ -56,6 +56,7 @@ class Exchange:
     """
 
     __slots__ = (
+        "_announced",
         "_answer",
         "_begin",
         "_begun",
@@ -104,7 +105,7 @@ class Exchange:
         self._client, self._write, self._begin, self._refusal, self._on_end = client, write, begin, refusal, on_end
         self._method = head.method
         self._request: Body | None = head.body()
-        self._most_bytes = most_bytes
+        self._most_bytes, self._announced = most_bytes, head.length
         self._keep = b"close" not in head.fields.get(b"connection", b"").lower()
         self._kept: list[bytes] = []
         self._uploaded = 0
@@ -136,7 +137,7 @@ class Exchange:
             data = data[:end]
         self._uploaded += len(data)
         if self._most_bytes is not None and self._uploaded > self._most_bytes:
-            self.fail(ResourceLimitExceeded(f"The body is longer than {self._most_bytes} bytes."), 413)
+            self._too_long(self._most_bytes)
             return -1
         if data:
             self._send(data)
@@ -154,7 +155,13 @@ class Exchange:
 
     def start(self) -> None:
         """See L{Taken.start}."""
-        self._begin(self)
+        if self._most_bytes is not None and self._announced > self._most_bytes:
+            self._too_long(self._most_bytes)
+        else:
+            self._begin(self)
+
+    def _too_long(self, most: int) -> None:
+        self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
     def open(self, head: bytes, screen: Screen | None = None) -> None:
         """What goes before everything that the client sends.
