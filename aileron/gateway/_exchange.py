@@ -270,9 +270,11 @@ class Exchange:
         """
         self._pass_rest()
         upstream, self.upstream = self.upstream, None
-        whole = self._request is None
         if upstream is not None:
-            upstream.done(clean and self._reusable and whole)
+            if self._request is None and not self._held:
+                upstream.done(clean and self._reusable)
+            else:
+                upstream.abort()  # else what it does not read of the request would keep it open
         self._end(Ending.COMPLETE)
         self._client.over(self._keep)
 
