@@ -58,6 +58,7 @@ class Connection(Protocol):
         if self._exchange is not None:
             self._exchange.receive(data)
         else:
+            self._pool.forget(self)  # at once: it is told of its end only a turn later
             self.abort()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -88,11 +89,11 @@ class Connection(Protocol):
     def done(self, keep: bool) -> None:
         """See L{Upstream.done}."""
         self._exchange = None
-        self.release()
         if keep:
             self._pool.keep(self)
         else:
             self.close()
+        self.release()
 
     def abort(self) -> None:
         """See L{Upstream.abort}."""

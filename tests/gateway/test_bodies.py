@@ -1,0 +1,259 @@
+"""Where bodies end, both ways; and what follows them on the same connections."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from tests.gateway.case import HOST, OK, GatewayCase, get, request, status_of
+
+CHUNKS = b"5;a=b\r\nhello\r\n0\r\nX-Trailer: 1\r\nX-Other: 2\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS
+
+
+def chunked_request(body: bytes = CHUNKS) -> bytes:
+    """A request of unknown length."""
+    return f"POST /v1/messages HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body
+
+
+class AnswerBodyTests(GatewayCase):
+    """Answers."""
+
+    def kept(self, asked: bytes, answer: bytes, heard: bytes | None = None) -> None:
+        """Assert that an answer arrives, and that both connections serve another request."""
+        line, there = self.ask(asked)
+        there.end.write(answer)
+        self.assertEqual(self.after(line), answer if heard is None else heard)
+        there.take()
+        line.say(get())
+        self.assertIn(b"GET /x ", there.take())
+        there.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+
+    def test_length(self) -> None:
+        """An answer of known length ends there."""
+        self.kept(get(), OK)
+
+    def test_chunked(self) -> None:
+        """Chunks, their extensions and trailers go on as they came."""
+        self.kept(get(), CHUNKED)
+
+    def test_nothing(self) -> None:
+        """A length of nothing is a whole answer."""
+        self.kept(get(), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    def test_head(self) -> None:
+        """An answer to HEAD has no body, whatever length it tells."""
+        asked = request("/openai/x", method="HEAD", body=b"")
+        self.kept(asked, b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+        self.kept(asked, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        self.kept(asked, b"HTTP/1.1 200 OK\r\n\r\n")
+
+    def test_no_body(self) -> None:
+        """Answers 204 and 304 have none either."""
+        self.kept(get(), b"HTTP/1.1 204 No Content\r\n\r\n")
+        self.kept(get(), b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n")
+        self.kept(get(), b"HTTP/1.1 304 Not Modified\r\n\r\n")
+
+    def test_until_close(self) -> None:
+        """An answer without a length is what comes until the end, and the client's connection ends as well."""
+        line, there = self.ask(get())
+        there.end.write(b"HTTP/1.1 200 OK\r\nX: 1\r\n\r\npart")
+        self.assertEqual(self.after(line), b"HTTP/1.1 200 OK\r\nX: 1\r\nConnection: close\r\n\r\npart")
+        there.end.write(b" and rest")
+        there.end.loseConnection()
+        self.assertEqual(self.after(line), b" and rest")
+        self.assertTrue(line.lost)
+
+    def test_piecemeal(self) -> None:
+        """Every byte goes on when it comes, not later."""
+        line, there = self.ask(get())
+        head, body = CHUNKED[: -len(CHUNKS)], CHUNKS
+        for byte in head[:-1]:
+            there.end.write(bytes([byte]))
+            self.assertEqual(self.after(line), b"")
+        there.end.write(head[-1:])
+        self.assertEqual(self.after(line), head)
+        for byte in body:
+            there.end.write(bytes([byte]))
+            self.assertEqual(self.after(line), bytes([byte]))
+
+    def test_close_said_by_provider(self) -> None:
+        """A provider that will close does not close the client's connection."""
+        line, there = self.ask(get())
+        there.end.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        self.assertEqual(self.after(line), OK)
+        self.assertTrue(there.lost)
+        self.assertFalse(line.lost)
+        line.say(get())
+        self.assertEqual(len(self.places["openai"].peers), 2)
+
+    def test_older_provider_closes(self) -> None:
+        """The connection to an HTTP/1.0 server that does not keep it is not used again."""
+        line, there = self.ask(get())
+        there.end.write(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        self.assertEqual(self.after(line), OK)
+        self.assertTrue(there.lost)
+
+    def test_close_said_by_client(self) -> None:
+        """A client that will close is told so and closed; the provider's connection is kept."""
+        line, there = self.ask(get("/openai/x", "Connection: close"))
+        there.end.write(OK)
+        heard = self.after(line)
+        self.assertEqual(heard, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        self.assertTrue(line.lost)
+        self.assertFalse(there.lost)
+        self.ask(get())
+        self.assertEqual(len(self.places["openai"].peers), 1)
+
+
+class RequestBodyTests(GatewayCase):
+    """Requests."""
+
+    def test_chunked(self) -> None:
+        """Chunks and trailers go on as they came."""
+        _, there = self.ask(chunked_request(), "anthropic")
+        self.assertTrue(there.take().endswith(b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS))
+
+    def test_piecemeal(self) -> None:
+        """A request goes on from the end of its head, each byte when it comes."""
+        whole = chunked_request()
+        start = whole.index(b"\r\n\r\n") + 4
+        line = self.line()
+        line.say(whole[: start - 1])
+        self.assertEqual(self.reached(), [])
+        line.say(whole[start - 1 : start])
+        there = self.places["anthropic"].peers[0]
+        self.assertTrue(there.take().endswith(b"\r\n\r\n"))
+        for byte in whole[start:]:
+            line.say(bytes([byte]))
+            self.assertEqual(there.take(), bytes([byte]))
+        there.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+
+    def test_pipelining(self) -> None:
+        """Requests that come at once are carried one after the other, ours among them, and answered in their order."""
+        line = self.line()
+        line.say(get("/openai/1") + chunked_request() + get("/ours") + get("/openai/2") + get("/openai/3")[:-1])
+        openai = self.places["openai"].peers[0]
+        self.assertEqual(self.reached(), ["openai"])
+        openai.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+        self.places["anthropic"].peers[0].end.write(CHUNKED)
+        heard = self.after(line)
+        self.assertTrue(heard.startswith(CHUNKED + b"HTTP/1.1 200 OK\r\n"))
+        self.assertIn(b"ours: /ours", heard)
+        self.assertTrue(openai.take().endswith(b"\r\n\r\n"))
+        openai.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+        self.assertEqual(openai.take(), b"")
+        line.say(b"\n")
+        self.assertIn(b"GET /3 ", openai.take())
+
+    def test_early_answer(self) -> None:
+        """An answer that comes before the request is whole goes on at once, and ends both connections."""
+        line, there = self.ask(request(body=b"x" * 100)[:-50])
+        there.end.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
+        heard = self.after(line)
+        self.assertEqual(heard, b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+        self.assertTrue(there.lost)
+        line.say(b"y" * 50 + get())
+        self.assertEqual(len(self.places["openai"].peers), 1)
+
+    def test_early_stream(self) -> None:
+        """Request and answer may stream at the same time."""
+        line, there = self.ask(chunked_request(b""), "anthropic")
+        there.take()
+        there.end.write(CHUNKED[: -len(CHUNKS)])
+        self.assertIn(b"Connection: close", self.after(line))
+        line.say(b"1\r\na\r\n")
+        self.assertEqual(there.take(), b"1\r\na\r\n")
+        there.end.write(CHUNKS[:10])
+        self.assertEqual(self.after(line), CHUNKS[:10])
+        line.say(b"0\r\n\r\n")
+        self.assertEqual(there.take(), b"0\r\n\r\n")
+        there.end.write(CHUNKS[10:])
+        self.assertEqual(self.after(line), CHUNKS[10:])
+        self.assertTrue(line.lost)
+
+    def test_early_answer_to_a_provider_that_reads_nothing(self) -> None:
+        """A provider that answered early and reads no more does not keep its connection."""
+        line, there = self.ask(request(body=b"x" * 900_000)[:-50])
+        there.end.pauseProducing()
+        line.say(b"y" * 40)
+        there.end.write(OK)
+        self.after(line)
+        self.assertFalse(there.end.other.connected)
+
+    def test_broken_chunks(self) -> None:
+        """A body that is no longer chunked ends the request where that shows, on both sides."""
+        line, there = self.ask(chunked_request(b"5\r\nhel"), "anthropic")
+        heard = line.say(b"lo5\r\n")
+        self.refused(heard, 400, "invalid_request")
+        self.assertTrue(there.lost)
+        self.assertNotIn(b"lo5", there.take())
+
+    def test_broken_chunks_with_the_head(self) -> None:
+        """A body that is broken as soon as it comes is refused once, and nothing is asked of anybody."""
+        heard = self.line().say(chunked_request(b"zz\r\n"))
+        self.refused(heard, 400, "invalid_request")
+        self.assertEqual(self.reached(), [])
+        self.wait(200)
+        self.assertEqual(self.meters.all, [])
+
+    def test_unasked_answer(self) -> None:
+        """What a provider says beyond its answer reaches nobody, and ends its connection."""
+        for later in (False, True):
+            line, there = self.ask(get())
+            there.end.write(OK if later else OK + OK)
+            self.assertEqual(self.after(line), OK)
+            if later:
+                there.end.write(OK)
+                self.net.run()
+            self.assertTrue(there.lost)
+            line.say(get())
+            self.assertEqual(self.after(line), b"")
+            self.places["openai"].peers[-1].end.write(OK)
+            self.assertEqual(self.after(line), OK)
+            line.end.loseConnection()
+            self.net.run()
+            for pool in self.pools.values():
+                pool.close()
+            self.net.run()
+
+    def test_unasked_answer_just_before_a_request(self) -> None:
+        """A connection that said something unasked serves nobody, not even a request of the same turn."""
+        line, there = self.ask(get())
+        there.end.write(OK)
+        self.after(line)
+        there.take()
+        there.end.other.protocol.dataReceived(b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n")
+        line.end.other.protocol.dataReceived(get())
+        self.assertEqual(len(self.places["openai"].peers), 2)
+        self.net.run()
+        self.assertEqual(there.take(), b"")
+
+
+class CapTests(GatewayCase):
+    """A cap on requests' bodies."""
+
+    def setUp(self) -> None:
+        """One of ten bytes."""
+        self.settings = evolve(type(self).settings, max_body_bytes=10)
+        super().setUp()
+
+    def test_announced(self) -> None:
+        """A length beyond it is refused at once, before the body and before anybody is asked."""
+        heard = self.line().say(request(body=b"x" * 11)[:-11])
+        self.refused(heard, 413, "resource_limit_exceeded")
+        self.assertEqual(self.reached(), [])
+
+    def test_chunked(self) -> None:
+        """Chunks beyond it are refused when they come, framing counted; the provider's connection is dropped."""
+        line, there = self.ask(chunked_request(b"4\r\nabcd"), "anthropic")
+        self.refused(line.say(b"\r\n4\r\nabcd"), 413)
+        self.assertTrue(there.lost)
+
+    def test_within(self) -> None:
+        """A body that is no longer passes."""
+        self.assertEqual(self.answered(request(body=b"x" * 10), OK), OK)
+        self.assertEqual(status_of(self.answered(chunked_request(b"0\r\n\r\n"), OK, "anthropic")), 200)
