@@ -19,26 +19,34 @@ from tests.functional.web import Reply
 from tests.gateway.certificates import Authority, self_signed, serving
 from tests.gateway.wires import Above, Proxying, TlsPeer
 
-ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"object": "list"}'
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+BODY = b'\r\n{"object": "list"}'
 EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
 
 
 class Upstream(TlsPeer):
-    """Answers its first request and closes; the end of the connection is the end of the answer.
+    """Answers each request; unless it keeps the connection, the end of that is the end of the answer.
 
     :ivar farewell: whether it closes in order.
     """
 
+    keeps = False
     farewell = True
-    answered = False
+    answered = 0
 
     def dataReceived(self, data: bytes) -> None:
-        """Answer, as soon as the request is there."""
+        """Answer, as soon as a request is there."""
         super().dataReceived(data)
-        if self.received.endswith(b"\r\n\r\n") and not self.answered:
-            self.answered = True
-            self.transport.write(self.say(ANSWER) + (self.say_goodbye() if self.farewell else b""))
-            self.transport.loseConnection()
+        while self.answered < self.received.count(b"\r\n\r\n"):
+            self.answered += 1
+            self._answer()
+
+    def _answer(self) -> None:
+        if self.keeps:
+            self.transport.write(self.say(HEAD + b"Content-Length: 18\r\n" + BODY))
+            return
+        self.transport.write(self.say(HEAD + BODY) + (self.say_goodbye() if self.farewell else b""))
+        self.transport.loseConnection()
 
 
 class Upstreams(ServerFactory):
@@ -49,8 +57,11 @@ class Upstreams(ServerFactory):
 
     noisy = False
 
-    def __init__(self, certificate: bytes, *, farewell: bool = True, proxied: bool = False) -> None:
+    def __init__(
+        self, certificate: bytes, *, keeps: bool = False, farewell: bool = True, proxied: bool = False
+    ) -> None:
         self._context = serving(certificate)
+        self._keeps = keeps
         self._farewell = farewell
         self._proxied = proxied
         self.met: list[Upstream] = []
@@ -59,7 +70,7 @@ class Upstreams(ServerFactory):
     def buildProtocol(self, addr: IAddress | None) -> Protocol:
         """One more, behind a proxy if that is wanted."""
         upstream = Upstream(self._context)
-        upstream.farewell = self._farewell
+        upstream.keeps, upstream.farewell = self._keeps, self._farewell
         self.met.append(upstream)
         if not self._proxied:
             return upstream
@@ -78,12 +89,14 @@ class GatewayTlsTests(OperatedTestCase):
 
     async def _stop(self, port: IListeningPort, upstreams: Upstreams) -> None:
         await maybeDeferred(port.stopListening)
+        for each in upstreams.met:
+            each.transport.loseConnection()
         await until(self.reactor, lambda: all(each.lost for each in upstreams.met), 5, "connections closed")
 
-    async def configure(self, ports: Mapping[str, str], environment: Mapping[str, str]) -> None:
-        """A daemon with these providers, by name and base URL, and the test's authority."""
+    async def configure(self, urls: Mapping[str, str], environment: Mapping[str, str]) -> None:
+        """A daemon with these providers, by name and base URL, that trusts the test's authority."""
         await self.operator("vault", "init")
-        lines = "".join(f'    {name}: {{base_url: "{base_url}"}}\n' for name, base_url in ports.items())
+        lines = "".join(f'    {name}: {{base_url: "{base_url}"}}\n' for name, base_url in urls.items())
         authority = indent(Authority.made().pem, "    ")
         self.state.config.write_text(f"gateway:\n  ca_certificates: |\n{authority}  providers:\n{lines}")
         await self.operator("config", "trust", "--yes")
@@ -98,21 +111,23 @@ class GatewayTlsTests(OperatedTestCase):
     async def test_certificates(self) -> None:
         """Who proves to be the host is relayed to, with a short handshake the next time; nobody else gets a byte."""
         issue = Authority.made().issue
-        good, cut = Upstreams(issue("localhost")), Upstreams(issue("localhost"), farewell=False)
+        good, kept = Upstreams(issue("localhost")), Upstreams(issue("localhost"), keeps=True)
+        cut = Upstreams(issue("localhost"), farewell=False)
         refused = {
             "other": (Upstreams(issue("elsewhere.example")), "another host"),
             "expired": (Upstreams(issue("localhost", **EXPIRED)), "expired"),
             "alone": (Upstreams(self_signed("localhost")), "self-signed"),
             "nobody": (Upstreams(Authority.made("Nobody").issue("localhost")), "nobody that this machine trusts"),
         }
-        all_ = {"good": good, "cut": cut, **{name: each for name, (each, _) in refused.items()}}
+        all_ = {"good": good, "kept": kept, "cut": cut, **{name: each for name, (each, _) in refused.items()}}
         ports = {name: self.serve(each) for name, each in all_.items()}
         await self.configure({name: f"https://localhost:{port}" for name, port in ports.items()}, {})
-        for _ in range(2):
-            reply = await self.ask("good")
+        for name in ("good", "kept") * 2:
+            reply = await self.ask(name)
             self.assertEqual((reply.status, reply.body), (200, {"object": "list"}))
         self.assertEqual([each.tls.session_reused for each in good.met], [False, True])
         self.assertEqual([each.tls.selected_alpn_protocol() for each in good.met], ["http/1.1"] * 2)
+        self.assertEqual([each.answered for each in kept.met], [2])
         await self.assert_cut()
         for name, (upstreams, words) in refused.items():
             await self.assert_refused(name, f"localhost:{ports[name]}", words)
