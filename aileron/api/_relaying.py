@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
@@ -12,9 +12,6 @@ from aileron.http1 import RequestHead, Taken, Taker
 from ._channel import Channel, Guard, discard
 from ._checks import Refused
 from ._crowd import Crowd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_TAKEN_HEAD_BYTES = 65536
 """Of requests that are given away: agents send long fields."""
@@ -136,19 +133,19 @@ class RelayingChannel(Channel):
     def pauseProducing(self) -> None:
         """What was written waits to be sent."""
         self._choked = True
-        self._told_of_flow(Taken.client_is_slow, super().pauseProducing)
+        if self._taken is None:
+            super().pauseProducing()
+        else:
+            self._taken.client_is_slow()
 
     def resumeProducing(self) -> None:
         """It was sent."""
         self._choked = False
-        self._told_of_flow(Taken.client_has_caught_up, super().resumeProducing)
-        self._go_on()
-
-    def _told_of_flow(self, tell: Callable[[Taken], None], otherwise: Callable[[], None]) -> None:
         if self._taken is None:
-            otherwise()
+            super().resumeProducing()
         else:
-            tell(self._taken)
+            self._taken.client_has_caught_up()
+        self._go_on()
 
     def timeoutConnection(self) -> None:
         """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
