@@ -80,9 +80,8 @@ class RelayingChannel(Channel):
 
     def hold(self) -> None:
         """See L{Client.hold}."""
-        if not self._held:
-            self._held = True
-            super().hold()
+        self._held = True
+        super().hold()  # also if it was held before: the site's own answers release it without a word
 
     def release(self) -> None:
         """See L{Client.release}."""
@@ -134,7 +133,7 @@ class RelayingChannel(Channel):
         """What was written waits to be sent."""
         self._choked = True
         if self._taken is None:
-            super().pauseProducing()
+            super().pauseProducing()  # type: ignore[no-untyped-call]
         else:
             self._taken.client_is_slow()
 
@@ -142,7 +141,7 @@ class RelayingChannel(Channel):
         """It was sent."""
         self._choked = False
         if self._taken is None:
-            super().resumeProducing()
+            super().resumeProducing()  # type: ignore[no-untyped-call]
         else:
             self._taken.client_has_caught_up()
         self._go_on()
