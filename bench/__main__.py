@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from bench import commands, endurance, requests, table
+from bench import commands, endurance, gateway, requests, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
@@ -13,6 +13,8 @@ PARTS: Mapping[str, Callable[[float], None]] = {
     "store": stores.report,
     "commands": commands.report,
     "endurance": endurance.report,
+    "gateway": gateway.report,
+    "gateway-endurance": gateway.endure,
 }
 USUAL = ("requests", "store", "commands")
 """What runs where no part is named: the rest takes minutes."""

@@ -1,0 +1,125 @@
+"""Those that are compared: each a process that relays what comes to a port of loopback to the upstream."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+from attrs import frozen
+
+from ._certificate import CERTIFICATE
+from ._daemon import Home
+from ._processes import Server, answers, free_port, printed_port, serving, until
+from ._tools import Upstream
+
+DIRECT = "direct"
+"""The one that is no proxy."""
+
+_PEERS = Path(__file__).parent / "peers"
+_NGINX_TLS = Template("""proxy_ssl_trusted_certificate $certificate;
+            proxy_ssl_verify on;
+            proxy_ssl_name localhost;
+            proxy_ssl_server_name on;
+            proxy_ssl_session_reuse on;""")
+
+
+@frozen
+class Pinned:
+    """What each contender is given besides its upstream.
+
+    :ivar directory: for what has to be built or written.
+    :ivar descriptors: how many it may have.
+    """
+
+    directory: Path
+    core: int
+    descriptors: int
+
+
+@frozen
+class Contender:
+    """One of those in the table.
+
+    :ivar missing: what to do to have it; empty where it is there.
+    """
+
+    name: str
+    started: Callable[[Pinned, Upstream], AbstractContextManager[Server]]
+    missing: str = ""
+
+
+def ours(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
+    """The daemon with an unlocked vault; the home is made once."""
+    directory = pinned.directory / "home"
+    home = Home(directory) if directory.exists() else Home.furnished(directory, pinned.directory / CERTIFICATE)
+    return home.serving(upstream, pinned.core)
+
+
+def go(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
+    """Its standard library's C{ReverseProxy}, which flushes each piece."""
+    built = pinned.directory / "go-proxy"
+    if not built.exists():
+        environment = {**os.environ, "GO111MODULE": "off", "GOPROXY": "off", "GOTOOLCHAIN": "local"}
+        subprocess.run(["go", "build", "-o", str(built), str(_PEERS / "main.go")], env=environment, check=True)
+    return serving([str(built), upstream.url], pinned.core, printed_port, upstream.environment)
+
+
+def nginx(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
+    """One process of it, without its buffers and with connections to the upstream kept."""
+    port = free_port()
+
+    def ready(process: subprocess.Popen[str]) -> int:
+        until(lambda: answers(port), process)
+        return port
+
+    configuration = pinned.directory / "nginx.conf"
+    configuration.write_text(nginx_configuration(pinned, upstream, port))
+    command = [_nginx() or "nginx", "-c", str(configuration), "-e", str(pinned.directory / "nginx.log")]
+    return serving(command, pinned.core, ready)
+
+
+def nginx_configuration(pinned: Pinned, upstream: Upstream, port: int) -> str:
+    """Its file."""
+    tls = _NGINX_TLS.substitute(certificate=upstream.certificate) if upstream.certificate else ""
+    return Template((_PEERS / "nginx.conf").read_text()).substitute(
+        directory=pinned.directory,
+        descriptors=pinned.descriptors,
+        upstream=upstream.port,
+        port=port,
+        scheme="https" if upstream.certificate else "http",
+        tls=tls,
+    )
+
+
+def aiohttp(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
+    """Its server before its client."""
+    command = [sys.executable, "-m", "bench.gateway.aiohttp_proxy", upstream.url]
+    return serving(command, pinned.core, printed_port, upstream.environment)
+
+
+@contextmanager
+def direct(pinned: Pinned, upstream: Upstream) -> Iterator[Server]:
+    """The mock itself: what the tools can do, and what a proxy adds to."""
+    yield Server(os.getpid(), upstream.port)
+
+
+def contenders() -> list[Contender]:
+    """All of them, in the order of the table."""
+    return [
+        Contender(DIRECT, direct),
+        Contender("ours", ours),
+        Contender("go", go, "" if shutil.which("go") else "install Go"),
+        Contender("nginx", nginx, "" if _nginx() else "install nginx"),
+        Contender("aiohttp", aiohttp, "" if find_spec("aiohttp") else "pip install '.[bench]'"),
+    ]
+
+
+def _nginx() -> str | None:
+    return shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
