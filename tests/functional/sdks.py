@@ -62,7 +62,9 @@ class Sdk:
         makers = {"openai": ("OpenAI", f"{self.url}/v1"), "anthropic": ("Anthropic", self.url)}
         name, base_url = makers[self.provider]
         given = {"api_key": self.key, "base_url": base_url, "default_headers": dict(self.headers)}
-        return getattr(self.module, name)(**given, max_retries=retries, timeout=30)
+        # The certificates of the world take longer to read than the call, which goes to loopback.
+        http = self.module.DefaultHttpxClient(verify=False)
+        return getattr(self.module, name)(**given, http_client=http, max_retries=retries, timeout=30)
 
     async def use(self, work: Callable[[Api], T], retries: int = 0) -> T:
         """What ``work`` makes of a client, in a thread.

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from aileron.home import running_pid
-from tests.functional import canary, opencode, slack, tree
-from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession, OperatedTestCase
+from tests.functional import canary, slack, tree
+from tests.functional.gatewayed import GatewayedTestCase
+from tests.functional.llm import ScriptedLLM
+from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession
 from tests.functional.script import Call, Say
 
 ECHOES = [
@@ -20,20 +22,30 @@ ECHOES = [
 ]
 
 
-class CanaryTests(OperatedTestCase):
+MODEL, OWN_KEY = "gpt-5.1", "sk-canary-7c0d11e94b"
+
+
+class CanaryTests(GatewayedTestCase):
     """A long run of everything, with a service that repeats the key wherever it can."""
 
     def setUp(self) -> None:
         """Note what was said, to be searched."""
         super().setUp()
         self.said: dict[str, str] = {}
+        self.passing: list[str] = []
 
     async def test_key_is_nowhere(self) -> None:
-        """Neither key nor passphrase is in any file, log, record, answer, argument or environment."""
+        """Neither key nor passphrase is in any file, log, record, answer, argument or environment.
+
+        The keys that pass by, the session's of the gateway and the user's own of the model, are in the agent's
+        environment alone.
+        """
+        llm = self.llm({MODEL: [Call("_ship_update", SHIP), Say("all done")]})
+        self.use_upstream(llm)
         await self.furnish()
         session = await self.session()
         await self.echo(session)
-        await self.work()
+        await self.work(llm)
         await self.look_at_everything(session)
         await self.restart()
         self.assertGreater(len(self.workspace.requests), len(ECHOES))
@@ -57,20 +69,34 @@ class CanaryTests(OperatedTestCase):
         self.said["status"] = (await client.call("check_action_status", {"approval_id": asked})).text
         self.said["mcp"] = json.dumps(client.server.messages) + client.server.errors.decode()
 
-    async def work(self) -> None:
+    async def work(self, llm: ScriptedLLM) -> None:
         """The main job with the real agent; while it waits, every process of it is searched, and the daemon."""
         self.workspace.next = []
-        llm = self.llm([Call("_ship_update", SHIP), Say("all done")])
-        opencode.configure_user(self.home, opencode.configuration(llm.url))
-        agent = self.launch()
+        self.configure_agent(f"openai/{MODEL}")
+        agent = self.launch(OPENAI_API_KEY=OWN_KEY)
         (approval,) = await self.waiting()
-        members = [agent.pid, *(member.pid for member in tree.descendants(agent.pid))]
-        self.assertGreaterEqual(len(members), 3)
-        self.assert_not_in_processes([*members, self.daemon_pid()])
+        members = list(tree.descendants(agent.pid))
+        self.assertGreaterEqual(len(members), 2)
+        self.assert_not_in_processes([agent.pid, *(member.pid for member in members), self.daemon_pid()])
+        self.note_passing_keys(agent.pid, members)
         await self.approve(approval["id"])
         finished = await agent.finish(60)
         self.said["agent"] = finished.stdout + finished.stderr
         self.said["model"] = "".join(json.dumps(dict(each.body)) for each in llm.script.received)
+        paths = json.dumps([[each.path, dict(each.headers)] for each in llm.script.received])
+        self.assertEqual(("ail_" in paths, paths.count(OWN_KEY)), (False, 2))
+
+    def note_passing_keys(self, launcher: int, members: list[tree.Member]) -> None:
+        """Take the gateway key from where it may be, and see that neither is where it may not be."""
+        (agent,) = [member for member in members if member.program == "opencode"]
+        given = json.loads(agent.environment["OPENCODE_CONFIG_CONTENT"])["provider"]["openai"]["options"]
+        self.passing = [given["headers"]["X-Aileron-Gateway-Key"], OWN_KEY]
+        self.assertTrue(self.passing[0].startswith("ail_g_"))
+        arguments = json.dumps([member.arguments for member in members])
+        for key in self.passing:
+            self.assertNotIn(key, arguments)
+            self.assertEqual(canary.in_process(self.daemon_pid(), key), [])
+        self.assertEqual(canary.in_process(launcher, self.passing[0]), [])
 
     async def look_at_everything(self, session: AgentSession) -> None:
         """Everything that operator and agent can read."""
@@ -108,7 +134,7 @@ class CanaryTests(OperatedTestCase):
 
     def assert_nowhere(self) -> None:
         """Fail if anything that was said or written shows key or passphrase; the agent's output is in it."""
-        for word in self.words():
+        for word in (*self.words(), *self.passing):
             self.assertEqual(canary.in_files(self.home.root, word), [])
             for place, text in self.said.items():
                 self.assertEqual(list(canary.in_bytes(place, text.encode(), word)), [])

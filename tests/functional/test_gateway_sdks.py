@@ -90,7 +90,19 @@ def closed(api: Api) -> float:
     return when
 
 
-class OpenAITests(GatewayedTestCase):
+class SdkTestCase(GatewayedTestCase):
+    """Looks at the exceptions of SDKs."""
+
+    def assert_ours(self, problem: Any, name: str, status: int, kind: str | None = None) -> None:
+        """The gateway's own answer is an exception of the SDK's, which found the message where it looks for it."""
+        self.assertEqual((type(problem).__name__, problem.status_code), (name, status), problem)
+        self.assertIn(problem.response.headers["x-aileron-error"], (kind,) if kind else ("forbidden", "unauthorized"))
+        inner = problem.body.get("error", problem.body)
+        self.assertIn(inner["message"], str(problem))
+        self.assertIsInstance(inner["type"], str)
+
+
+class OpenAITests(SdkTestCase):
     """The OpenAI SDK."""
 
     async def test_conversations(self) -> None:
@@ -164,21 +176,6 @@ class OpenAITests(GatewayedTestCase):
         self.assertIsInstance(problem, sdk.module.APITimeoutError)
         await until(self.reactor, lambda: llm.hung_up == 1, 1, "the end at the provider")
 
-    async def test_vault_locked(self) -> None:
-        """A locked vault refuses at once, with the command that opens it; then all is well again."""
-        llm = self.llm({"m": [Say("well")]})
-        kept = await self.own_gateway(llm)
-        await self.operator("vault", "lock")
-        problem = await self.through(kept).problem()
-        self.assert_ours(problem, "PermissionDeniedError", 403, "vault_locked")
-        self.assertIn("aileron vault unlock", str(problem))
-        if self.provider == "openai":
-            problem = await self.through(kept).problem(lambda api: api.client.responses.create(model="m", input="x"))
-            self.assert_ours(problem, "BadRequestError", 400, "vault_locked")
-        self.assertEqual(llm.script.received, [])
-        await self.unlock()
-        self.assertIn("well", plain(await self.through(kept).use(Api.generate)))
-
     async def test_no_upstream(self) -> None:
         """A provider that is not there is a 502 with its cause."""
         kept, llm = await self.gateway([])
@@ -213,6 +210,27 @@ class AnthropicTests(OpenAITests):
     """The same of the Anthropic SDK."""
 
     provider = "anthropic"
+
+
+class LockedTests(SdkTestCase):
+    """Both SDKs at a daemon whose vault is locked."""
+
+    async def test_vault_locked(self) -> None:
+        """It refuses at once, with the command that opens the vault, and nothing leaves; then all is well again."""
+        llm = self.llm({"m": [Say("well")] * 2})
+        kept = await self.own_gateway(llm)
+        await self.operator("vault", "lock")
+        for self.provider in ("openai", "anthropic"):
+            problem = await self.through(kept).problem()
+            self.assert_ours(problem, "PermissionDeniedError", 403, "vault_locked")
+            self.assertIn("aileron vault unlock", str(problem))
+        self.provider = "openai"
+        problem = await self.through(kept).problem(lambda api: api.client.responses.create(model="m", input="x"))
+        self.assert_ours(problem, "BadRequestError", 400, "vault_locked")
+        self.assertEqual(llm.script.received, [])
+        await self.unlock()
+        for self.provider in ("openai", "anthropic"):
+            self.assertIn("well", plain(await self.through(kept).use(Api.generate)))
 
 
 class WebSocketTests(GatewayedTestCase):
