@@ -20,7 +20,8 @@ MAX_TAKEN_HEAD_BYTES = 65536
 class TakingGuard(Guard, Protocol):
     """What this channel asks its site, beyond what every channel does.
 
-    :ivar relays: the connections whose requests were taken, which are no more in C{crowd}: that counts on short visits.
+    :ivar relays: the connections whose requests were taken, until they may bring another or are gone; they are no more
+        in C{crowd}: that counts on short visits.
     """
 
     taker: Taker
@@ -36,6 +37,7 @@ class RelayingChannel(Channel):
     _choked = False  # what was written waits for the client to read
     _held = False
     _stirred = False  # since the last look at the clock
+    _relayed = False  # something, ever
 
     @property
     def at_rest(self) -> bool:
@@ -94,6 +96,7 @@ class RelayingChannel(Channel):
         whole = self._step is None
         self._untake()
         if keep and self.site.crowd.enter(self):
+            self.site.relays.leave(self)
             self._step = self._take_head
             self.release()
             self._go_on()
@@ -120,10 +123,10 @@ class RelayingChannel(Channel):
 
     def _untake(self) -> None:
         self._taken = None
-        self.site.relays.leave(self)
+        self._relayed = self._stirred = True
 
     def _finish(self) -> None:
-        """Close, once all is sent, however slowly the client reads."""
+        """Close, once all is sent, however slowly the client reads: at rest, it makes room where there is none."""
         self._step, self._unread = discard, b""
         self.loseConnection()  # type: ignore[no-untyped-call]
 
@@ -148,11 +151,13 @@ class RelayingChannel(Channel):
 
     def timeoutConnection(self) -> None:
         """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
-        if self._taken is None and not self._stirred:
-            super().timeoutConnection()
-        else:
+        if self._taken is not None or self._stirred:
             self._stirred = False
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
+        elif self._relayed:
+            self._finish()  # it may not have read the last answer to its end
+        else:
+            super().timeoutConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """See L{Channel.connectionLost}."""
@@ -160,4 +165,5 @@ class RelayingChannel(Channel):
         if taken is not None:
             self._untake()
             taken.client_left()
+        self.site.relays.leave(self)
         super().connectionLost(reason)
