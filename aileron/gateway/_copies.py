@@ -22,7 +22,7 @@ _named_coding = re.compile(rb"\r\n(?i:content-encoding):[ \t]*([^\r]*)").search
 _chunked = re.compile(rb"\r\n(?i:transfer-encoding):").search
 _streamed = re.compile(rb"\r\n(?i:content-type):[ \t]*(?i:text/event-stream)").search
 # A line of nothing but a chunk's size stands in no JSON that is sent in one line, and in no event.
-_CHUNK_LINE = re.compile(rb"(?:\A\n?|\r\n)[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?\r\n")
+_CHUNK_LINE = re.compile(rb"(?:\A|\r\n)[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?\r\n")
 _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 

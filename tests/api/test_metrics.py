@@ -10,15 +10,16 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from zope.interface import implementer
 
-from aileron.api import PAGE_KEY, token_digest
+from aileron.api import PAGE_KEY, operator_site, token_digest
 from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.interfaces import ITotals
 from aileron.testing import scripted_offer
 from aileron.values import Ending, GatewayTotals, Histogram, Traffic, Usage
 
-from .case import LAUNCH_KEY, ApiCase
+from .case import LAUNCH_KEY, ApiCase, Site
 from .test_guard import routes
+from .test_openapi import Room
 from .test_routes import BrokenRunner
 
 SCRAPER = "a-token-that-the-operator-made"
@@ -214,6 +215,12 @@ class ScraperTests(CountedCase):
         headers = {"Cookie": f"{self.parts.cookie.decode()}={cookie}", PAGE_KEY: page_key}
         self.assertEqual(self.operator.ask("GET", "/metrics", headers=headers).status, 200)
         self.assertEqual(self.operator.ask("GET", "/metrics", headers={**headers, PAGE_KEY: SCRAPER}).status, 401)
+
+    def test_beside_the_pages(self) -> None:
+        """No page stands in its place."""
+        self.operator = Site(self, operator_site(self.parts, web=Room()), operator_routes())
+        self.assertEqual(self.operator.ask("GET", "/metrics").status, 401)
+        self.assertIn("aileron_uptime_seconds", self.scrape())
 
     def test_others(self) -> None:
         """Nobody else may, and where no scraper is configured, no token is one."""

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -73,6 +73,8 @@ class PlainTests(SynchronousTestCase):
 
     @settings(deadline=None, max_examples=100)
     @given(st.lists(st.integers(0, 30_000), max_size=12))
+    @example([PLAIN_BYTES, 1 << 20])
+    @example([1 << 20, 1 << 20, 7])
     def test_first_and_last(self, sizes: list[int]) -> None:
         """Whatever the pieces, no more is kept than the first and last bytes, and these are the right ones."""
         text = bytes(range(256)) * (sum(sizes) // 256 + 1)

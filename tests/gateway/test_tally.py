@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
+from hashlib import sha256
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.gateway._tally import MOST_SESSIONS, MOST_UNREAD, Tally
+from aileron.gateway._copies import PLAIN_BYTES
+from aileron.gateway._tally import MOST_PACKED, MOST_SESSIONS, MOST_UNREAD, Tally
 from aileron.interfaces import IMeter, IMeters, ITotals
 from aileron.values import ANTHROPIC, OPENAI, Ending, Provider, Traffic, Usage
 from tests.gateway import answers
@@ -266,6 +269,24 @@ class ReadingTests(TallyCase):
         self.assertEqual(self.traffic().untold, 5)
         self.idle()
         self.assertEqual((self.traffic().told, self.traffic().untold), (MOST_UNREAD, 5))
+
+    def test_crowd_of_long_ones(self) -> None:
+        """Long copies that are given up make way for others."""
+        for _ in range(MOST_UNREAD):
+            self.call(answers.chat())
+        for _ in range(MOST_PACKED):
+            self.call_at_length()
+        self.idle()
+        self.call_at_length()
+        self.idle()
+        self.assertEqual((self.traffic().told, self.traffic().untold), (MOST_UNREAD + 1, MOST_PACKED))
+
+    def call_at_length(self) -> None:
+        """An exchange whose answer is long and compressed."""
+        noise = "".join(sha256(b"%d" % number).hexdigest() for number in range(1000))
+        packed = gzip.compress(answers.chat(noise), 1)
+        self.assertGreater(len(packed), PLAIN_BYTES)
+        self.call(packed, head=answers.head("Content-Encoding: gzip"))
 
     def test_nothing_stays(self) -> None:
         """After the reading nothing of an answer is left in what counts, and nothing of it is ever shown."""

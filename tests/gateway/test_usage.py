@@ -111,6 +111,15 @@ class StreamedTests(SynchronousTestCase):
         text = answers.messages_stream(line_end=b"\r\n")
         self.assertEqual(streamed(text), Usage(input=3210, output=89, cached=3000))
 
+    def test_running(self) -> None:
+        """Where each event tells them anew, the last one is right."""
+        chunks = (
+            b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":%d}}\n\n' % n for n in range(500)
+        )
+        text = b"".join(chunks)
+        self.assertEqual(streamed(text), Usage(9, 499))
+        self.assertEqual(streamed(text[:300]), Usage(9, 3))
+
     def test_null(self) -> None:
         """A number that the closing event leaves open stays as the opening one told it."""
         text = answers.messages_stream().replace(b'{"output_tokens":89}', b'{"input_tokens":null,"output_tokens":89}')
