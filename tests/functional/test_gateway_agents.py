@@ -4,9 +4,13 @@ import json
 
 import attrs
 
+from aileron.launch import Invocation
+from aileron.launch._opencode_settings import read_settings
 from tests.functional import opencode
+from tests.functional.case import FunctionalTestCase
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import SHIP
+from tests.functional.process import Command
 from tests.functional.script import Call, Received, Say
 
 GPT = "gpt-5.1"
@@ -97,3 +101,38 @@ class LeftAloneTests(GatewayedTestCase):
             told[options] = json.loads(finished.stdout)
         self.assertEqual(told[()]["provider"]["openai"]["options"]["baseURL"], f"{self.home.discovery()['url']}/v1")
         self.assertEqual(set(told[("--no-gateway",)]), {"mcp"})
+
+
+class SettingsTests(FunctionalTestCase):
+    """Where the real program looks for its settings."""
+
+    async def test_same_places(self) -> None:
+        """Wherever it finds something of a provider, we do."""
+        home, deep = self.home.user, self.home.project / "repository" / "deep" / "down"
+        (self.home.project / "repository" / ".git").mkdir(parents=True)
+        extra, managed = self.home.root / "extra", self.home.root / "managed"
+        above = [deep, deep.parent, self.home.project / "repository", self.home.project]
+        directories = [*above, *(each / ".opencode" for each in (*above, home)), extra, managed]
+        files = [home / ".config" / "opencode" / name for name in ("config.json", "opencode.json", "opencode.jsonc")]
+        files += [directory / name for directory in directories for name in ("opencode.json", "opencode.jsonc")]
+        files.append(self.home.root / "named.json")
+        for number, path in enumerate(files):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(settings(f"file{number}"))
+        named = {
+            "OPENCODE_CONFIG": str(files[-1]),
+            "OPENCODE_CONFIG_DIR": str(extra),
+            "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(managed),
+            "OPENCODE_CONFIG_CONTENT": settings("content"),
+        }
+        environment = self.home.environment(**opencode.QUIET, **named)
+        command = Command(arguments=(opencode.program(), "debug", "config"), environment=environment, directory=deep)
+        theirs = set(json.loads((await self.run_command(command)).stdout)["provider"])
+        ours = read_settings(Invocation((), environment, str(deep)))
+        self.assertGreater(len(theirs), len(files) - 4)
+        self.assertEqual(theirs - {name for place in ours.places for name in place.providers or ()}, set())
+
+
+def settings(provider: str) -> str:
+    """A configuration that names one provider."""
+    return json.dumps({"$schema": "https://opencode.ai/config.json", "provider": {provider: {"options": {}}}})
