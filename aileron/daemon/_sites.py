@@ -71,7 +71,7 @@ class Sites:
             metrics_token_digest=settings.metrics_token_digest,
             totals=tally,
         )
-        reached = gateway.Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor), self._ports)
+        reached = gateway.Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
         self._gateway = gateway.build(settings.gateway, reactor, reached)
         self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor, taker=self._gateway)
         known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
@@ -81,16 +81,11 @@ class Sites:
     def _addresses(self) -> tuple[str, ...]:
         return (self._bound[1].url,) if self._bound else ()
 
-    def _ports(self) -> tuple[int, ...]:
-        return tuple(bound.port for bound in self._bound)
-
     async def open(self, life: Life) -> tuple[Bound, Bound]:
         """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
         from aileron.api import HANDOVER, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
-        self._gateway.begin()
-        life.at_end(self._gateway.end)
         wanted = load_ports(home)
         agent = await bind_agent_site(self._reactor, self._agent_site, wanted.agent, settings.listen)
         life.at_end(lambda: unbind(agent))
@@ -100,6 +95,8 @@ class Sites:
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
         self._bound = (agent, operator)
+        self._gateway.open((agent.port, operator.port))
+        life.at_end(self._gateway.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(agent.called(settings.hosts), peer_uid=lookup, own_uid=uid)
         self._operator_site.rules = SiteRules(operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid)

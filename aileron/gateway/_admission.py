@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from aileron.errors import Forbidden, InvalidRequest
+from aileron.errors import Forbidden
 from aileron.http1 import RequestHead
 
 KEY_FIELD = b"x-aileron-gateway-key"
@@ -18,7 +18,7 @@ _OURS = re.compile(rb"ail_[alog]_[A-Za-z0-9_-]{43}").search
 _COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
 _WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:/|$)|\\|%5c", re.IGNORECASE).search
 _ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search
-_BROWSERS = (b"origin", b"sec-fetch-site", b"sec-fetch-dest", b"sec-fetch-mode")
+_BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest", b"sec-fetch-mode"))
 
 
 class Keyed(NamedTuple):
@@ -53,18 +53,22 @@ def keyed(head: RequestHead) -> Keyed:
     return Keyed(path, mark + query, lines, key)
 
 
-def check(head: RequestHead, found: Keyed, *, prefixed: bool) -> None:
+def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
+    """Whether a path can be taken for no other one.
+
+    :param encoded_slashes: whether it may have some; where it goes on below another path they could lead out of that.
+    """
+    return not _WALKS(path) and (encoded_slashes or not _ENCODED_SLASH(path))
+
+
+def check(head: RequestHead, found: Keyed) -> None:
     """Refuse what no agent sends, and what must not leave.
 
-    :param prefixed: whether the path says by its beginning which provider it is for.
     :raises Forbidden: it comes from a browser, or holds what is ours.
-    :raises InvalidRequest: its path could be taken for another one.
     """
-    if any(name in head.fields for name in _BROWSERS):
+    if not _BROWSERS.isdisjoint(head.fields):
         raise Forbidden("Pages of a browser may not speak to the gateway.")
-    if b"ail" in found.lines and _COOKIE(head.fields.get(b"cookie", b"")):
+    if b"cookie" in head.fields and _COOKIE(head.fields[b"cookie"]):
         raise Forbidden("A cookie of Aileron's own must not leave this machine: nothing was sent.")
     if b"ail_" in head.raw and (_OURS(found.lines) or _OURS(found.path + found.query)):
         raise Forbidden("A key of Aileron's own must not leave this machine: nothing was sent.")
-    if _WALKS(found.path) or (prefixed and _ENCODED_SLASH(found.path)):
-        raise InvalidRequest("The path has dot segments, backslashes or encoded slashes: nothing was sent.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import cast
 
 from attrs import frozen
@@ -26,7 +26,6 @@ class Parts:
     """What the gateway reaches, through interfaces alone.
 
     :ivar ids: fresh ULIDs.
-    :ivar own_ports: of this daemon, to which nothing is relayed.
     """
 
     sessions: ISessions
@@ -35,7 +34,6 @@ class Parts:
     flags: IBindingFlags
     meters: IMeters
     ids: Callable[[], str]
-    own_ports: Callable[[], Collection[int]]
 
 
 def build(settings: GatewaySettings, reactor: IDialReactor, parts: Parts) -> Gateway:
@@ -49,7 +47,6 @@ def build(settings: GatewaySettings, reactor: IDialReactor, parts: Parts) -> Gat
         vault=parts.vault,
         meters=parts.meters,
         injection=Injection(parts.bindings, echoes.tell),
-        own_ports=parts.own_ports,
         clock=clock,
     )
 

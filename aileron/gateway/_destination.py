@@ -16,7 +16,7 @@ from ._admission import Keyed
 from ._dial import Forwarding
 from ._pool import Pool
 
-_HOST = re.compile(rb"(\r\nhost:)[^\r]*", re.IGNORECASE).sub
+_HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
 
 
 @frozen
@@ -24,7 +24,7 @@ class Destination:
     """A provider with the connections to it.
 
     :ivar before: what stands before every path.
-    :ivar host: the line of that name, without its name.
+    :ivar host: what stands in the line of that name, with the space before it.
     :ivar more: lines that a proxy wants, each with its end.
     :ivar loopback_port: where it listens, if that is on this machine.
     """
@@ -41,17 +41,23 @@ class Destination:
         """The destination that C{provider} names; nothing of it ever comes from a request."""
         split = urlsplit(provider.base_url)
         before = forwarding.target_prefix + split.path.rstrip("/").encode("ascii")
-        return cls(
-            provider, pool, before, b"\\1 " + split.netloc.encode("ascii"), forwarding.lines, _loopback_port(split)
-        )
+        return cls(provider, pool, before, b" " + split.netloc.encode("ascii"), forwarding.lines, _loopback_port(split))
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
         """The head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
 
         :param path: without what said which provider it is for.
         """
-        lines = _HOST(self.host, end_to_end(found.lines, head.fields.get(b"connection")), 1)
+        lines = self._with_host(end_to_end(found.lines, head.fields.get(b"connection")))
         return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, b"\r\n\r\n"))
+
+    def _with_host(self, lines: bytes) -> bytes:
+        """The lines with this Host in the place of the one that was called; every head that is taken has one."""
+        called = _HOST(lines)
+        if called is None:
+            return lines + b"\r\nHost:" + self.host
+        end = lines.find(b"\r\n", called.end())
+        return b"".join((lines[: called.end()], self.host, b"" if end < 0 else lines[end:]))
 
     def for_proxy(self, head: bytes) -> bytes:
         """The same head with what a proxy wants."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
 from aileron.http1 import Body, Chunked, Client, Malformed, RequestHead, ResponseHead, UntilClose, end_to_end
@@ -14,6 +14,8 @@ from ._answers import read_beginning
 from ._eager import Write
 from ._screen import Screen
 from ._uncounted import UNCOUNTED
+
+A = TypeVar("A")
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
@@ -46,11 +48,24 @@ class Upstream(Protocol):
         """Drop the connection at once; the exchange hears nothing more of it."""
 
 
-class Exchange:
+class Carrier(Protocol[A]):
+    """Finds an upstream for each exchange."""
+
+    def begin(self, exchange: Exchange[A]) -> None:
+        """Call its C{open} and have an upstream attached to it, or call its C{fail}."""
+
+    def refusal(self, exchange: Exchange[A], error: AileronError, status: int) -> bytes:
+        """The whole answer in the provider's place."""
+
+    def ended(self, exchange: Exchange[A]) -> None:
+        """It is over."""
+
+
+class Exchange(Generic[A]):
     """One request and its answer.  It is L{aileron.http1.Taken} to the client's channel.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
-    :ivar ended: whether it is over, in whatever way.
+    :ivar over: whether it is over, in whatever way.
     :ivar meter: counts it.
     :ivar give_up: ends the search for an upstream, while there is one.
     """
@@ -58,17 +73,15 @@ class Exchange:
     __slots__ = (
         "_announced",
         "_answer",
-        "_begin",
         "_begun",
+        "_carrier",
         "_client",
         "_held",
         "_keep",
         "_kept",
         "_method",
         "_most_bytes",
-        "_on_end",
         "_partial",
-        "_refusal",
         "_replayable",
         "_request",
         "_reusable",
@@ -77,9 +90,10 @@ class Exchange:
         "_spoiled",
         "_uploaded",
         "_write",
-        "ended",
+        "asked",
         "give_up",
         "meter",
+        "over",
         "stirred",
         "upstream",
     )
@@ -89,20 +103,17 @@ class Exchange:
         head: RequestHead,
         client: Client,
         write: Write,
-        *,
-        begin: Callable[[Exchange], None],
-        refusal: Callable[[AileronError, int], bytes],
-        on_end: Callable[[Exchange], object],
+        carrier: Carrier[A],
+        asked: A,
         most_bytes: int | None = None,
     ) -> None:
         """Begin to collect a request.
 
         :param write: to the client.
-        :param begin: called by L{start}: calls L{open} and finds an upstream, or calls L{fail}.
-        :param refusal: the whole answer in the provider's place, by error and status.
+        :param asked: what C{carrier} wants to know again.
         :param most_bytes: of the request's body, framing included; L{None}: without limit.
         """
-        self._client, self._write, self._begin, self._refusal, self._on_end = client, write, begin, refusal, on_end
+        self._client, self._write, self._carrier, self.asked = client, write, carrier, asked
         self._method = head.method
         self._request: Body | None = head.body()
         self._most_bytes, self._announced = most_bytes, head.length
@@ -114,7 +125,7 @@ class Exchange:
         self._screen: Screen | None = None
         self._replayable = True
         self._begun = self._spoiled = self._reusable = self._slow = self._held = False
-        self.stirred, self.ended = True, False
+        self.stirred, self.over = True, False
         self.meter: IMeter = UNCOUNTED
         self.upstream: Upstream | None = None
         self.give_up: Callable[[], object] | None = None
@@ -158,7 +169,7 @@ class Exchange:
         if self._most_bytes is not None and self._announced > self._most_bytes:
             self._too_long(self._most_bytes)
         else:
-            self._begin(self)
+            self._carrier.begin(self)
 
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
@@ -335,7 +346,7 @@ class Exchange:
         if self._begun:
             self._client.cut(framed=type(self._answer) is not UntilClose)
         else:
-            self._client.dismiss(self._refusal(error, status))
+            self._client.dismiss(self._carrier.refusal(self, error, status))
 
     def _let_go_of_upstream(self) -> None:
         upstream, self.upstream = self.upstream, None
@@ -349,8 +360,8 @@ class Exchange:
         self._replayable, self._kept = False, []
 
     def _end(self, ending: Ending) -> None:
-        self.ended = True
+        self.over = True
         self._forget_request()
-        self._on_end(self)
+        self._carrier.ended(self)
         self.meter.uploaded(self._uploaded)
         self.meter.ended(ending)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -15,22 +14,23 @@ from twisted.python.failure import Failure
 from aileron.errors import AileronError, Forbidden, InternalError, InvalidRequest, NetworkError, VaultLocked
 from aileron.http1 import Client, RequestHead, Taken
 from aileron.interfaces import IMeters, ISessions, IVault
-from aileron.values import GatewaySettings, Session, VaultState
+from aileron.values import GatewaySettings, Session
 
 from ._admission import Keyed, check, keyed
 from ._destination import Destination
+from ._door import Door
 from ._eager import writer
 from ._exchange import Exchange
 from ._failures import answer
 from ._injection import Injection
-from ._routes import RelayTo, RouteTable, Upgrade, routes
+from ._routes import RelayTo, RouteTable, routes
+from ._screen import Screen
 from ._silence import Silence
 
 _log = Logger()
-_SHUT = {
-    VaultState.LOCKED: "Aileron's vault is locked: run aileron vault unlock in a terminal of your own, then try again.",
-    VaultState.LOST: "Aileron's vault is lost: run aileron doctor in a terminal of your own.",
-}
+_UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
+_NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
+_NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 
 class Asked(NamedTuple):
@@ -67,7 +67,7 @@ class Dismissed:
 
 
 class Gateway:
-    """It is L{aileron.http1.Taker}."""
+    """It is L{aileron.http1.Taker}, and the L{Carrier} of its exchanges."""
 
     def __init__(
         self,
@@ -78,27 +78,33 @@ class Gateway:
         vault: IVault,
         meters: IMeters,
         injection: Injection,
-        own_ports: Callable[[], Collection[int]],
         clock: IReactorTime,
     ) -> None:
-        """Make it; L{begin} sets it going.
+        """Make it; L{open} sets it going.
 
         :param destinations: by the provider's name.
         """
         self._settings = settings
         self._destinations = destinations
-        self._sessions, self._vault, self._meters, self._injection = sessions, vault, meters, injection
-        self._own_ports = own_ports
+        self._sessions, self._meters, self._injection = sessions, meters, injection
+        self._door = Door(vault, clock)
+        self._looping: frozenset[str] = frozenset()
         self._table = RouteTable(routes(settings))
         self._silence = Silence(settings.silence_seconds)
         self._looking = LoopingCall(self._look)
         self._looking.clock = clock
 
-    def begin(self) -> None:
-        """Watch the clock from now on."""
+    def open(self, own_ports: Collection[int]) -> None:
+        """Watch the clock from now on.
+
+        :param own_ports: of this daemon, to which nothing is relayed.
+        """
+        self._looping = frozenset(
+            name for name, destination in self._destinations.items() if destination.loopback_port in own_ports
+        )
         self._looking.start(self._silence.step, now=False)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Watch it no more, and close what is kept for later requests."""
         self._looking.stop()
         for destination in self._destinations.values():
@@ -115,72 +121,85 @@ class Gateway:
         decision = self._table.decide(head, found.path)
         if decision is None:
             return None
-        to = decision.to if isinstance(decision, Upgrade) else decision
+        to, switching = (decision, False) if isinstance(decision, RelayTo) else (decision.to, True)
         try:
-            check(head, found, prefixed=len(to.path) != len(found.path))
+            check(head, found)
         except AileronError as error:
-            return Dismissed(client, _refusal(to, error, 400 if isinstance(error, InvalidRequest) else to.refusal))
-        if isinstance(decision, Upgrade):
-            return Dismissed(client, _refusal(to, InvalidRequest("There is no WebSocket here: go on with HTTP."), 426))
-        return Exchange(
-            head,
-            client,
-            writer(client.transport),
-            begin=partial(self._begin, Asked(head, found, to)),
-            refusal=partial(_refusal, to),
-            on_end=self._silence.forget,
-            most_bytes=self._settings.max_body_bytes,
-        )
+            return Dismissed(client, answer(error, to.refusal, to.dialect))
+        if not to.sound:
+            return Dismissed(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
+        if switching:
+            return Dismissed(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
+        asked = Asked(head, found, to)
+        return Exchange(head, client, writer(client.transport), self, asked, self._settings.max_body_bytes)
 
-    def _begin(self, asked: Asked, exchange: Exchange) -> None:
-        digest = asked.found.digest
+    # the carrier of its exchanges: see Carrier ----------------------------------------------------------------------
+
+    def begin(self, exchange: Exchange[Asked]) -> None:
+        """See L{Carrier.begin}."""
+        digest = exchange.asked.found.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
         if digest is None or session is not None:
-            self._carry(asked, session, exchange)
+            self._carry(exchange, session)
         else:
-            Deferred.fromCoroutine(self._carry_once_known(asked, digest, exchange)).addErrback(_failed, exchange)
+            Deferred.fromCoroutine(self._carry_once_known(exchange, digest)).addErrback(_failed, exchange)
 
-    async def _carry_once_known(self, asked: Asked, digest: bytes, exchange: Exchange) -> None:
+    def refusal(self, exchange: Exchange[Asked], error: AileronError, status: int) -> bytes:
+        """See L{Carrier.refusal}."""
+        return answer(error, status, exchange.asked.to.dialect)
+
+    def ended(self, exchange: Exchange[Asked]) -> None:
+        """See L{Carrier.ended}."""
+        self._silence.forget(exchange)
+
+    async def _carry_once_known(self, exchange: Exchange[Asked], digest: bytes) -> None:
         session = await self._sessions.by_gateway_key(digest)
-        if exchange.ended:
+        if exchange.over:
             return
         if session is None or not session.live:
-            exchange.fail(Forbidden("This session has ended, or never was: launch the agent again."), asked.to.refusal)
+            exchange.fail(Forbidden(_NO_SESSION), exchange.asked.to.refusal)
         else:
-            self._carry(asked, session, exchange)
+            self._carry(exchange, session)
 
-    def _carry(self, asked: Asked, session: Session | None, exchange: Exchange) -> None:
-        to = asked.to
-        exchange.meter = self._meters.begin(to.provider, session.id if session else None, to.inference)
-        shut = _SHUT.get(self._vault.state())
+    def _carry(self, exchange: Exchange[Asked], session: Session | None) -> None:
+        head, found, to = exchange.asked
+        provider = to.provider
+        exchange.meter = self._meters.begin(provider, None if session is None else session.id, to.inference)
+        shut = self._door.shut()
         if shut is not None:
             exchange.fail(VaultLocked(shut), to.refusal)
-            return
-        destination = self._destinations[to.provider.name]
-        if destination.loopback_port in self._own_ports():
-            exchange.fail(NetworkError(f"{to.provider.name} leads back to this daemon: see aileron status."), 502)
-            return
-        head, screen = destination.head(asked.head, asked.found, to.path), None
-        if to.provider.credential is not None:
-            try:
-                head, screen = self._injection.inject(head, to.provider, session, inference=to.inference)
-            except AileronError as error:
-                exchange.fail(error, to.refusal)
-                return
+        elif provider.name in self._looping:
+            exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
+        else:
+            destination = self._destinations[provider.name]
+            onward = destination.head(head, found, to.path)
+            if provider.credential is None:
+                self._send(exchange, destination, onward, None)
+            else:
+                self._send_with_key(exchange, destination, onward, session)
+
+    def _send_with_key(
+        self, exchange: Exchange[Asked], destination: Destination, head: bytes, session: Session | None
+    ) -> None:
+        to = exchange.asked.to
+        try:
+            onward, screen = self._injection.inject(head, to.provider, session, inference=to.inference)
+        except AileronError as error:
+            exchange.fail(error, to.refusal)
+        else:
+            self._send(exchange, destination, onward, screen)
+
+    def _send(self, exchange: Exchange[Asked], destination: Destination, head: bytes, screen: Screen | None) -> None:
         exchange.open(destination.for_proxy(head), screen)
         self._silence.watch(exchange)
         destination.pool.carry(exchange)
 
 
-def _refusal(to: RelayTo, error: AileronError, status: int) -> bytes:
-    return answer(error, status, to.dialect)
-
-
-def _failed(failure: Failure, exchange: Exchange) -> None:
+def _failed(failure: Failure, exchange: Exchange[Asked]) -> None:
     """The rim of a request whose session had to be looked for."""
     error = failure.value
     if not isinstance(error, AileronError):
         _log.failure("beginning to relay", failure)
         error = InternalError("The gateway failed: its log says more.")
-    if not exchange.ended:
+    if not exchange.over:
         exchange.fail(error, error.status)

@@ -33,7 +33,7 @@ class Connection(Protocol):
     transport: Any
     write: Write
     idle_since = 0.0
-    _exchange: Exchange | None = None
+    _exchange: Exchange[Any] | None = None
     _served = 0
     _held = False
 
@@ -47,7 +47,7 @@ class Connection(Protocol):
         self.transport.registerProducer(self, True)
         self.write = writer(self.transport)
 
-    def carry(self, exchange: Exchange) -> None:
+    def carry(self, exchange: Exchange[Any]) -> None:
         """Send the exchange's request, and hand it the answer."""
         self._served += 1
         self._exchange = exchange
@@ -135,14 +135,14 @@ class Pool(Factory):
         """See L{Factory.buildProtocol}."""
         return Connection(self)
 
-    def carry(self, exchange: Exchange) -> None:
+    def carry(self, exchange: Exchange[Any]) -> None:
         """Send an exchange on its way, by the connection that was used last if one is kept."""
         if self._idle:
             self._idle.pop().carry(exchange)
         else:
             self.open(exchange)
 
-    def open(self, exchange: Exchange) -> None:
+    def open(self, exchange: Exchange[Any]) -> None:
         """Send it by a new connection."""
         connecting = self._endpoint.connect(self)
         exchange.give_up = connecting.cancel
@@ -173,11 +173,11 @@ class Pool(Factory):
             self._idle.popleft().close()
 
 
-def _carry(connection: Any, exchange: Exchange) -> None:
+def _carry(connection: Any, exchange: Exchange[Any]) -> None:
     connection.carry(exchange)
 
 
-def _fail(failure: Failure, exchange: Exchange) -> None:
+def _fail(failure: Failure, exchange: Exchange[Any]) -> None:
     if failure.check(CancelledError):
         return  # by the exchange's own end
     exchange.give_up = None

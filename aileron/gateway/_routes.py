@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -11,6 +11,8 @@ from werkzeug.exceptions import HTTPException
 
 from aileron.http1 import RequestHead
 from aileron.values import Dialect, GatewaySettings, Provider
+
+from ._admission import is_sound
 
 _MOST_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 256
@@ -33,12 +35,14 @@ class RelayTo(NamedTuple):
     """Carry it on.
 
     :ivar path: where to, at the provider; before it comes what the provider's C{base_url} says.
+    :ivar sound: whether the path can be read in one way only.
     :ivar inference: whether a model is asked, so that its answer tells tokens and a key may be put in.
     :ivar refusal: status of our own refusals on this route: one that its clients show at once.
     """
 
     provider: Provider
     path: bytes
+    sound: bool = True
     inference: bool = False
     refusal: int = 403
 
@@ -54,6 +58,20 @@ class Upgrade(NamedTuple):
     to: RelayTo
 
 
+class Asking(NamedTuple):
+    """What of a request's head decides where it goes.
+
+    :ivar path: without a query, and without what ties it to a session.
+    :ivar upgrade: whether it asks for another protocol.
+    :ivar anthropic: whether it speaks as Anthropic's clients do.
+    """
+
+    method: bytes
+    path: bytes
+    upgrade: bool
+    anthropic: bool
+
+
 Decision = RelayTo | Upgrade
 Handler = Callable[..., Decision]
 Declare = Callable[..., Callable[[Handler], Handler]]
@@ -61,7 +79,7 @@ Declare = Callable[..., Callable[[Handler], Handler]]
 
 
 def routes(settings: GatewaySettings) -> Klein:
-    """Every route of the gateway.  A handler decides from the head alone; C{head.target} starts with its path."""
+    """Every route of the gateway.  A handler decides from the head alone."""
     app = Klein()
     route = cast(Declare, app.route)
     named = {provider.name: provider for provider in settings.providers}
@@ -70,29 +88,29 @@ def routes(settings: GatewaySettings) -> Klein:
     @route("/v1/chat/completions", methods=["POST"], endpoint="chat_completions")
     @route("/v1/completions", methods=["POST"], endpoint="completions")
     @route("/v1/embeddings", methods=["POST"], endpoint="embeddings")
-    def ask_openai(head: RequestHead, path: bytes) -> Decision:
-        return RelayTo(openai, path, inference=True)
+    def ask_openai(asking: Asking) -> Decision:
+        return RelayTo(openai, asking.path, inference=True)
 
     @route("/v1/responses", methods=["GET", "POST"])
-    def responses(head: RequestHead, path: bytes) -> Decision:
-        to = RelayTo(openai, path, inference=head.method == b"POST", refusal=400)  # codex shows 400 at once, not 403
-        return Upgrade(to) if b"upgrade" in head.fields else to
+    def responses(asking: Asking) -> Decision:
+        # codex shows 400 at once, not 403
+        to = RelayTo(openai, asking.path, inference=asking.method == b"POST", refusal=400)
+        return Upgrade(to) if asking.upgrade else to
 
     @route("/v1/messages", methods=["POST"], endpoint="messages")
     @route("/v1/messages/count_tokens", methods=["POST"], endpoint="count_tokens")
-    def ask_anthropic(head: RequestHead, path: bytes) -> Decision:
-        return RelayTo(anthropic, path, inference=True)
+    def ask_anthropic(asking: Asking) -> Decision:
+        return RelayTo(anthropic, asking.path, inference=True)
 
     @route("/v1/models", methods=["GET", "HEAD"], endpoint="models")
     @route("/v1/models/<path:rest>", methods=["GET", "HEAD"], endpoint="model")
-    def models(head: RequestHead, path: bytes, rest: str = "") -> Decision:
-        speaks_anthropic = b"anthropic-version" in head.fields or b"x-api-key" in head.fields
-        return RelayTo(anthropic if speaks_anthropic else openai, path)
+    def models(asking: Asking, rest: str = "") -> Decision:
+        return RelayTo(anthropic if asking.anthropic else openai, asking.path, is_sound(asking.path))
 
     @route("/api/<path:rest>", endpoint="api")
     @route("/", methods=["HEAD"], endpoint="root")
-    def claude_code(head: RequestHead, path: bytes, rest: str = "") -> Decision:
-        return RelayTo(anthropic, path)
+    def claude_code(asking: Asking, rest: str = "") -> Decision:
+        return RelayTo(anthropic, asking.path, is_sound(asking.path))
 
     for provider in settings.providers:
         _whole(app, provider)
@@ -106,35 +124,35 @@ def _whole(app: Klein, provider: Provider) -> None:
 
     @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
     @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
-    def whole(head: RequestHead, path: bytes, rest: str = "") -> Decision:
-        onward = path[prefix:]
-        return RelayTo(provider, onward, inference=head.method == b"POST" and onward in _ASK_A_MODEL)
+    def whole(asking: Asking, rest: str = "") -> Decision:
+        onward = asking.path[prefix:]
+        inference = asking.method == b"POST" and onward in _ASK_A_MODEL
+        return RelayTo(provider, onward, is_sound(onward, encoded_slashes=False), inference)
 
 
 class RouteTable:
-    """Asks the Klein application that declares the routes, and remembers what it said of a path."""
+    """Asks the Klein application that declares the routes, and remembers what it said."""
 
     def __init__(self, app: Klein) -> None:
         app.url_map.merge_slashes = False  # what was sent is what goes on, or nothing does
         self._adapter = app.url_map.bind("localhost")
         self._execute: Any = app.execute_endpoint
-        self._remembered = lru_cache(_MOST_REMEMBERED)(self._find)
+        self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> Decision | None:
         """What becomes of a request; L{None}: it is not the gateway's.
 
         :param path: without a query, and without what ties it to a session.
         """
-        find = self._remembered if len(path) < _LONGEST_REMEMBERED else self._find
-        found = find(head.method, path)
-        if found is None:
-            return None
-        decision: Decision = self._execute(found[0], head, path, **found[1])
-        return decision
+        fields = head.fields
+        anthropic = b"anthropic-version" in fields or b"x-api-key" in fields
+        asking = Asking(head.method, path, b"upgrade" in fields, anthropic)
+        return self._remembered(asking) if len(path) < _LONGEST_REMEMBERED else self._decide(asking)
 
-    def _find(self, method: bytes, path: bytes) -> tuple[str, Mapping[str, Any]] | None:
+    def _decide(self, asking: Asking) -> Decision | None:
         try:
-            endpoint, arguments = self._adapter.match(path.decode("ascii"), method.decode("ascii"))
+            endpoint, arguments = self._adapter.match(asking.path.decode("ascii"), asking.method.decode("ascii"))
         except HTTPException:  # not found, another method, a redirect: not ours
             return None
-        return endpoint, dict(arguments)
+        decision: Decision = self._execute(endpoint, asking, **arguments)
+        return decision

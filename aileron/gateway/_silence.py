@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._exchange import Exchange
 
 _LOOKS = 4
@@ -19,13 +21,13 @@ class Silence:
         self.seconds = seconds
         self.step = min(seconds / _LOOKS, _LONGEST_SECONDS)
         self._most = round(seconds / self.step)
-        self._quiet: dict[Exchange, int] = {}
+        self._quiet: dict[Exchange[Any], int] = {}
 
-    def watch(self, exchange: Exchange) -> None:
+    def watch(self, exchange: Exchange[Any]) -> None:
         """Begin with an exchange."""
         self._quiet[exchange] = 0
 
-    def forget(self, exchange: Exchange) -> None:
+    def forget(self, exchange: Exchange[Any]) -> None:
         """It is over.  Twice is safe."""
         self._quiet.pop(exchange, None)
 

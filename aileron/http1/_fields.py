@@ -19,6 +19,7 @@ _HOP_BY_HOP = re.compile(
     rb"\r\n(?=[cCkKpPtTuU])(?:connection|keep-alive|proxy-[a-z]+|te|upgrade):[^\r]*", re.IGNORECASE
 )
 # Named by Connection, these are still the message's own: whoever names them would change what it says.
+_NAME_NOTHING = frozenset((b"close", b"keep-alive"))
 _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
 
 
@@ -28,6 +29,8 @@ def length_of(fields: Mapping[bytes, bytes]) -> int | None:
     :param fields: by lower-case name, each of which stood once.
     :raises Malformed: it could be read in two ways.
     """
+    if b"content_length" in fields or b"transfer_encoding" in fields:  # the same as with "-" to some servers
+        raise Malformed("A field of framing is misspelt.")
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
     if coding is not None:
         if length is not None or coding.lower() != b"chunked":
@@ -52,7 +55,7 @@ def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
     :param connection: value of the C{Connection} field, L{None} where there is none.
     """
     lines = _HOP_BY_HOP.sub(b"", lines)
-    if connection is None:
+    if connection is None or connection.lower() in _NAME_NOTHING:
         return lines
     named = words(connection) - _KEPT
     return b"\r\n".join(line for line in lines.split(b"\r\n") if line.partition(b":")[0].lower() not in named)

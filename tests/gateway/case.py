@@ -235,7 +235,7 @@ class GatewayCase(SynchronousTestCase):
         self.places = {provider.name: Place(self.net) for provider in self.settings.providers}
         self.pools = {name: Pool(place, self.clock) for name, place in self.places.items()}
         self.gateway = self._gateway()
-        self.gateway.begin()
+        self.gateway.open(self.own_ports)
         self.site = GuardedSite(
             Ours(),
             SiteRules(hosts=(HOST,)),
@@ -259,7 +259,6 @@ class GatewayCase(SynchronousTestCase):
             vault=self.vault,
             meters=self.meters,
             injection=Injection(bindings, lambda echo: None),
-            own_ports=lambda: self.own_ports,
             clock=self.clock,
         )
 
