@@ -17,15 +17,15 @@ from zope.interface import implementer
 class Whole:
     """A body that is written at once and in one piece, so that it leaves together with the head."""
 
-    _content: bytes
+    content: bytes
     length: int = field(init=False)
 
     @length.default
     def _measure(self) -> int:
-        return len(self._content)
+        return len(self.content)
 
     def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        consumer.write(self._content)
+        consumer.write(self.content)
         return succeed(None)
 
     def stopProducing(self) -> None:

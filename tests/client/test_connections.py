@@ -9,6 +9,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Connections, DaemonUnreachable
+from aileron.client._courier import MOST_KEPT
 
 HEALTHY = b'{"status": "ok"}'
 
@@ -37,6 +38,31 @@ class KeptConnectionTests(SynchronousTestCase):
         self.protocol.connectionLost(Failure(ConnectionLost()))
         self.assertTrue(self.failureResultOf(second, DaemonUnreachable).value.sent)
         self.assertEqual(len(self.reactor.tcpClients), 1)
+
+
+class ManyTests(SynchronousTestCase):
+    """Connections at once."""
+
+    def test_few_are_kept(self) -> None:
+        """Each request under way has a connection of its own; only so many are kept, and closing closes those."""
+        reactor, transports, asking = MemoryReactorClock(), [], []
+        connections = Connections(reactor)
+        daemon = connections.daemon("http://127.0.0.1:9", None)
+        for _ in range(MOST_KEPT + 1):
+            asking.append(Deferred.fromCoroutine(daemon.health()))
+            factory: Any = reactor.tcpClients[-1][2]
+            transports.append((factory.buildProtocol(None), StringTransport()))
+            transports[-1][0].makeConnection(transports[-1][1])
+        for (protocol, _transport), asked in zip(transports, asking, strict=True):
+            protocol.dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(HEALTHY), HEALTHY))
+            self.assertEqual(self.successResultOf(asked), {"status": "ok"})
+        self.assertEqual([transport.disconnecting for _, transport in transports], [False] * MOST_KEPT + [True])
+        closing = connections.close()
+        self.assertTrue(all(transport.disconnecting for _, transport in transports))
+        self.assertNoResult(closing)
+        for protocol, _transport in transports:
+            protocol.connectionLost(Failure(ConnectionLost()))
+        self.successResultOf(closing)
 
 
 class SiteTests(SynchronousTestCase):

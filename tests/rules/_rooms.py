@@ -30,7 +30,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "gateway": _GROUND | {"http1"},
     "api": _GROUND | {"runner", "http1"},
     "web": _GROUND | {"runner"},
-    "client": _GROUND,
+    "client": _GROUND | {"http1"},
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
     "launch": _GROUND | _AGENT_SIDE,
     "demo": _GROUND | _AGENT_SIDE,
