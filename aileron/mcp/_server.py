@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -96,15 +97,24 @@ class ToolServer:
 
     async def _alive(self, ctx: Context, params: t.CallToolRequestParams) -> Said:
         """The call's answer; until it comes, the client hears that it is still under way."""
-        calling = asyncio.ensure_future(self._tools.call(params.name, params.arguments or {}))
-        beats = 0
+        beating: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
+        loop = asyncio.get_running_loop()
+        first = loop.call_later(self._beat, lambda: beating.append(loop.create_task(self._tell_on(ctx))))
         try:
-            while not (await asyncio.wait({calling}, timeout=self._beat))[0]:
-                beats += 1
-                await ctx.session.report_progress(beats, None, "Waiting for the action, or for the user's approval.")
+            return await self._tools.call(params.name, params.arguments or {})
         finally:
-            calling.cancel()
-        return calling.result()
+            first.cancel()
+            for telling in beating:
+                telling.cancel()
+
+    async def _tell_on(self, ctx: Context) -> None:
+        """Say again and again that the call is under way."""
+        for beats in itertools.count(1):
+            try:
+                await ctx.session.report_progress(beats, None, "Waiting for the action, or for the user's approval.")
+            except Exception:  # noqa: BLE001 - a rim: the call goes on whether or not somebody hears of it
+                _log.exception("progress could not be told")
+            await asyncio.sleep(self._beat)
 
 
 def _tool(card: Card) -> t.Tool:
