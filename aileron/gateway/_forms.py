@@ -16,6 +16,10 @@ _LONG_ENOUGH = 6
 _LEFT_BY_URLS = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")
 """What those who escape for URLs leave as it is, beside what all of them leave."""
 
+_NUMBERED = tuple({ord(char): f"\\u{ord(char):04X}" for char in chars} for chars in ("&<>", "/&<>'"))
+"""What those who write JSON for pages of HTML have by its number."""
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
 
 
@@ -43,38 +47,30 @@ def forms(secret: bytes) -> tuple[Form, ...]:
 def _forms(secret: bytes) -> Iterator[Form]:
     yield Form("plain", secret)
     for kind, escaped in _escaped(secret.decode("ascii")):
-        for written in (escaped, _DIGITS.sub(_lower, escaped), _DIGITS.sub(_upper, escaped)):
-            yield Form(kind, written.encode("ascii"))
+        yield Form(kind, escaped.encode("ascii"))
+        if "%" in escaped or "\\u" in escaped:
+            yield Form(kind, _DIGITS.sub(lambda digits: digits[0].lower(), escaped).encode("ascii"))
+    for case in (bytes.lower, bytes.upper):
+        pairs = case(secret.hex("|").encode("ascii"))
+        yield Form("url", b"%" + pairs.replace(b"|", b"%"))
+        yield Form("json", b"\\u00" + pairs.replace(b"|", b"\\u00"))
+        if len(secret) >= _LONG_ENOUGH:
+            yield Form("hex", pairs.replace(b"|", b""))
     if len(secret) >= _LONG_ENOUGH:
-        yield from (Form("hex", secret.hex().encode("ascii")), Form("hex", secret.hex().upper().encode("ascii")))
         for inside in _base64(secret):
             yield Form("base64", inside)
-            yield Form("base64url", inside.translate(bytes.maketrans(b"+/", b"-_")))
+            yield Form("base64url", inside.translate(_URL_SAFE))
 
 
 def _escaped(text: str) -> Iterator[tuple[str, str]]:
+    """C{text} as usual encoders have it; digits in capitals, where both are usual."""
     for left in _LEFT_BY_URLS:
         yield "url", quote(text, safe=left)
-    yield "url", "".join(f"%{ord(char):02x}" for char in text)
     quoted = json.dumps(text)[1:-1]
-    for written in (quoted, quoted.replace("/", "\\/"), _numbered(quoted, "/&<>'"), _numbered(quoted, "&<>")):
+    for written in (quoted, quoted.replace("/", "\\/"), *map(quoted.translate, _NUMBERED)):
         yield "json", written
-    yield "json", _numbered(text, text)
     for written in (html.escape(text, quote=False), html.escape(text), html.escape(text).replace("&#x27;", "&#39;")):
         yield "html", written
-
-
-def _numbered(text: str, characters: str) -> str:
-    """C{text} with some characters by their number, as JSON has it."""
-    return "".join(f"\\u{ord(char):04x}" if char in characters else char for char in text)
-
-
-def _lower(digits: re.Match[str]) -> str:
-    return digits[0].lower()
-
-
-def _upper(digits: re.Match[str]) -> str:
-    return digits[0].upper()
 
 
 def _base64(secret: bytes) -> Iterator[bytes]:

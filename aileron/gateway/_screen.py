@@ -27,7 +27,7 @@ class Screen:
 
     def __init__(self, secret: bytes, provider: str, told: Callable[[str], None]) -> None:
         self._forms = forms(secret)
-        self._begin = frozenset(byte for form in self._forms for byte in form.text[:-1])
+        self._begin = frozenset(b"".join([form.text[:-1] for form in self._forms]))
         self._provider = provider
         self._told = told
         self._pieces: Pieces = Whole()
