@@ -8,7 +8,7 @@ from typing import Protocol
 from ._fields import FIELD, TOKEN
 from ._malformed import Malformed
 
-_EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]*)?"
+_EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]{0,400})?"
 _SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"
 _FIRST_CHUNK = re.compile(_SIZE).match
 _NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
@@ -18,7 +18,6 @@ _UNFINISHED = re.compile(rb"(?:\r|\r\n)?[0-9A-Fa-f]{0,15}" + _EXTENSION + rb"\r?
 _UNFINISHED_TRAILER = re.compile(
     rb"(?:" + FIELD + rb"\r\n)*+(?:" + TOKEN + rb"(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?"
 ).fullmatch
-_MAX_LINE_BYTES = 512
 _MAX_TRAILER_BYTES = 8192
 
 
@@ -76,6 +75,7 @@ class Chunked:
                 self._check_unfinished(data[position:])
                 break
             if self._in_trailer:
+                _check_trailer(match.end() - position)
                 return match.end()
             length = int(match[1], 16)
             self._chunk = _NEXT_CHUNK
@@ -86,9 +86,16 @@ class Chunked:
         return -1
 
     def _check_unfinished(self, line: bytes) -> None:
+        if self._in_trailer:
+            _check_trailer(len(line))
         unfinished = _UNFINISHED_TRAILER if self._in_trailer else _UNFINISHED
-        if len(line) > (_MAX_TRAILER_BYTES if self._in_trailer else _MAX_LINE_BYTES) or not unfinished(line):
+        if not unfinished(line):
             raise Malformed("The body is not properly chunked.")
+
+
+def _check_trailer(length: int) -> None:
+    if length > _MAX_TRAILER_BYTES:
+        raise Malformed("The body's trailer is too long.")
 
 
 class UntilClose:

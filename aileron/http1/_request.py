@@ -14,9 +14,9 @@ _HEAD = re.compile(rb"(" + TOKEN + rb") ([!-~]+) HTTP/1\.([01])" + FIELDS).fullm
 
 # The only fields that are looked at before a route is.  A literal first and one look-ahead keep the scan at C speed.
 _SEEN = re.compile(
-    rb"\r\n(?=[aAcChHoOsStTuUxX])(anthropic-version|authorization|connection|content-length|content-type|cookie|host|"
-    rb"origin|sec-fetch-dest|sec-fetch-site|sec-fetch-mode|transfer-encoding|upgrade|x-aileron-gateway-key|"
-    rb"x-aileron-proof|x-api-key):[ \t]*([^\r]*)",
+    rb"\r\n(?=[aAcChHoOsStTuUxX])(anthropic-version|authorization|connection|content[-_]length|content-type|cookie|host|"
+    rb"origin|sec-fetch-dest|sec-fetch-site|sec-fetch-mode|transfer[-_]encoding|upgrade|x-aileron-gateway-key|"
+    rb"x-aileron-proof|x-api-key): *([^\r]*)",
     re.IGNORECASE,
 ).findall
 
@@ -63,11 +63,14 @@ def parse_request(raw: bytes) -> RequestHead:
     method, target, minor, lines = match.groups()
     fields: dict[bytes, bytes] = {}
     for name, value in _SEEN(lines):
-        key, given = name.lower(), value.rstrip(b" \t")
+        key, given = name.lower(), value.rstrip(b" ")
         if key not in fields:
             fields[key] = given
         elif key in _LISTS:
             fields[key] += b", " + given
         else:
             raise Malformed(f"The field {key.decode('ascii')} stands twice.")
-    return RequestHead(method, target, int(minor), fields, length_of(fields) or 0, lines, raw)
+    length = length_of(fields) or 0
+    if length == CHUNKED and minor == b"0":
+        raise Malformed("HTTP/1.0 knows no chunks.")
+    return RequestHead(method, target, int(minor), fields, length, lines, raw)

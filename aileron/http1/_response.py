@@ -13,7 +13,7 @@ UNTIL_CLOSE = -2
 
 _HEAD = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
 _SEEN = re.compile(
-    rb"\r\n(?=[cCtT])(connection|content-length|transfer-encoding):[ \t]*([^\r]*)", re.IGNORECASE
+    rb"\r\n(?=[cCtT])(connection|content[-_]length|transfer[-_]encoding): *([^\r]*)", re.IGNORECASE
 ).findall
 
 
@@ -57,7 +57,7 @@ def parse_response(raw: bytes) -> ResponseHead:
     minor, code, reason, lines = match.groups()
     fields: dict[bytes, bytes] = {}
     for name, value in _SEEN(lines):
-        key, given = name.lower(), value.rstrip(b" \t")
+        key, given = name.lower(), value.rstrip(b" ")
         if key not in fields:
             fields[key] = given
         elif key == b"connection":

@@ -8,7 +8,7 @@ from tests.gateway.case import HOST, OK, GatewayCase, Line, Peer, get, request, 
 
 MUCH = 2_000_000
 MOST_HELD = 500_000
-"""More than we may hold of a message at any time: a buffer here, one segment on its way, what waits for a connection."""
+"""More than we may hold of a message: a buffer, a segment on its way, and what waits for a connection."""
 
 
 def much(length: int = MUCH) -> bytes:

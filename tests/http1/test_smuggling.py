@@ -1,0 +1,101 @@
+"""What two parsers could read differently is refused: the corpus, against what reads heads and bodies."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.http1 import Body, Malformed, parse_request, parse_response
+from tests.http1.corpus import ANSWERS, CHUNKED_ANSWERS, CHUNKED_REQUESTS, FOLLOWED, REQUESTS
+
+# Well formed, and refused by whoever knows who is asked and for what.
+_BY_OTHERS = frozenset(
+    (
+        "line: HTTP/1.0",
+        "line: absolute target",
+        "line: absolute target of another",
+        "line: authority",
+        "line: asterisk",
+        "line: relative target",
+        "field: no host",
+        "field: foreign host",
+        "101",
+        "interim, then garbage",
+    )
+)
+
+
+def split(message: bytes) -> tuple[bytes, bytes]:
+    """Head and what follows."""
+    end = message.index(b"\r\n\r\n") + 4
+    return message[:end], message[end:]
+
+
+def whole(body: Body, data: bytes) -> int:
+    """The end of a body that comes at once."""
+    return body.take(data)
+
+
+def slowly(body: Body, data: bytes) -> int:
+    """The same, if it comes byte by byte; a very long one in somewhat larger pieces."""
+    step = 1 if len(data) < 2000 else 97
+    for at in range(0, len(data), step):
+        end = body.take(data[at : at + step])
+        if end >= 0:
+            return at + end
+    return -1
+
+
+class CorpusTests(SynchronousTestCase):
+    """Every entry."""
+
+    def test_requests(self) -> None:
+        """Requests whose heads can be read in two ways are refused by their heads."""
+        for name, message in REQUESTS.items():
+            if name not in _BY_OTHERS:
+                self.assertRaises(Malformed, self.read_request, name, message)
+
+    def read_request(self, name: str, message: bytes) -> None:
+        """Read a head; say which if it was read."""
+        head = parse_request(split(message)[0])
+        self.fail(f"{name}: {head}")
+
+    def test_answers(self) -> None:
+        """So are answers."""
+        for name, message in ANSWERS.items():
+            if name not in _BY_OTHERS:
+                self.assertRaises(Malformed, self.read_answer, name, message)
+
+    def read_answer(self, name: str, message: bytes) -> None:
+        """Read a head; say which if it was read."""
+        head = parse_response(split(message)[0])
+        self.fail(f"{name}: {head}")
+
+    def test_bodies(self) -> None:
+        """Chunks that can be read in two ways are refused, in one piece and in many."""
+        requests = ((name, *split(message), True) for name, message in CHUNKED_REQUESTS.items())
+        answers = ((name, *split(message), False) for name, message in CHUNKED_ANSWERS.items())
+        for name, head, rest, is_request in chain(requests, answers):
+            for way in (whole, slowly):
+                body = parse_request(head).body() if is_request else parse_response(head).body(b"GET")
+                assert body is not None
+                with self.assertRaises(Malformed, msg=name):
+                    self.assertEqual(way(body, rest), "refused")
+
+    def test_followed(self) -> None:
+        """An answer ends where it ends, whatever follows."""
+        for name, (method, message, behind) in FOLLOWED.items():
+            head, rest = split(message)
+            body = parse_response(head).body(method.encode())
+            self.assertEqual(body.take(rest + behind) if body else 0, len(rest), name)
+
+    def test_sound(self) -> None:
+        """What the entries are bent from is read."""
+        for line in (b"Content-Length: 4", b"Content-Length:4", b"content-length:   0004  ", b"CONTENT-LENGTH: 4"):
+            self.assertEqual(parse_request(b"POST /x HTTP/1.1\r\nHost: h\r\n" + line + b"\r\n\r\n").length, 4)
+            self.assertEqual(parse_response(b"HTTP/1.1 200 OK\r\n" + line + b"\r\n\r\n").length, 4)
+        for coding in (b"chunked", b"Chunked", b"CHUNKED", b"  chunked  "):
+            line = b"\r\nTransfer-Encoding:" + coding + b"\r\n\r\n"
+            self.assertEqual(parse_request(b"POST /x HTTP/1.1\r\nHost: h" + line).length, -1)
+            self.assertEqual(parse_response(b"HTTP/1.1 200 OK" + line).length, -1)
