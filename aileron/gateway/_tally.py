@@ -90,12 +90,13 @@ class Reading:
             self._later(self._read_one)
 
     def _read_one(self) -> None:
-        copy, to = self._queue[0]
-        _tell(copy.usage(), to)
-        copy.let_go()
-        self._queue.popleft()
-        if self._queue:
-            self._later(self._read_one)
+        copy, to = self._queue.popleft()
+        try:
+            _tell(copy.usage(), to)
+        finally:
+            copy.let_go()
+            if self._queue:
+                self._later(self._read_one)
 
 
 def _tell(usage: Usage | None, to: tuple[Counts, ...]) -> None:
