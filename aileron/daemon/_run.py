@@ -57,6 +57,10 @@ def serve(arguments: Sequence[str]) -> int:
 
     :return: the exit status: 0, or 1 if it could not start.
     """
+    if sys.platform == "linux":
+        from ._reactor import install
+
+        install()
     from twisted.internet import reactor
 
     options = Options()  # type: ignore[no-untyped-call]

@@ -18,9 +18,9 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import directlyProvides
 
 from aileron.api import HEADERS, Channel, GuardedSite, SiteRules
-from aileron.http1 import RequestHead
 from aileron.api._channel import LINGER_SECONDS
 from aileron.api._checks import MAX_BODY_BYTES
+from aileron.http1 import RequestHead
 
 HOST = "localhost:7001"
 TYPE = "Content-Type: application/json"
