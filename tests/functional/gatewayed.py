@@ -36,10 +36,9 @@ class Kept:
     gateway_key: str = attrs.field(repr=False)
 
     def end(self) -> None:
-        """Kill it and remove its home."""
+        """Kill it."""
         if pid := running_pid(State(self.home.aileron)):
             os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.home.root, ignore_errors=True)
 
 
 class GatewayedTestCase(OperatedTestCase):
@@ -63,6 +62,7 @@ class GatewayedTestCase(OperatedTestCase):
                 return kept, self.llm(script, kept.port)
         llm, mine = self.llm(script), self.home
         self.home = Home.make()
+        atexit.register(shutil.rmtree, self.home.root)
         try:
             kept = await self.own_gateway(llm)
         finally:

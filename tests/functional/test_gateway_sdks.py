@@ -134,21 +134,20 @@ class OpenAITests(SdkTestCase):
 
     async def test_retries(self) -> None:
         """An SDK that is told how long to wait waits as long, asks again, and gets its answer; nobody else asks."""
-        kept, llm = await self.gateway([Refuse(429, "slowly", {"Retry-After": "0.1"}), Say("well")])
+        kept, llm = await self.gateway([Refuse(429, "slowly", {"Retry-After": "1"}), Say("well")])
         self.assertIn("well", plain(await self.through(kept).use(Api.generate, retries=1)))
         first, second = llm.times.asked
-        # Of itself it waits 0.375 s at least.
-        self.assertTrue(0.1 <= second - first < 0.375, second - first)
+        # Of itself it waits half a second at most.
+        self.assertGreaterEqual(second - first, 1)
 
     async def test_at_once(self) -> None:
-        """Each event of a stream is there before the next one is sent."""
+        """Each event of a stream is there before the next but one is sent."""
         kept, llm = await self.gateway([Say("one two three four", pause_seconds=0.1)])
         seen = await self.through(kept).use(arrivals)
         self.assertEqual(len(seen), 4)
-        for arrived in seen[:-1]:
-            sent = [moment for moment in llm.times.sent if moment < arrived]
-            self.assertLess(arrived - sent[-1], 0.1)
-        self.assertLess(seen[0], llm.times.sent[-3])
+        # In either format three more events follow the last word.
+        for before_the_end, arrived in zip((5, 4, 3, 2), seen, strict=True):
+            self.assertLess(arrived, llm.times.sent[-before_the_end])
 
     async def test_broken_off(self) -> None:
         """A provider that breaks off mid-stream is the same exception after the same text."""
@@ -172,7 +171,7 @@ class OpenAITests(SdkTestCase):
         """So is a request whose program gives up before there is an answer."""
         kept, llm = await self.gateway([Hang()])
         sdk = self.through(kept)
-        problem = await sdk.problem(lambda api: api.generate(timeout=0.3))
+        problem = await sdk.problem(lambda api: api.generate(timeout=1))
         self.assertIsInstance(problem, sdk.module.APITimeoutError)
         await until(self.reactor, lambda: llm.hung_up == 1, 1, "the end at the provider")
 
