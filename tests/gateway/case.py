@@ -22,7 +22,7 @@ from aileron.api import GuardedSite, SiteRules
 from aileron.gateway import Gateway
 from aileron.gateway._destination import Destination
 from aileron.gateway._dial import Forwarding
-from aileron.gateway._injection import Injection
+from aileron.gateway._injection import Echo, Injection
 from aileron.gateway._pool import Pool
 from aileron.interfaces import IMeter, IMeters
 from aileron.testing import MemoryBindings, MemoryVault, example_session
@@ -232,6 +232,8 @@ class GatewayCase(SynchronousTestCase):
         self.keys = KnownKeys()
         self.meters = NotedMeters()
         self.vault = MemoryVault()
+        self.bindings = MemoryBindings(self.vault)
+        self.echoes: list[Echo] = []
         self.places = {provider.name: Place(self.net) for provider in self.settings.providers}
         self.pools = {name: Pool(place, self.clock) for name, place in self.places.items()}
         self.gateway = self._gateway()
@@ -251,14 +253,13 @@ class GatewayCase(SynchronousTestCase):
             for provider in self.settings.providers
         }
         sessions: Any = self.keys
-        bindings = MemoryBindings(self.vault)
         return Gateway(
             self.settings,
             destinations,
             sessions=sessions,
             vault=self.vault,
             meters=self.meters,
-            injection=Injection(bindings, lambda echo: None),
+            injection=Injection(self.bindings, self.echoes.append),
             clock=self.clock,
         )
 
