@@ -34,6 +34,7 @@ class RelayingChannel(Channel):
     site: TakingGuard
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
     _taken: Taken | None = None
+    _wants_body = True  # of its answer
     _choked = False  # what was written waits for the client to read
     _held = False
     _stirred = False  # since the last look at the clock
@@ -53,7 +54,7 @@ class RelayingChannel(Channel):
         if not self.site.relays.enter(self):
             raise Refused(503, "Too many requests are under way at once.")
         self.site.crowd.leave(self)
-        self._taken = taken
+        self._taken, self._wants_body = taken, head.method != b"HEAD"
         used = self._carry(rest)
         if self._taken is taken:  # and not refused for what came with its head
             taken.start()
@@ -110,7 +111,7 @@ class RelayingChannel(Channel):
         """See L{Client.dismiss}."""
         self._untake()
         self.release()
-        self.transport.write(answer)
+        self.transport.write(answer if self._wants_body else answer[: answer.index(b"\r\n\r\n") + 4])
         self.linger()
 
     def cut(self, framed: bool) -> None:
