@@ -144,6 +144,8 @@ class RouteTable:
 
         :param path: without a query, and without what ties it to a session.
         """
+        if path.startswith(b"//"):  # which would be found as if it began with one
+            return None
         fields = head.fields
         anthropic = b"anthropic-version" in fields or b"x-api-key" in fields
         asking = Asking(head.method, path, b"upgrade" in fields, anthropic)
