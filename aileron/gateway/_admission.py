@@ -11,12 +11,11 @@ from aileron.http1 import RequestHead
 
 KEY_FIELD = b"x-aileron-gateway-key"
 
-_KEY = rb"ail_g_[A-Za-z0-9_-]{43}"
-_SESSION_PATH = re.compile(rb"/s/(" + _KEY + rb")(/.*)", re.DOTALL).fullmatch
+_SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # whatever stands there is a key, if one that nobody has
 _KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
 _OURS = re.compile(rb"ail_[alog]_[A-Za-z0-9_-]{43}").search
 _COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
-_WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:/|$)|\\|%5c", re.IGNORECASE).search
+_WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:[/;]|$)|\\|%5c|#", re.IGNORECASE).search
 _ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search
 _BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest", b"sec-fetch-mode"))
 
@@ -64,8 +63,10 @@ def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
 def check(head: RequestHead, found: Keyed) -> None:
     """Refuse what no agent sends, and what must not leave.
 
-    :raises Forbidden: it comes from a browser, or holds what is ours.
+    :raises Forbidden: it comes from a browser, asks for a tunnel, or holds what is ours.
     """
+    if head.method == b"CONNECT":
+        raise Forbidden("There are no tunnels through the gateway.")
     if not _BROWSERS.isdisjoint(head.fields):
         raise Forbidden("Pages of a browser may not speak to the gateway.")
     if b"cookie" in head.fields and _COOKIE(head.fields[b"cookie"]):

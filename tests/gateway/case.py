@@ -221,7 +221,7 @@ class GatewayCase(SynchronousTestCase):
     """
 
     settings = GatewaySettings((OPENAI, ANTHROPIC, LOCAL), silence_seconds=40.0)
-    own_ports = (7001,)
+    own_ports: tuple[int, ...] = (7001,)
     most_relays = 4096
     most_connections = 256
 

@@ -1,0 +1,185 @@
+"""Gateway keys: whom a call belongs to, and that no key goes further than here."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
+
+from aileron.errors import StoreUnavailable
+from aileron.values import Ending
+from tests.gateway.case import KEY, OK, GatewayCase, Line, Peer, get, request
+
+OTHER = "ail_g_" + "o" * 43
+
+
+class LogCase(GatewayCase):
+    """A log that is read."""
+
+    def watch_the_log(self) -> list[LogEvent]:
+        """All that is logged from now on."""
+        events: list[LogEvent] = []
+        observer = cast(ILogObserver, events.append)
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        return events
+
+
+class KeyTests(GatewayCase):
+    """Where keys stand."""
+
+    def session_of(self, *lines: str, target: str = "/v1/messages") -> str | None:
+        """Whose call it was, once it arrived without a key in it."""
+        _, there = self.ask(request(target, *lines), "anthropic")
+        heard = there.take()
+        self.assertIn(b"POST /v1/messages HTTP/1.1\r\n", heard)
+        self.assertNotIn(b"ail_", heard)
+        self.assertNotIn(b"aileron", heard.lower())
+        return self.meters.all[-1].begun[1]
+
+    def test_none(self) -> None:
+        """Without a key a call is nobody's."""
+        self.assertIsNone(self.session_of())
+
+    def test_in_path(self) -> None:
+        """The path may begin with the key."""
+        self.session()
+        self.assertEqual(self.session_of(target=f"/s/{KEY}/v1/messages"), "ses1")
+        self.assertEqual(self.session_of(target=f"/s/{KEY}/anthropic/v1/messages"), "ses1")
+
+    def test_in_field(self) -> None:
+        """A field may hold it, in any case of its name."""
+        self.session()
+        self.assertEqual(self.session_of(f"X-Aileron-Gateway-Key: {KEY}"), "ses1")
+        self.assertEqual(self.session_of(f"x-aileron-gateway-KEY:{KEY}  "), "ses1")
+
+    def test_in_both(self) -> None:
+        """The path's counts, and both are cut."""
+        self.session()
+        self.assertEqual(self.session_of(f"X-Aileron-Gateway-Key: {OTHER}", target=f"/s/{KEY}/v1/messages"), "ses1")
+
+    def test_named_by_connection(self) -> None:
+        """A key that Connection names is one as well."""
+        self.session()
+        self.assertEqual(self.session_of("Connection: x-aileron-gateway-key", f"X-Aileron-Gateway-Key: {KEY}"), "ses1")
+
+    def test_from_the_store(self) -> None:
+        """A key that is not in memory is looked for, while the request collects."""
+        self.session(at_hand=False)
+        self.keys.slow = True
+        line = self.line()
+        line.say(request(f"/s/{KEY}/v1/messages", body=b"12345678")[:-4])
+        self.assertEqual(self.reached(), [])
+        line.say(b"5678")
+        self.keys.waiting[0].callback(None)
+        self.net.run()
+        there = self.places["anthropic"].peers[0]
+        self.assertTrue(there.take().endswith(b"\r\n\r\n12345678"))
+        there.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+
+    def test_left_while_looked_for(self) -> None:
+        """A client that leaves meanwhile asks nobody for anything."""
+        self.session(at_hand=False)
+        self.keys.slow = True
+        line = self.line()
+        line.say(get(f"/s/{KEY}/openai/x"))
+        line.end.loseConnection()
+        self.net.run()
+        self.keys.waiting[0].callback(None)
+        self.net.run()
+        self.assertEqual(self.reached(), [])
+        self.assertEqual(self.meters.all, [])
+
+
+class RefusedKeyTests(LogCase):
+    """Keys that open nothing."""
+
+    def forbidden(self, *lines: str, target: str) -> None:
+        """Assert that a call is refused with 403, in the shape of the one who was asked, and goes nowhere."""
+        body = self.refused(self.line().say(request(target, *lines)), 403, "forbidden")
+        self.assertEqual(body["error"]["type"], "permission_error")
+        self.assertEqual(self.reached(), [])
+
+    def test_unknown(self) -> None:
+        """A key that never was."""
+        self.forbidden(target=f"/s/{KEY}/v1/messages")
+        self.forbidden(f"X-Aileron-Gateway-Key: {KEY}", target="/v1/messages")
+        self.forbidden("X-Aileron-Gateway-Key: something", target="/v1/messages")
+        self.forbidden("X-Aileron-Gateway-Key:", target="/v1/messages")
+
+    def test_no_key_at_all(self) -> None:
+        """A path that has something else where a key would stand."""
+        self.forbidden(target="/s/dummy/v1/messages")
+        self.forbidden(target=f"/s/{KEY}x/v1/messages")
+
+    def test_ended(self) -> None:
+        """A session's that has ended."""
+        self.session(live=False)
+        self.forbidden(target=f"/s/{KEY}/v1/messages")
+
+    def test_known_by_header_only(self) -> None:
+        """A good key in the field does not help a bad one in the path."""
+        self.session()
+        self.forbidden(f"X-Aileron-Gateway-Key: {KEY}", target=f"/s/{OTHER}/v1/messages")
+
+    def test_store(self) -> None:
+        """A store that cannot tell is no permission."""
+        self.keys.slow = True
+        line = self.line()
+        line.say(request(f"/s/{KEY}/v1/messages"))
+        self.keys.waiting[0].errback(StoreUnavailable("It is gone."))
+        self.refused(self.after(line), 503, "store_unavailable")
+        self.assertEqual(self.reached(), [])
+
+    def test_bug(self) -> None:
+        """A failure of our own is logged without the key, and refused."""
+        self.keys.slow = True
+        events = self.watch_the_log()
+        line = self.line()
+        line.say(request(f"/s/{KEY}/v1/messages"))
+        self.keys.waiting[0].errback(ValueError("oops"))
+        self.refused(self.after(line), 500, "internal_error")
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        self.assertNotIn(KEY, repr(events))
+
+    def test_twice(self) -> None:
+        """Two keys in fields are no key."""
+        heard = self.line().say(request("/v1/messages", *[f"X-Aileron-Gateway-Key: {KEY}"] * 2))
+        self.assertIn(b" 400 ", heard.splitlines()[0])
+        self.assertEqual(self.reached(), [])
+
+
+class SecrecyTests(LogCase):
+    """Nothing of a call is told to anybody else."""
+
+    def test_nothing_is_logged(self) -> None:
+        """No key, header, path or body of any call, good or bad, is in a log."""
+        events = self.watch_the_log()
+        self.session()
+        for target in (f"/s/{KEY}/v1/messages?canary", f"/s/{OTHER}/v1/messages?canary", f"/s/{KEY}/canary"):
+            line = self.line()
+            line.say(request(target, "X: canary", "Content-Type: application/json", body=b"canary"))
+            for peer in self.places["anthropic"].peers:
+                peer.end.write(b"HTTP/1.1 500 canary\r\nContent-Length: 6\r\n\r\ncanary")
+            self.net.run()
+            line.end.abortConnection()
+            self.net.run()
+        said = repr(events)
+        self.assertNotIn("canary", said)
+        self.assertNotIn("ail_g_", said)
+
+    def test_meters(self) -> None:
+        """A meter hears of a call's whole course, and ends once."""
+        self.session()
+        line, there = self._asked()
+        there.end.write(b"HTTP/1.1 201 Made\r\nContent-Length: 4\r\n\r\nma")
+        self.net.run()
+        there.end.write(b"de")
+        self.after(line)
+        meter = self.meters.all[0]
+        self.assertEqual(meter.told, ["sent", "arrived", "answered"])
+        self.assertEqual((meter.code, meter.body, meter.uploads, meter.ending), (201, b"made", 2, Ending.COMPLETE))
+
+    def _asked(self) -> tuple[Line, Peer]:
+        return self.ask(request(f"/s/{KEY}/v1/messages"), "anthropic")
