@@ -16,6 +16,7 @@ from aileron.store import Store
 from aileron.values import timestamp, utc
 from aileron.vault import Operators, VaultFile
 
+from ._descriptors import allow_descriptors, most_relays
 from ._ids import fresh_ids
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
@@ -73,7 +74,10 @@ class Sites:
         )
         reached = gateway.Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
         self._gateway = gateway.build(settings.gateway, reactor, reached)
-        self._agent_site = GuardedSite(agent_site(self._parts), SiteRules(), reactor, taker=self._gateway)
+        relays = most_relays(allow_descriptors())
+        self._agent_site = GuardedSite(
+            agent_site(self._parts), SiteRules(), reactor, taker=self._gateway, most_relays=relays
+        )
         known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
         web = pages(PageParts(runner, store.sessions, operators, self._parts.door, known_by))
         self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)

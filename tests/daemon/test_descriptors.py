@@ -1,0 +1,48 @@
+"""What becomes of the limit of descriptors, and what follows from it."""
+
+from __future__ import annotations
+
+import resource
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.daemon._descriptors import WANTED, allow_descriptors, most_relays, raised
+
+INFINITE = resource.RLIM_INFINITY
+
+
+class LimitTests(SynchronousTestCase):
+    """The limit that is set."""
+
+    def test_raised(self) -> None:
+        """It is raised to what is wanted, or to what may be had."""
+        self.assertEqual([raised(1024, hard) for hard in (1024, 4096, 1 << 20, INFINITE)], [1024, 4096, WANTED, WANTED])
+
+    def test_never_lowered(self) -> None:
+        """What is more already stays."""
+        self.assertEqual([raised(1 << 18, 1 << 20), raised(INFINITE, INFINITE)], [1 << 18, INFINITE])
+
+    def test_set(self) -> None:
+        """The process has it then, and asking again changes nothing."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (600, before[1]))
+        limit = allow_descriptors()
+        self.assertEqual(resource.getrlimit(resource.RLIMIT_NOFILE), (limit, before[1]))
+        self.assertEqual(allow_descriptors(), limit)
+        self.assertGreater(limit, 600)
+
+
+class RelayTests(SynchronousTestCase):
+    """How many requests may be under way."""
+
+    def test_two_each(self) -> None:
+        """Each takes two descriptors, and enough are left for the rest."""
+        for limit in (1024, 4096, WANTED, 1 << 20, INFINITE):
+            relays = most_relays(limit)
+            self.assertGreaterEqual(relays, 100)
+            self.assertLess(2 * relays + 700, min(limit, WANTED) if limit > 0 else WANTED)
+
+    def test_few(self) -> None:
+        """Where there are hardly any, one at least is carried."""
+        self.assertEqual(most_relays(256), 1)
