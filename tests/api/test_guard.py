@@ -59,6 +59,19 @@ class TableTests(ApiCase):
                 )
         self.assertEqual(open_routes, ["/v1/health"])
 
+    def test_gateway_key(self) -> None:
+        """No route of either site takes a gateway key, though the gateway just did."""
+        key = self.open_session()["gateway_key"]
+        used = self.store.sessions.by_gateway_key(token_digest(key))
+        self.assertIsNotNone(self.successResultOf(Deferred.fromCoroutine(used)))
+        tried = 0
+        for site, served in ((self.agents, agent_routes()), (self.operator, operator_routes())):
+            for method, path, allowed in routes(served.endpoints):
+                if Who.ANYONE not in allowed:
+                    self.assertEqual(self.refused(site, method, path, key), (401, "unauthorized"), f"{method} {path}")
+                    tried += 1
+        self.assertGreater(tried, 40)
+
     def test_wrong_kind(self) -> None:
         """A known credential of the wrong kind is forbidden, and may be told so."""
         agent = self.agent_token()
