@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ._exchange import Exchange
@@ -20,7 +21,7 @@ class Silence:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.step = min(seconds / _LOOKS, _LONGEST_SECONDS)
-        self._most = round(seconds / self.step)
+        self._most = math.ceil(seconds / self.step) - 1
         self._quiet: dict[Exchange[Any], int] = {}
 
     def watch(self, exchange: Exchange[Any]) -> None:
