@@ -332,8 +332,8 @@ class Exchange(Generic[A]):
         """Nothing has stirred for so long.  A client that does not read may take its time."""
         if self._slow:
             return
-        if self._request is None:
-            self.fail(NetworkError(f"The provider said nothing for {seconds:g} seconds."), 504, Ending.SILENT)
+        if self._request is None or self._held:
+            self.fail(NetworkError(f"The provider was silent for {seconds:g} seconds."), 504, Ending.SILENT)
         else:
             self.fail(
                 InvalidRequest(f"The rest of the request did not come in {seconds:g} seconds."), 408, Ending.SILENT

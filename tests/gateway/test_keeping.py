@@ -1,0 +1,230 @@
+"""Providers' connections that are kept: for whom, how many, how long; and what is sent again when one was stale."""
+
+from __future__ import annotations
+
+from twisted.internet.error import ConnectionRefusedError as Refused
+
+from aileron.gateway._exchange import MOST_KEPT_BYTES
+from aileron.gateway._pool import IDLE_SECONDS, MOST_IDLE
+from aileron.values import Ending
+from tests.gateway.case import OK, GatewayCase, Line, Peer, get, request
+
+
+class PoolTests(GatewayCase):
+    """The pool."""
+
+    def done(self, line: Line, there: Peer) -> None:
+        """Answer a request."""
+        there.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+
+    def test_one_after_another(self) -> None:
+        """Requests that do not overlap share a connection, whoever sends them; those of another provider do not."""
+        for _ in range(3):
+            self.done(*self.ask(get()))
+        self.done(*self.ask(request("/v1/messages"), "anthropic"))
+        self.assertEqual([len(place.peers) for place in self.places.values()], [1, 1, 0])
+
+    def test_at_once(self) -> None:
+        """Requests at the same time have one each, and it is never shared before its answer is whole."""
+        asked = [self.ask(get()) for _ in range(3)]
+        self.assertEqual(len({id(there) for _, there in asked}), 3)
+        for line, there in asked:
+            self.done(line, there)
+        self.done(*self.ask(get()))
+        self.assertEqual(len(self.places["openai"].peers), 3)
+
+    def test_last_used_first(self) -> None:
+        """The connection that was used last serves next, so that the others may grow old."""
+        asked = [self.ask(get()) for _ in range(3)]
+        for line, there in asked:
+            self.done(line, there)
+        self.assertIs(self.ask_again(), asked[2][1])
+
+    def ask_again(self) -> Peer:
+        """The provider's end of whichever connection serves next."""
+        for peer in self.places["openai"].peers:
+            peer.take()
+        self.line().say(get("/openai/again"))
+        return next(peer for peer in self.places["openai"].peers if peer.heard)
+
+    def test_most(self) -> None:
+        """No more than so many are kept."""
+        asked = [self.ask(get()) for _ in range(MOST_IDLE + 3)]
+        for line, there in asked:
+            self.done(line, there)
+        self.assertEqual(sum(not peer.lost for peer in self.places["openai"].peers), MOST_IDLE)
+
+    def test_idle(self) -> None:
+        """A connection that was kept for its time is closed, not before."""
+        line, there = self.ask(get())
+        self.done(line, there)
+        self.wait(IDLE_SECONDS - 1)
+        self.assertFalse(there.lost)
+        self.wait(12)
+        self.assertTrue(there.lost)
+        self.assertIsNot(self.ask_again(), there)
+
+    def test_used_in_between(self) -> None:
+        """Its time begins anew with each use."""
+        line, there = self.ask(get())
+        for _ in range(5):
+            there.end.write(OK)
+            self.after(line)
+            self.wait(IDLE_SECONDS - 20)
+            line.say(get())
+        self.assertFalse(there.lost)
+
+    def test_busy_is_not_idle(self) -> None:
+        """One that carries something for longer is not closed."""
+        line, there = self.ask(get())
+        for _ in range(5):
+            self.wait(30)
+            there.end.write(b"HTTP/1.1 102 P\r\n\r\n")
+            self.after(line)
+        self.done(line, there)
+
+    def test_closed_by_provider(self) -> None:
+        """One that the provider closes is forgotten."""
+        line, there = self.ask(get())
+        self.done(line, there)
+        there.end.loseConnection()
+        self.net.run()
+        self.assertIsNot(self.ask_again(), there)
+
+    def test_closing(self) -> None:
+        """With the gateway, what is kept is closed."""
+        line, there = self.ask(get())
+        self.done(line, there)
+        self.gateway.close()
+        self.net.run()
+        self.assertTrue(there.lost)
+
+
+class StaleTests(GatewayCase):
+    """A connection that was kept, and that the provider closed just before it was used again."""
+
+    def stale(self, asked: bytes, said: bytes = b"", *, politely: bool = True) -> tuple[Line, Peer]:
+        """Send a request by one."""
+        line, there = self.ask(get())
+        there.end.write(OK)
+        self.after(line)
+        there.take()
+        line.say(asked)
+        self.assertTrue(there.heard)
+        there.end.write(said)
+        self.net.run()
+        if politely:
+            there.end.loseConnection()
+        else:
+            there.end.abortConnection()
+        self.net.run()
+        return line, there
+
+    def test_again(self) -> None:
+        """The request is sent again, whole, by a new connection, and its client notices nothing."""
+        for politely in (True, False):
+            line, there = self.stale(request(body=b"once and again"), politely=politely)
+            again = self.places["openai"].peers[-1]
+            self.assertIsNot(again, there)
+            self.assertEqual(again.heard, there.heard)
+            again.end.write(OK)
+            self.assertEqual(self.after(line), OK)
+            self.assertEqual(self.meters.all[-1].told, ["sent", "sent", "arrived", "answered"])
+            again.end.abortConnection()
+            self.net.run()
+
+    def test_only_once(self) -> None:
+        """A new connection that closes without an answer is no stale one: 502."""
+        line, _ = self.stale(request())
+        self.places["openai"].peers[-1].end.loseConnection()
+        self.refused(self.after(line), 502, "network_error")
+        self.assertEqual(len(self.places["openai"].peers), 2)
+
+    def test_not_by_another_stale_one(self) -> None:
+        """It is sent by a new connection, not by another that was kept."""
+        asked = [self.ask(get()) for _ in range(2)]
+        for line, there in asked:
+            there.end.write(OK)
+            self.after(line)
+        line = self.line()
+        line.say(get("/openai/again"))
+        asked[1][1].end.loseConnection()
+        self.net.run()
+        self.assertEqual(len(self.places["openai"].peers), 3)
+
+    def test_first_use(self) -> None:
+        """What a new connection was to carry is not sent again."""
+        line, there = self.ask(get())
+        there.end.loseConnection()
+        self.refused(self.after(line), 502, "network_error")
+
+    def test_after_a_byte(self) -> None:
+        """Once a byte of an answer came nothing is sent again."""
+        for said in (b"H", b"HTTP/1.1 100 Continue\r\n\r\n"):
+            line, _ = self.stale(request(), said)
+            heard = self.after(line).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.refused(heard, 502, "network_error")
+            self.assertEqual(self.meters.all[-1].ending, Ending.CUT)
+
+    def test_while_it_comes(self) -> None:
+        """A request that is still coming is sent as far as it came, and goes on."""
+        whole = request(body=b"0123456789")
+        line, _ = self.stale(whole[:-5])
+        again = self.places["openai"].peers[-1]
+        line.say(whole[-5:])
+        self.assertTrue(again.heard.endswith(b"\r\n\r\n0123456789"))
+        again.end.write(OK)
+        self.assertEqual(self.after(line), OK)
+
+    def test_while_connecting_again(self) -> None:
+        """What comes while there is no connection yet goes with the rest, in its order."""
+        whole = request(body=b"0123456789")
+        self.places["openai"].open = True
+        line, there = self.ask(get())
+        there.end.write(OK)
+        self.after(line)
+        line.say(whole[:-5])
+        self.places["openai"].open = False
+        there.end.loseConnection()
+        self.net.run()
+        line.say(whole[-5:])
+        again = self.places["openai"].accept()
+        self.net.run()
+        self.assertTrue(again.heard.endswith(b"\r\n\r\n0123456789"))
+
+    def test_nobody_there_again(self) -> None:
+        """If nobody is connected to then, the client gets 502."""
+        line, there = self.ask(get())
+        there.end.write(OK)
+        self.after(line)
+        line.say(request())
+        self.places["openai"].open = False
+        there.end.loseConnection()
+        self.net.run()
+        self.places["openai"].refuse(Refused())
+        self.refused(self.after(line), 502, "network_error")
+
+    def test_left_meanwhile(self) -> None:
+        """A client that leaves while another connection is made has that given up."""
+        line, there = self.ask(get())
+        there.end.write(OK)
+        self.after(line)
+        line.say(request())
+        self.places["openai"].open = False
+        there.end.loseConnection()
+        self.net.run()
+        line.end.abortConnection()
+        self.net.run()
+        self.assertEqual((self.places["openai"].given_up, self.places["openai"].asked), (1, 0))
+
+    def test_too_long_to_keep(self) -> None:
+        """A request longer than what is kept of it cannot be sent again: 502."""
+        line, there = self.ask(get())
+        there.end.write(OK)
+        self.after(line)
+        whole = request(body=b"x" * (MOST_KEPT_BYTES + 200_000))
+        line.say(whole[:-1])
+        there.end.loseConnection()
+        self.refused(self.after(line), 502, "network_error")
+        self.assertEqual(len(self.places["openai"].peers), 1)
