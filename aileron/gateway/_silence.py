@@ -20,8 +20,9 @@ class Silence:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.step = min(seconds / _LOOKS, _LONGEST_SECONDS)
-        self._most = math.ceil(seconds / self.step) - 1
+        looks = max(_LOOKS, math.ceil(seconds / _LONGEST_SECONDS))
+        self.step = seconds / looks
+        self._most = looks - 1
         self._quiet: dict[Exchange[Any], int] = {}
 
     def watch(self, exchange: Exchange[Any]) -> None:
