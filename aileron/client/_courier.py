@@ -27,6 +27,7 @@ Site = tuple[bytes, bytes]
 """Scheme and authority."""
 
 _DONE = Failure(ResponseDone())
+_NOTHING = Headers()
 
 
 @implementer(IAgent)
@@ -112,7 +113,7 @@ class Arrived:
     _content: bytes
     version: tuple[bytes, int, int] = (b"HTTP", 1, 1)
     phrase: bytes = b""
-    headers: Headers = field(factory=Headers)
+    headers: Headers = _NOTHING
     request: Any = None
     previousResponse: Any = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -15,13 +16,21 @@ from twisted.python.failure import Failure
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent
 
-from aileron.values import JSON, Fault
+from aileron.values import JSON, Fault, writer
 
 from ._body import TooLong, Whole, read_body
 from ._faults import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 DEADLINE_SECONDS = 15.0
+_MOST_KNOWN = 64
+
+_written = writer(sort_keys=False, allow_nan=True)
+
+
+@lru_cache(maxsize=64)
+def _segment(text: str) -> str:
+    return quote(text, safe="")
 
 
 @frozen
@@ -52,6 +61,7 @@ class Wire:
     base_url: str = field(converter=_bare)
     token: str | None = field(repr=False)
     clock: IReactorTime
+    _known: dict[tuple[object, ...], Headers] = field(factory=dict, init=False, repr=False, eq=False)
 
     @base_url.validator
     def _web_address(self, _attribute: object, value: str) -> None:
@@ -87,17 +97,26 @@ class Wire:
         """
         seconds = DEADLINE_SECONDS + wait_seconds
         # What JSON cannot say is left to the daemon to refuse, in its own words.
-        content = None if body is None else json.dumps(body).encode()
+        content = None if body is None else _written(body).encode("ascii")
         given = self._headers(headers or {}, typed=body is not None)
         asking = Deferred.fromCoroutine(self._exchange(method, self._url(path, query or {}), given, content))
         return await asking.addTimeout(seconds, self.clock, lambda _result, _seconds: self._late(seconds))
 
     def _url(self, path: tuple[str, ...], query: Mapping[str, str | int | float | None]) -> str:
         given = {key: value for key, value in query.items() if value is not None}
-        text = f"{self.base_url}/{'/'.join(quote(part, safe='') for part in path)}"
+        text = f"{self.base_url}/{'/'.join(map(_segment, path))}"
         return f"{text}?{urlencode(given)}" if given else text
 
     def _headers(self, more: Mapping[str, str], *, typed: bool) -> Headers:
+        """The same object for the same request, since one is asked again and again; nobody changes it."""
+        key = (typed, *more.items())
+        if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._made(more, typed=typed)
+        return self._known[key]
+
+    def _made(self, more: Mapping[str, str], *, typed: bool) -> Headers:
         given = {"Host": urlsplit(self.base_url).netloc, "Accept": "application/json", **more}
         if self.token is not None:
             given["Authorization"] = f"Bearer {self.token}"
