@@ -11,6 +11,7 @@ from zope.interface import implementer
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, plain
 
+from ._bypass import unproxied
 from ._iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
 from ._jsonc import loads_jsonc
 from ._opencode_routes import routed
@@ -39,9 +40,11 @@ class OpenCode:
         def register(server: McpServer, gateway: Gateway | None) -> Registration:
             merged: dict[str, JSON] = {**configuration, "mcp": {**servers, SERVER_NAME: _entry(server)}}
             routes = routed(settings, configuration, gateway)
-            if routes.providers:
+            past: Mapping[str, str] = {}
+            if gateway is not None and routes.providers:
                 merged["provider"] = routes.providers
-            return Registration({CONFIGURATION: json.dumps(plain(merged))}, routes.notes)
+                past = unproxied(invocation.environment, gateway.url)
+            return Registration({CONFIGURATION: json.dumps(plain(merged)), **past}, routes.notes)
 
         return register
 

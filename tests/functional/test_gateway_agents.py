@@ -15,6 +15,7 @@ from tests.functional.script import Call, Received, Say
 
 GPT = "gpt-5.1"
 KEY = "sk-of-the-user"
+NOWHERE = "http://127.0.0.1:9"
 # What differs from one run of the agent to the next, and what its connections say for themselves.
 VOLATILE = ("content-length", "connection")
 
@@ -32,12 +33,15 @@ class ThroughTheGatewayTests(GatewayedTestCase):
     """An agent whose providers are the daemon's."""
 
     async def test_main_job(self) -> None:
-        """Asked for, decided and done as ever; the provider sees what a direct run sends, and its session is told."""
+        """Asked for, decided and done as ever; the provider sees what a direct run sends, and its session is told.
+
+        The user's proxy sees nothing of it.
+        """
         llm = self.llm({GPT: [Call("_ship_update", SHIP), Say("all done"), Say("directly")]})
         self.use_upstream(llm)
         await self.furnish()
         self.configure_agent(f"openai/{GPT}")
-        agent = self.launch(OPENAI_API_KEY=KEY)
+        agent = self.launch(OPENAI_API_KEY=KEY, HTTP_PROXY=NOWHERE, http_proxy=NOWHERE, NO_PROXY="example.com")
         (approval,) = await self.waiting()
         await self.approve(approval["id"])
         finished = await agent.finish(60)

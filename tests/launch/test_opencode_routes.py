@@ -143,6 +143,23 @@ class RoutesTests(SynchronousTestCase):
         self.user_file({"openai": {"options": {"apiKey": "k"}}})
         self.assertEqual(self.providers(), {"openai": {"options": OURS}})
 
+    def test_past_the_proxy(self) -> None:
+        """What goes to the gateway, in plain HTTP, goes past the user's proxy, which keeps the rest."""
+        address = "127.0.0.1:9"
+        expected: list[tuple[dict[str, str], dict[str, str]]] = [
+            ({}, {}),
+            ({"NO_PROXY": "a"}, {}),
+            ({"HTTP_PROXY": "p"}, {"NO_PROXY": address}),
+            ({"http_proxy": "p", "NO_PROXY": "a,b"}, {"NO_PROXY": f"a,b,{address}"}),
+            ({"ALL_PROXY": "p", "no_proxy": "a"}, {"no_proxy": f"a,{address}"}),
+            ({"all_proxy": "p", "no_proxy": "", "NO_PROXY": "a"}, {"no_proxy": address, "NO_PROXY": f"a,{address}"}),
+        ]
+        for theirs, ours in expected:
+            variables = dict(self.registered(OPENAI_API_KEY="k", **theirs).variables)
+            del variables["OPENCODE_CONFIG_CONTENT"]
+            self.assertEqual(variables, ours)
+        self.assertEqual(list(self.registered(HTTP_PROXY="p").variables), ["OPENCODE_CONFIG_CONTENT"])
+
     def test_odd_entries(self) -> None:
         """What is no object is passed over and replaced only where the gateway's own entry must stand."""
         told = self.providers({"provider": {"openai": 5, "anthropic": {"options": [], "models": {"m": 1}}}})

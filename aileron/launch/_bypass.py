@@ -1,0 +1,23 @@
+"""The way from an agent to the gateway, past the user's HTTP proxy.
+
+The gateway is plain HTTP on this machine.  OpenCode's runtime hands even that to C{HTTP_PROXY}, and with it, readable,
+the user's key and whatever the agent says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+_PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+_EXCEPTIONS = ("no_proxy", "NO_PROXY")
+
+
+def unproxied(environment: Mapping[str, str], url: str) -> Mapping[str, str]:
+    """The variables that add C{url}'s host and port to what goes past the proxy; none where there is no proxy."""
+    if not any(environment.get(name) for name in _PROXIES):
+        return {}
+    # Of the two spellings either may be the one that counts.
+    spelt = [name for name in _EXCEPTIONS if name in environment] or _EXCEPTIONS[1:]
+    address = urlsplit(url).netloc
+    return {name: ",".join(part for part in (environment.get(name, ""), address) if part) for name in spelt}
