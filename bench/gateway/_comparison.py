@@ -77,9 +77,10 @@ class Course:
 
     def remarks(self) -> list[str]:
         """What one has to know to read the table."""
+        about = [f"{each.name}: {each.about}" for each in self.contenders if each.about]
         missing = [f"{each.name} is not here: {each.missing}" for each in self.contenders if each.missing]
         wrong = [f"{name}: {count} requests or streams went wrong" for name, count in self.errors.items() if count]
-        return missing + wrong
+        return about + missing + wrong
 
     @contextmanager
     def _started(self, names: Collection[str], upstream: Upstream) -> Iterator[dict[str, Server]]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from string import Template
 
@@ -43,15 +43,20 @@ class Pinned:
     descriptors: int
 
 
+Started = Callable[[Pinned, Upstream], AbstractContextManager[Server]]
+
+
 @frozen
 class Contender:
     """One of those in the table.
 
+    :ivar about: which version it is.
     :ivar missing: what to do to have it; empty where it is there.
     """
 
     name: str
-    started: Callable[[Pinned, Upstream], AbstractContextManager[Server]]
+    started: Started
+    about: str = ""
     missing: str = ""
 
 
@@ -81,7 +86,7 @@ def nginx(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
 
     configuration = pinned.directory / "nginx.conf"
     configuration.write_text(nginx_configuration(pinned, upstream, port))
-    command = [_nginx() or "nginx", "-c", str(configuration), "-e", str(pinned.directory / "nginx.log")]
+    command = [_nginx(), "-c", str(configuration), "-e", str(pinned.directory / "nginx.log")]
     return serving(command, pinned.core, ready)
 
 
@@ -114,12 +119,25 @@ def contenders() -> list[Contender]:
     """All of them, in the order of the table."""
     return [
         Contender(DIRECT, direct),
-        Contender("ours", ours),
-        Contender("go", go, "" if shutil.which("go") else "install Go"),
-        Contender("nginx", nginx, "" if _nginx() else "install nginx"),
-        Contender("aiohttp", aiohttp, "" if find_spec("aiohttp") else "pip install '.[bench]'"),
+        Contender("ours", ours, about=f"Twisted {version('Twisted')}"),
+        _peer("go", go, lambda: _said("go", "version"), "install Go"),
+        _peer("nginx", nginx, lambda: _said(_nginx(), "-v"), "install nginx"),
+        _peer("aiohttp", aiohttp, lambda: f"aiohttp {version('aiohttp')}", "pip install '.[bench]'"),
     ]
 
 
-def _nginx() -> str | None:
-    return shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+def _peer(name: str, started: Started, about: Callable[[], str], remedy: str) -> Contender:
+    try:
+        return Contender(name, started, about=about())
+    except (OSError, PackageNotFoundError):
+        return Contender(name, started, missing=remedy)
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _nginx() -> str:
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"  # where users other than root do not look
+    return shutil.which("nginx", path=path) or "nginx"

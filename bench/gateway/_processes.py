@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import socket
 import subprocess
@@ -29,7 +30,12 @@ class Cores:
 
 
 def cores() -> Cores:
-    """The first two cores that this process may use."""
+    """The first two cores that this process may use.
+
+    :raises SystemExit: we could not choose.
+    """
+    if platform.system() != "Linux":
+        raise SystemExit("the gateway's benchmark needs Linux: its tools use epoll, and processes are pinned to cores")
     first, *others = sorted(os.sched_getaffinity(0))
     return Cores(first, others[0] if others else first)
 

@@ -67,7 +67,7 @@ FIGURES = (
     Figure("added_p99", "the same, p99"),
     Figure("event_p50", "500 busy streams: us of an event, p50"),
     Figure("event_p99", "the same, p99", 0, Target("go", 1), Target("nginx", 1)),
-    Figure("event_cores", "the same: cores that it takes", 2),
+    Figure("event_cpu", "the same: cpu us for one event", 1),
     Figure("idle", "MB resident when idle", 1),
     Figure("stream", f"KB for each of {IDLE_STREAMS} idle streams", 1, Target(None, 10), Target(None, 6)),
     Figure("tls_cpu", "TLS upstream: cpu s for 1000 requests", 3, Target("nginx", 1.5), Target("nginx", 1.25)),

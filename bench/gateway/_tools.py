@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -139,7 +140,12 @@ def figures(printed: str) -> Figures:
 
 
 def compiled(directory: Path, core: int) -> Tools:
-    """The tools and a certificate, in a directory that is the caller's to remove."""
+    """The tools and a certificate, in a directory that is the caller's to remove.
+
+    :raises SystemExit: there is no compiler.
+    """
+    if shutil.which("cc") is None:
+        raise SystemExit("the gateway's benchmark needs a C compiler by the name of cc")
     for name in _NAMES:
         source = str(_SOURCES / f"{name}.c")
         subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-o", str(directory / name), source], check=True)
