@@ -9,38 +9,40 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from attrs import field, frozen
+from typing import Any, NamedTuple
 
 from aileron.values import Usage
 
 FIRST_BYTES = 8 * 1024
 LAST_BYTES = 16 * 1024
 
-_NAMED = re.compile(rb'"usage"\s*:\s*(?=\{)')
+_NAME = b'"usage"'
+_NAMED = re.compile(_NAME + rb"\s*:\s*(?=\{)").match
 _MOST_TRIED = 8  # each may cost a parse of all that is kept
 _MOST_TOKENS = 10**9
 _DATA = b"data:"
+_DECODER = json.JSONDecoder()
 # Before the rest of a text that begins with the object named "usage": these make it whole if it stood at that place,
 # and nothing that can be read if it stood deeper.
 _OUTERMOST = b'{"usage":'
 _OF_RESPONSE = b'{"response":{"usage":'
 
 
-@frozen
-class Excerpt:
+class Excerpt(NamedTuple):
     """What is left of a text.
 
     :ivar first: its beginning.
     :ivar last: its end; where it is C{whole}, all that follows C{first}.
     """
 
-    first: bytes = field(repr=False)
-    last: bytes = field(repr=False)
+    first: bytes
+    last: bytes
     whole: bool
+
+    def __repr__(self) -> str:
+        """Nothing of the text."""
+        return f"<Excerpt of {len(self.first)} and {len(self.last)} bytes>"
 
     @classmethod
     def of(cls, text: bytes) -> Excerpt:
@@ -58,8 +60,11 @@ class Excerpt:
 def usage_at_once(text: Excerpt) -> Usage | None:
     """What a JSON object tells of tokens, or L{None}."""
     end = text.end
-    found = (_counted(_told(_loaded(_OUTERMOST + end[start:]))) for start in _places(end))
-    return next((usage for usage in found if usage is not None), None)
+    for start in _places(end):
+        usage = _counted(_told(_loaded(_OUTERMOST + end[start:])))
+        if usage is not None:
+            return usage
+    return None
 
 
 def usage_streamed(text: Excerpt) -> Usage | None:
@@ -72,8 +77,8 @@ def usage_streamed(text: Excerpt) -> Usage | None:
 
 
 def _opening(text: bytes) -> Mapping[str, Any]:
-    named = _NAMED.search(text)
-    event = {} if named is None else _event(text, named.end())
+    start = text.find(_NAME)
+    event = {} if start < 0 else _event(text, start)
     return _inside(event, "message") if event.get("type") == "message_start" else {}
 
 
@@ -97,7 +102,14 @@ def _of_rest(rest: bytes) -> Mapping[str, Any]:
 
 def _places(text: bytes) -> Iterator[int]:
     """Where objects of that name begin, latest first."""
-    return reversed(deque((each.end() for each in _NAMED.finditer(text)), _MOST_TRIED))
+    end = len(text)
+    for _ in range(_MOST_TRIED):
+        end = text.rfind(_NAME, 0, end)
+        if end < 0:
+            return
+        named = _NAMED(text, end)
+        if named is not None:
+            yield named.end()
 
 
 def _event(text: bytes, position: int) -> Mapping[str, Any]:
@@ -113,7 +125,7 @@ def _line_end(text: bytes, position: int) -> int:
 def _loaded(text: bytes) -> Mapping[str, Any]:
     """The object that C{text} is; an empty one where it is none."""
     try:
-        value = json.loads(text)
+        value = _DECODER.decode(text.decode())  # what json.loads does, without asking for the coding
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

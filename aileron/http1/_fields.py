@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ._malformed import Malformed
 
@@ -21,6 +21,30 @@ _HOP_BY_HOP = re.compile(
 # Named by Connection, these are still the message's own: whoever names them would change what it says.
 _NAME_NOTHING = frozenset((b"close", b"keep-alive"))
 _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
+
+
+def once(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapping[bytes, bytes]:
+    """The fields by lower-case name.
+
+    :param seen: names and values as they came, but for spaces before them.
+    :param lists: names that may stand more than once, and mean one list then (RFC 9110, section 5.3).
+    :raises Malformed: another one stands twice: nobody could say which one holds.
+    """
+    fields = {name.lower(): value.rstrip(b" ") for name, value in seen}
+    return fields if len(fields) == len(seen) else _joined(seen, lists)
+
+
+def _joined(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mapping[bytes, bytes]:
+    fields: dict[bytes, bytes] = {}
+    for name, value in seen:
+        key, given = name.lower(), value.rstrip(b" ")
+        if key not in fields:
+            fields[key] = given
+        elif key in lists:
+            fields[key] += b", " + given
+        else:
+            raise Malformed(f"The field {key.decode('ascii')} stands twice.")
+    return fields
 
 
 def length_of(fields: Mapping[bytes, bytes]) -> int | None:

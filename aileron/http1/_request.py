@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ._bodies import Body, Chunked, Fixed
-from ._fields import CHUNKED, FIELDS, MAX_FIELDS, TOKEN, length_of
+from ._fields import CHUNKED, FIELDS, MAX_FIELDS, TOKEN, length_of, once
 from ._malformed import Malformed
 
 _HEAD = re.compile(rb"(" + TOKEN + rb") ([!-~]+) HTTP/1\.([01])" + FIELDS).fullmatch
@@ -20,7 +20,7 @@ _SEEN = re.compile(
     re.IGNORECASE,
 ).findall
 
-# Lists, where they stand more than once (RFC 9110, section 5.3); of the others nobody could say which one holds.
+# May stand more than once.
 _LISTS = frozenset((b"anthropic-version", b"connection", b"origin", b"upgrade", b"x-api-key"))
 
 
@@ -61,15 +61,7 @@ def parse_request(raw: bytes) -> RequestHead:
     if match is None or raw.count(b"\r\n") > MAX_FIELDS:
         raise Malformed("This is no HTTP/1.1 request that can be read in only one way.")
     method, target, minor, lines = match.groups()
-    fields: dict[bytes, bytes] = {}
-    for name, value in _SEEN(lines):
-        key, given = name.lower(), value.rstrip(b" ")
-        if key not in fields:
-            fields[key] = given
-        elif key in _LISTS:
-            fields[key] += b", " + given
-        else:
-            raise Malformed(f"The field {key.decode('ascii')} stands twice.")
+    fields = once(_SEEN(lines), _LISTS)
     length = length_of(fields) or 0
     if length == CHUNKED and minor == b"0":
         raise Malformed("HTTP/1.0 knows no chunks.")

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from ._bodies import Body, Chunked, Fixed, UntilClose
-from ._fields import CHUNKED, FIELDS, length_of, words
+from ._fields import CHUNKED, FIELDS, length_of, once, words
 from ._malformed import Malformed
 
 UNTIL_CLOSE = -2
@@ -15,6 +15,9 @@ _HEAD = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*
 _SEEN = re.compile(
     rb"\r\n(?=[cCtT])(connection|content[-_]length|transfer[-_]encoding): *([^\r]*)", re.IGNORECASE
 ).findall
+
+
+_LISTS = frozenset((b"connection",))
 
 
 class ResponseHead(NamedTuple):
@@ -55,22 +58,14 @@ def parse_response(raw: bytes) -> ResponseHead:
     if match is None:
         raise Malformed("This is no HTTP/1.1 answer that can be read in only one way.")
     minor, code, reason, lines = match.groups()
-    fields: dict[bytes, bytes] = {}
-    for name, value in _SEEN(lines):
-        key, given = name.lower(), value.rstrip(b" ")
-        if key not in fields:
-            fields[key] = given
-        elif key == b"connection":
-            fields[key] += b", " + given
-        else:
-            raise Malformed(f"The field {key.decode('ascii')} stands twice.")
+    fields, status = once(_SEEN(lines), _LISTS), int(code)
     length = length_of(fields)
     if length is not None:
-        _check_length(int(code), length, old=minor == b"0")
+        _check_length(status, length, old=minor == b"0")
     connection = fields.get(b"connection")
     said = words(connection) if connection else ()
     keep = b"close" not in said if minor == b"1" else b"keep-alive" in said
-    return ResponseHead(int(code), reason, connection, UNTIL_CLOSE if length is None else length, keep, lines)
+    return ResponseHead(status, reason, connection, UNTIL_CLOSE if length is None else length, keep, lines)
 
 
 def _check_length(code: int, length: int, *, old: bool) -> None:
