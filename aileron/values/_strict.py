@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from ._json import JSON
@@ -49,10 +49,18 @@ def _sound(value: JSON, depth_left: int) -> bool:
     if isinstance(value, str):
         return value.isascii() or _encodable(value)
     if isinstance(value, Mapping):
-        return depth_left > 0 and all(_sound(key, 1) and _sound(item, depth_left - 1) for key, item in value.items())
+        return depth_left > 0 and _all_sound(value, 1) and _all_sound(value.values(), depth_left - 1)
     if isinstance(value, Sequence):
-        return depth_left > 0 and all(_sound(item, depth_left - 1) for item in value)
+        return depth_left > 0 and _all_sound(value, depth_left - 1)
     return _exact(value)
+
+
+def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
+    """Whether each of them is; a plain text, which most of them are, is not even asked."""
+    for value in values:
+        if not (isinstance(value, str) and value.isascii()) and not _sound(value, depth_left):
+            return False
+    return True
 
 
 def _exact(value: object) -> bool:
