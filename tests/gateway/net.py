@@ -136,7 +136,7 @@ class End:
     def step(self, most: int) -> bool:
         """Do one thing that is due.
 
-        :param most: bytes to deliver at once.
+        :param most: bytes to deliver at once; 0: none this time.
         :return: whether there was something to do.
         """
         if not self.connected:
@@ -144,7 +144,7 @@ class End:
         if self._reset and (self.reading or self.waiting):
             return self._lost(ConnectionLost)
         if self.waiting:
-            return self._deliver(most)
+            return self._deliver(most) if most else self.other.reading  # it may take a while
         if self._told_to_wait and self._producer is not None:
             self._told_to_wait = False
             self._producer.resumeProducing()
