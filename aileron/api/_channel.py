@@ -217,7 +217,7 @@ class Channel(HTTPChannel):
         begun = self._body is not None or (self._step is not None and bool(self._unread))
         if begun and self._due is None:
             self._due = self.site.reactor.callLater(self.site.request_seconds, self._too_slow)
-        elif not begun:
+        elif self._due is not None and not begun:
             self._settle_deadline()
         if self._step is None and len(self._unread) > MAX_HEAD_BYTES:
             self.hold()

@@ -70,33 +70,17 @@ class Exchange(Generic[A]):
     :ivar give_up: ends the search for an upstream, while there is one.
     """
 
-    __slots__ = (
-        "_announced",
-        "_answer",
-        "_begun",
-        "_carrier",
-        "_client",
-        "_held",
-        "_keep",
-        "_kept",
-        "_method",
-        "_most_bytes",
-        "_partial",
-        "_replayable",
-        "_request",
-        "_reusable",
-        "_screen",
-        "_slow",
-        "_spoiled",
-        "_uploaded",
-        "_write",
-        "asked",
-        "give_up",
-        "meter",
-        "over",
-        "stirred",
-        "upstream",
-    )
+    stirred = True
+    over = False
+    meter: IMeter = UNCOUNTED
+    upstream: Upstream | None = None
+    give_up: Callable[[], object] | None = None
+    _uploaded = 0
+    _answer: Body | None = None
+    _partial = b""
+    _screen: Screen | None = None
+    _replayable = True
+    _begun = _spoiled = _reusable = _slow = _held = False
 
     def __init__(
         self,
@@ -119,16 +103,6 @@ class Exchange(Generic[A]):
         self._most_bytes, self._announced = most_bytes, head.length
         self._keep = b"close" not in head.fields.get(b"connection", b"").lower()
         self._kept: list[bytes] = []
-        self._uploaded = 0
-        self._answer: Body | None = None
-        self._partial = b""
-        self._screen: Screen | None = None
-        self._replayable = True
-        self._begun = self._spoiled = self._reusable = self._slow = self._held = False
-        self.stirred, self.over = True, False
-        self.meter: IMeter = UNCOUNTED
-        self.upstream: Upstream | None = None
-        self.give_up: Callable[[], object] | None = None
 
     # the client's side: see Taken -----------------------------------------------------------------------------------
 
