@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import time
-from functools import partial
 from typing import Any
 
 from aileron import __version__
@@ -20,6 +18,7 @@ from ._descriptors import allow_descriptors, most_relays
 from ._ids import fresh_ids
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
+from ._relay import make_relay
 from ._settings import Settings
 
 
@@ -29,7 +28,6 @@ class Sites:
     def __init__(
         self, reactor: Any, settings: Settings, store: Store, vault: VaultFile, runner: Runner, connectors: Registry
     ) -> None:
-        from aileron import gateway
         from aileron.api import (
             LAUNCH_KEY,
             PAGE_KEY,
@@ -50,7 +48,7 @@ class Sites:
         self._launch_key = mint(LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
-        tally = gateway.Tally(time.perf_counter, partial(reactor.callLater, 0), settings.gateway.accounting)
+        self._relay = make_relay(reactor, settings.gateway, store, vault)
         self._parts = Parts(
             runner=runner,
             sessions=store.sessions,
@@ -70,13 +68,11 @@ class Sites:
             instance=self._instance,
             gateway=settings.gateway,
             metrics_token_digest=settings.metrics_token_digest,
-            totals=tally,
+            totals=self._relay.totals,
         )
-        reached = gateway.Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
-        self._gateway = gateway.build(settings.gateway, reactor, reached)
         relays = most_relays(allow_descriptors())
         self._agent_site = GuardedSite(
-            agent_site(self._parts), SiteRules(), reactor, taker=self._gateway, most_relays=relays
+            agent_site(self._parts), SiteRules(), reactor, taker=self._relay.gateway, most_relays=relays
         )
         known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
         web = pages(PageParts(runner, store.sessions, operators, self._parts.door, known_by))
@@ -99,8 +95,8 @@ class Sites:
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
         self._bound = (agent, operator)
-        self._gateway.open((agent.port, operator.port))
-        life.at_end(self._gateway.close)
+        self._relay.gateway.open((agent.port, operator.port))
+        life.at_end(self._relay.gateway.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(agent.called(settings.hosts), peer_uid=lookup, own_uid=uid)
         self._operator_site.rules = SiteRules(operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid)

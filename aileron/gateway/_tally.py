@@ -79,9 +79,14 @@ class Reading:
         self._later = later
         self._queue: deque[tuple[Copy, tuple[Counts, ...]]] = deque()
 
+    @property
+    def busy(self) -> bool:
+        """Whether so many wait that another one would not be read."""
+        return len(self._queue) >= MOST_UNREAD
+
     def read(self, copy: Copy, to: tuple[Counts, ...]) -> None:
         """Read it later, and tell these; at once, and unread, if too many wait."""
-        if len(self._queue) >= MOST_UNREAD:
+        if self.busy:
             copy.let_go()
             _tell(None, to)
             return
@@ -120,6 +125,7 @@ class _Meter:
         "_received",
         "_room",
         "_sent",
+        "_skipped",
         "_to",
         "_uploaded",
     )
@@ -131,6 +137,7 @@ class _Meter:
         self._copy: Copy | None = None
         self._code = self._received = self._uploaded = 0
         self._full_at = -1
+        self._skipped = False
         self._sent = self._arrived = self._answered = 0.0
         self._begun = clock()
 
@@ -146,7 +153,11 @@ class _Meter:
         """See L{IMeter}."""
         self._answered = self._clock()
         self._code = code
-        if code == 200 and self._reading is not None:
+        if code != 200 or self._reading is None:
+            return
+        if self._reading.busy:
+            self._skipped = True
+        else:
             self._copy = copy = Copy(head, self._reading.allowance)
             self._room, self._full_at = copy.room, PLAIN_BYTES
 
@@ -175,3 +186,5 @@ class _Meter:
         if self._copy is not None and self._reading is not None:
             self._reading.read(self._copy, self._to)
             self._copy = None
+        elif self._skipped:
+            _tell(None, self._to)

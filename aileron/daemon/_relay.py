@@ -1,0 +1,39 @@
+"""The gateway, with what of the daemon it works with."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from aileron.interfaces import ITotals
+from aileron.store import Store
+from aileron.values import GatewaySettings
+from aileron.vault import VaultFile
+
+from ._ids import fresh_ids
+
+if TYPE_CHECKING:
+    from aileron.gateway import Gateway
+
+_PAUSE_SECONDS = 0.001
+"""Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
+
+
+@frozen
+class Relay:
+    """What takes requests, and what counted them."""
+
+    gateway: Gateway
+    totals: ITotals
+
+
+def make_relay(reactor: Any, settings: GatewaySettings, store: Store, vault: VaultFile) -> Relay:
+    """The gateway; it takes requests once it is opened."""
+    from aileron.gateway import Parts, Tally, build
+
+    tally = Tally(time.perf_counter, partial(reactor.callLater, _PAUSE_SECONDS), settings.accounting)
+    parts = Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
+    return Relay(build(settings, reactor, parts), tally)
