@@ -95,7 +95,7 @@ def main(port: int) -> None:
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    factory = cast(ServerFactory, ServerFactory.forProtocol(Streamer))
+    factory = ServerFactory.forProtocol(Streamer)
     listening: IListeningPort = cast(IReactorTCP, reactor).listenTCP(
         port, cast(ServerFactory, factory), 1000, "127.0.0.1"
     )

@@ -1,0 +1,235 @@
+"""Writing at once: on Twisted's own connection, over a socket that takes as much as it is told to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Clock
+from twisted.internet.tcp import Connection
+from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.gateway._eager import writer
+
+
+class Socket:
+    """What is asked of a socket.
+
+    :ivar takes: how many bytes, one number for each call; when there is none left, none.
+    :ivar calls: how often it was asked to take some.
+    :ivar broken: whether it fails.
+    """
+
+    def __init__(self, *takes: int) -> None:
+        self.takes = list(takes)
+        self.sent = b""
+        self.calls = 0
+        self.broken = False
+
+    def setblocking(self, flag: bool) -> None:
+        """It never blocks."""
+
+    def fileno(self) -> int:
+        """None that anybody has."""
+        return 12345
+
+    def send(self, data: bytes) -> int:
+        """Take some of it."""
+        self.calls += 1
+        if self.broken:
+            raise BrokenPipeError
+        if not self.takes or not self.takes[0]:
+            self.takes = self.takes[1:]
+            raise BlockingIOError(11, "full")
+        taken = bytes(data[: self.takes.pop(0)])
+        self.sent += taken
+        return len(taken)
+
+
+class Reactor(Clock):
+    """Notes who wants to write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writers: set[Any] = set()
+
+    def addReader(self, reader: Any) -> None:
+        """Nothing comes."""
+
+    def removeReader(self, reader: Any) -> None:
+        """Nothing comes."""
+
+    def addWriter(self, writer: Any) -> None:
+        """Note it."""
+        self.writers.add(writer)
+
+    def removeWriter(self, writer: Any) -> None:
+        """Forget it."""
+        self.writers.discard(writer)
+
+
+class Producer:
+    """Notes whether it was told to wait."""
+
+    waits = False
+
+    def pauseProducing(self) -> None:
+        """Wait."""
+        self.waits = True
+
+    def resumeProducing(self) -> None:
+        """Go on."""
+        self.waits = False
+
+    def stopProducing(self) -> None:
+        """End."""
+
+
+def connected(socket: Socket) -> tuple[Any, Reactor]:
+    """Twisted's connection over that socket."""
+    reactor = Reactor()
+    connection: Any = Connection(socket, Protocol(), reactor)  # type: ignore[arg-type]
+    connection.connected = True
+    return connection, reactor
+
+
+class NameTests(SynchronousTestCase):
+    """The names that Twisted does not document, on the Twisted that is installed."""
+
+    def test_temp_data_buffer(self) -> None:
+        """C{_tempDataBuffer} holds what was written and not looked at yet; it is false without."""
+        connection, reactor = connected(Socket(100))
+        self.assertFalse(connection._tempDataBuffer)
+        connection.write(b"one")
+        connection.write(b"two")
+        self.assertEqual(b"".join(connection._tempDataBuffer), b"onetwo")
+        self.assertEqual(reactor.writers, {connection})
+        connection.doWrite()
+        self.assertFalse(connection._tempDataBuffer)
+
+    def test_data_buffer(self) -> None:
+        """C{dataBuffer} holds what the socket did not take; it is false without."""
+        socket = Socket(2, 100)
+        connection, _ = connected(socket)
+        self.assertFalse(connection.dataBuffer)
+        connection.write(b"12345")
+        connection.doWrite()
+        self.assertTrue(connection.dataBuffer)
+        self.assertFalse(connection._tempDataBuffer)
+        connection.doWrite()
+        self.assertFalse(connection.dataBuffer)
+        self.assertEqual(socket.sent, b"12345")
+
+    def test_disconnecting(self) -> None:
+        """C{disconnecting} is true from C{loseConnection} on, C{connected} until the end."""
+        connection, _ = connected(Socket())
+        self.assertFalse(connection.disconnecting)
+        connection.write(b"x")
+        connection.loseConnection()
+        self.assertTrue(connection.disconnecting)
+        self.assertTrue(connection.connected)
+
+
+class WriterTests(SynchronousTestCase):
+    """The writer."""
+
+    def test_at_once(self) -> None:
+        """Where nothing waits it is the socket that gets it, and the reactor hears nothing of it."""
+        socket = Socket(100)
+        connection, reactor = connected(socket)
+        writer(connection)(b"hello")
+        self.assertEqual((socket.sent, reactor.writers), (b"hello", set()))
+
+    def test_in_part(self) -> None:
+        """What the socket did not take waits for the reactor."""
+        socket = Socket(2, 100)
+        connection, reactor = connected(socket)
+        writer(connection)(b"hello")
+        self.assertEqual((socket.sent, reactor.writers), (b"he", {connection}))
+        connection.doWrite()
+        self.assertEqual(socket.sent, b"hello")
+
+    def test_full(self) -> None:
+        """So does all of it where it takes nothing."""
+        socket = Socket(0, 100)
+        connection, _ = connected(socket)
+        writer(connection)(b"hello")
+        self.assertEqual(socket.sent, b"")
+        connection.doWrite()
+        self.assertEqual(socket.sent, b"hello")
+
+    def test_broken(self) -> None:
+        """A broken socket is left for the reactor to meet."""
+        socket = Socket()
+        socket.broken = True
+        connection, reactor = connected(socket)
+        writer(connection)(b"hello")
+        self.assertEqual(reactor.writers, {connection})
+
+    def test_behind_what_waits(self) -> None:
+        """Behind what was queued, or what the socket did not take, it queues as well."""
+        for wait in (False, True):
+            socket = Socket(1, 100, 100)
+            connection, _ = connected(socket)
+            connection.write(b"one")
+            if wait:
+                connection.doWrite()
+            calls = socket.calls
+            writer(connection)(b"two")
+            self.assertEqual(socket.calls, calls)
+            while connection.dataBuffer or connection._tempDataBuffer:
+                connection.doWrite()
+            self.assertEqual(socket.sent, b"onetwo")
+
+    def test_ending(self) -> None:
+        """A connection that is closing, or gone, is sent nothing."""
+        for state in ({"disconnecting": True}, {"connected": False}):
+            socket = Socket(100)
+            connection, _ = connected(socket)
+            vars(connection).update(state)
+            writer(connection)(b"hello")
+            self.assertEqual(socket.calls, 0)
+
+    def test_producer(self) -> None:
+        """A producer is told to wait as with any other write."""
+        socket = Socket(1)
+        connection, _ = connected(socket)
+        producer = Producer()
+        connection.registerProducer(producer, True)
+        write = writer(connection)
+        write(b"x" * (connection.bufferSize + 2))
+        self.assertTrue(producer.waits)
+
+    def test_another_transport(self) -> None:
+        """Any other transport writes as it does."""
+        transport = StringTransport()
+        writer(transport)(b"hello")
+        self.assertEqual(transport.value(), b"hello")
+
+    @settings(deadline=None, max_examples=200)
+    @given(
+        st.lists(st.one_of(st.binary(max_size=30), st.none(), st.just("queue")), max_size=20),
+        st.lists(st.integers(0, 20), max_size=40),
+    )
+    def test_order(self, steps: list[bytes | str | None], takes: list[int]) -> None:
+        """Whatever the socket takes, and whoever else writes, all bytes arrive once and in their order."""
+        socket = Socket(*takes)
+        connection, reactor = connected(socket)
+        write = writer(connection)
+        said = b""
+        for step in steps:
+            if step is None:
+                connection.doWrite()
+            elif isinstance(step, str):
+                connection.write(b"queued")
+                said += b"queued"
+            elif step:
+                write(step)
+                said += step
+        socket.takes = [1000] * 10
+        while reactor.writers:
+            connection.doWrite()
+        self.assertEqual(socket.sent, said)

@@ -1,0 +1,70 @@
+"""Names that Twisted and its like do not document are used where it is said, and nowhere else, and clash with none."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+import aileron
+
+ROOMS = ("twisted", "klein", "treq", "werkzeug")
+NAMED: dict[str, frozenset[str]] = {
+    "aileron.daemon._reactor.LeanReactor": frozenset(("_poller", "_selectables", "_doReadOrWrite"))
+}
+"""Classes of ours, and what they use of the classes above them."""
+
+REACHED_INTO = ("aileron/gateway/_eager.py",)
+"""Modules that use such names of others' objects; the linter refuses them elsewhere (SLF001)."""
+
+_OWN = re.compile(r"\bself\.(_[a-zA-Z]\w*)")
+
+
+class PrivateNameTests(SynchronousTestCase):
+    """The whole package."""
+
+    def test_inherited(self) -> None:
+        """No class uses a private name of a foreign class above it, by intent or by accident, but those listed."""
+        found = {f"{cls.__module__}.{cls.__qualname__}": _shared(cls) for cls in _classes()}
+        self.assertEqual({name: shared for name, shared in found.items() if shared}, NAMED)
+
+    def test_reached_into(self) -> None:
+        """No module has the linter look away but those listed."""
+        root = Path(aileron.__file__).parent
+        found = [path for path in root.rglob("*.py") if "SLF001" in path.read_text(encoding="utf-8")]
+        self.assertEqual([path.relative_to(root.parent).as_posix() for path in found], list(REACHED_INTO))
+
+    def test_sees(self) -> None:
+        """A class that does so is seen."""
+
+        class Reaching(importlib.import_module("twisted.web.http").HTTPChannel):  # type: ignore[misc]
+            def reach(self) -> object:
+                return self._dataBuffer
+
+        self.assertEqual(_shared(Reaching), {"_dataBuffer"})
+
+
+def _classes() -> Iterator[type]:
+    for found in pkgutil.walk_packages(aileron.__path__, "aileron."):
+        if not found.name.endswith("__main__"):
+            module = importlib.import_module(found.name)
+            yield from (each for each in vars(module).values() if _is_defined_in(each, found.name))
+
+
+def _is_defined_in(value: object, module: str) -> bool:
+    return inspect.isclass(value) and value.__module__ == module
+
+
+def _shared(cls: type) -> frozenset[str]:
+    foreign = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in ROOMS]
+    return frozenset(_private(cls) & {name for base in foreign for name in _private(base)}) if foreign else frozenset()
+
+
+def _private(cls: type) -> set[str]:
+    defined = {name for name in vars(cls) if name.startswith("_") and not name.startswith("__")}
+    return defined | set(_OWN.findall(inspect.getsource(cls)))
