@@ -36,6 +36,8 @@ class Silence:
     def look(self) -> None:
         """Time has gone on by C{step}."""
         for exchange, quiet in list(self._quiet.items()):
+            if exchange.over:
+                continue  # since this look began
             if exchange.stirred:
                 exchange.stirred = False
                 self._quiet[exchange] = 0
