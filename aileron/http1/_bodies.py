@@ -46,9 +46,10 @@ class Fixed:
 class Chunked:
     """A chunked body, followed without decoding it."""
 
-    __slots__ = ("_chunk", "_in_trailer", "_pending", "_skip")
+    __slots__ = ("_between", "_chunk", "_in_trailer", "_pending", "_skip")
 
     def __init__(self) -> None:
+        self._between = True  # chunks: the next byte begins one
         self._chunk = _FIRST_CHUNK
         self._skip = 0
         self._pending = b""
@@ -59,6 +60,10 @@ class Chunked:
 
         :raises Malformed: at the first byte that no chunked body has there.
         """
+        if self._between:
+            if _is_one_chunk(data):
+                return -1
+            self._between = False
         if len(data) < self._skip:
             self._skip -= len(data)
             return -1
@@ -70,6 +75,9 @@ class Chunked:
     def _walk(self, data: bytes, position: int) -> int:
         size = len(data)
         while position < size:
+            if size - position == 2 and self._chunk is _NEXT_CHUNK and not self._in_trailer and data.endswith(b"\r\n"):
+                self._between, self._chunk, position = True, _FIRST_CHUNK, size
+                break
             match = (_TRAILER if self._in_trailer else self._chunk)(data, position)
             if match is None:
                 self._check_unfinished(data[position:])
@@ -91,6 +99,15 @@ class Chunked:
         unfinished = _UNFINISHED_TRAILER if self._in_trailer else _UNFINISHED
         if not unfinished(line):
             raise Malformed("The body is not properly chunked.")
+
+
+def _is_one_chunk(data: bytes) -> bool:
+    """Whether it is one chunk and nothing else, as events of a stream mostly come."""
+    match = _FIRST_CHUNK(data)
+    if match is None or not data.endswith(b"\r\n"):
+        return False
+    length = int(match[1], 16)
+    return length > 0 and match.end() + length + 2 == len(data)
 
 
 def _check_trailer(length: int) -> None:
