@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
 from aileron.http1 import Body, Chunked, Client, Malformed, RequestHead, ResponseHead, UntilClose, end_to_end
 from aileron.interfaces import IMeter
-from aileron.values import Ending
+from aileron.values import Dialect, Ending
 
 from ._answers import read_beginning
 from ._eager import Write
@@ -51,7 +51,7 @@ class Upstream(Protocol):
 class Carrier(Protocol[A]):
     """Finds an upstream for each exchange."""
 
-    def begin(self, exchange: Exchange[A]) -> None:
+    def begin(self, exchange: Exchange[A], asked: A) -> None:
         """Call its C{open} and have an upstream attached to it, or call its C{fail}."""
 
     def refusal(self, exchange: Exchange[A], error: AileronError, status: int) -> bytes:
@@ -89,15 +89,19 @@ class Exchange(Generic[A]):
         write: Write,
         carrier: Carrier[A],
         asked: A,
+        dialect: Dialect,
         most_bytes: int | None = None,
     ) -> None:
         """Begin to collect a request.
 
         :param write: to the client.
-        :param asked: what C{carrier} wants to know again.
+        :param asked: what C{carrier} wants to know when it begins; not kept longer, since answers may take long.
+        :param dialect: in which the client expects errors.
         :param most_bytes: of the request's body, framing included; L{None}: without limit.
         """
-        self._client, self._write, self._carrier, self.asked = client, write, carrier, asked
+        self._client, self._write, self._carrier = client, write, carrier
+        self._asked: A | None = asked
+        self.dialect = dialect
         self._method = head.method
         self._request: Body | None = head.body()
         self._most_bytes, self._announced = most_bytes, head.length
@@ -143,7 +147,9 @@ class Exchange(Generic[A]):
         if self._most_bytes is not None and self._announced > self._most_bytes:
             self._too_long(self._most_bytes)
         else:
-            self._carrier.begin(self)
+            asked, self._asked = self._asked, None
+            if asked is not None:
+                self._carrier.begin(self, asked)
 
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)

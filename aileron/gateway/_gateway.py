@@ -24,7 +24,6 @@ from ._exchange import Exchange
 from ._failures import answer
 from ._injection import Injection
 from ._routes import RelayTo, RouteTable, routes
-from ._screen import Screen
 from ._silence import Silence
 
 _log = Logger()
@@ -131,39 +130,38 @@ class Gateway:
         if switching:
             return Dismissed(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
         asked = Asked(head, found, to)
-        return Exchange(head, client, writer(client.transport), self, asked, self._settings.max_body_bytes)
+        return Exchange(head, client, writer(client.transport), self, asked, to.dialect, self._settings.max_body_bytes)
 
     # the carrier of its exchanges: see Carrier ----------------------------------------------------------------------
 
-    def begin(self, exchange: Exchange[Asked]) -> None:
+    def begin(self, exchange: Exchange[Asked], asked: Asked) -> None:
         """See L{Carrier.begin}."""
-        digest = exchange.asked.found.digest
+        digest = asked.found.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
         if digest is None or session is not None:
-            self._carry(exchange, session)
+            self._carry(exchange, asked, session)
         else:
-            Deferred.fromCoroutine(self._carry_once_known(exchange, digest)).addErrback(_failed, exchange)
+            Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_failed, exchange)
 
     def refusal(self, exchange: Exchange[Asked], error: AileronError, status: int) -> bytes:
         """See L{Carrier.refusal}."""
-        return answer(error, status, exchange.asked.to.dialect)
+        return answer(error, status, exchange.dialect)
 
     def ended(self, exchange: Exchange[Asked]) -> None:
         """See L{Carrier.ended}."""
         self._silence.forget(exchange)
 
-    async def _carry_once_known(self, exchange: Exchange[Asked], digest: bytes) -> None:
+    async def _carry_once_known(self, exchange: Exchange[Asked], asked: Asked, digest: bytes) -> None:
         session = await self._sessions.by_gateway_key(digest)
         if exchange.over:
             return
         if session is None or not session.live:
-            exchange.fail(Forbidden(_NO_SESSION), exchange.asked.to.refusal)
+            exchange.fail(Forbidden(_NO_SESSION), asked.to.refusal)
         else:
-            self._carry(exchange, session)
+            self._carry(exchange, asked, session)
 
-    def _carry(self, exchange: Exchange[Asked], session: Session | None) -> None:
-        head, found, to = exchange.asked
-        provider = to.provider
+    def _carry(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
+        to, provider = asked.to, asked.to.provider
         exchange.meter = self._meters.begin(provider, None if session is None else session.id, to.inference)
         shut = self._door.shut()
         if shut is not None:
@@ -171,26 +169,19 @@ class Gateway:
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
         else:
-            destination = self._destinations[provider.name]
-            onward = destination.head(head, found, to.path)
-            if provider.credential is None:
-                self._send(exchange, destination, onward, None)
-            else:
-                self._send_with_key(exchange, destination, onward, session)
+            self._send(exchange, asked, session)
 
-    def _send_with_key(
-        self, exchange: Exchange[Asked], destination: Destination, head: bytes, session: Session | None
-    ) -> None:
-        to = exchange.asked.to
-        try:
-            onward, screen = self._injection.inject(head, to.provider, session, inference=to.inference)
-        except AileronError as error:
-            exchange.fail(error, to.refusal)
-        else:
-            self._send(exchange, destination, onward, screen)
-
-    def _send(self, exchange: Exchange[Asked], destination: Destination, head: bytes, screen: Screen | None) -> None:
-        exchange.open(destination.for_proxy(head), screen)
+    def _send(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
+        head, found, to = asked
+        destination = self._destinations[to.provider.name]
+        onward, screen = destination.head(head, found, to.path), None
+        if to.provider.credential is not None:
+            try:
+                onward, screen = self._injection.inject(onward, to.provider, session, inference=to.inference)
+            except AileronError as error:
+                exchange.fail(error, to.refusal)
+                return
+        exchange.open(destination.for_proxy(onward), screen)
         self._silence.watch(exchange)
         destination.pool.carry(exchange)
 
