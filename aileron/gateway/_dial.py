@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from ipaddress import ip_address
 from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
 from attrs import define, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.endpoints import HostnameEndpoint
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
 from twisted.internet.error import ConnectError, ConnectingCancelledError, DNSLookupError
 from twisted.internet.interfaces import (
     IProtocol,
@@ -145,7 +146,7 @@ class _Dialler:
     async def _tcp(self, proxy: Proxy | None, above: IProtocolFactory) -> IProtocol:
         to = self._upstream if proxy is None else proxy
         who = to.authority if proxy is None else _called(proxy)
-        endpoint = HostnameEndpoint(self._reactor, to.host, to.port, timeout=self._seconds)
+        endpoint = _endpoint(self._reactor, to.host, to.port, self._seconds)
         try:
             return await self._in_time(endpoint.connect(above), who)
         except ConnectingCancelledError:
@@ -158,6 +159,15 @@ class _Dialler:
             return Failure(silent(who, seconds))
 
         return waited_for.addTimeout(self._seconds, self._reactor, too_late)
+
+
+def _endpoint(reactor: IDialReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
+    """Of a name or an address; an address needs neither a look-up nor a race between families, which cost memory."""
+    try:
+        version = ip_address(host).version
+    except ValueError:
+        return HostnameEndpoint(reactor, host, port, timeout=seconds)
+    return (TCP4ClientEndpoint if version == 4 else TCP6ClientEndpoint)(reactor, host, port, timeout=seconds)
 
 
 class _Wrapping(Factory):
