@@ -210,6 +210,7 @@ class Relaying(RuleBasedStateMachine):
         for peer in (*self.lines, *self.place.peers):
             peer.end.resumeProducing()
         self.case.net.run()
+        self.case.wait(70, step=10)  # a client that is held for sending ahead is not seen to leave before that
         self.answers_are_ones_own()
         self.books_are_kept()
         assert not self.case.gateway._silence._quiet
