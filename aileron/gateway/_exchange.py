@@ -54,6 +54,9 @@ class Carrier(Protocol[A]):
     def begin(self, exchange: Exchange[A], asked: A) -> None:
         """Call its C{open} and have an upstream attached to it, or call its C{fail}."""
 
+    def hindrance(self) -> AileronError | None:
+        """Why nothing may leave now; asked again where an exchange had to wait for its upstream."""
+
     def refusal(self, exchange: Exchange[A], error: AileronError, status: int) -> bytes:
         """The whole answer in the provider's place."""
 
@@ -66,12 +69,14 @@ class Exchange(Generic[A]):
 
     :ivar stirred: whether either side has sent something since this was last set to false.
     :ivar over: whether it is over, in whatever way.
+    :ivar refusal: status of what its carrier refuses.
     :ivar meter: counts it.
     :ivar give_up: ends the search for an upstream, while there is one.
     """
 
     stirred = True
     over = False
+    refusal = 403
     meter: IMeter = UNCOUNTED
     upstream: Upstream | None = None
     give_up: Callable[[], object] | None = None
@@ -168,6 +173,14 @@ class Exchange(Generic[A]):
         upstream.write(b"".join(self._kept))
         self.meter.sent()
         self.upstream_has_caught_up()
+
+    def detained(self) -> bool:
+        """Whether it was refused, because of what happened while it waited for its upstream."""
+        self.give_up = None
+        hindrance = self._carrier.hindrance()
+        if hindrance is not None:
+            self.fail(hindrance, self.refusal)
+        return self.over
 
     @property
     def replayable(self) -> bool:

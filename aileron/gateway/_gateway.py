@@ -143,6 +143,11 @@ class Gateway:
         else:
             Deferred.fromCoroutine(self._carry_once_known(exchange, asked, digest)).addErrback(_failed, exchange)
 
+    def hindrance(self) -> AileronError | None:
+        """See L{Carrier.hindrance}."""
+        shut = self._door.shut()
+        return None if shut is None else VaultLocked(shut)
+
     def refusal(self, exchange: Exchange[Asked], error: AileronError, status: int) -> bytes:
         """See L{Carrier.refusal}."""
         return answer(error, status, exchange.dialect)
@@ -163,9 +168,11 @@ class Gateway:
     def _carry(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
         exchange.meter = self._meters.begin(provider, None if session is None else session.id, to.inference)
-        shut = self._door.shut()
-        if shut is not None:
-            exchange.fail(VaultLocked(shut), to.refusal)
+        if to.refusal != exchange.refusal:  # else its class says it
+            exchange.refusal = to.refusal
+        hindrance = self.hindrance()
+        if hindrance is not None:
+            exchange.fail(hindrance, to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
         else:

@@ -146,7 +146,13 @@ class Pool(Factory):
         """Send it by a new connection."""
         connecting = self._endpoint.connect(self)
         exchange.give_up = connecting.cancel
-        connecting.addCallbacks(_carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
+        connecting.addCallbacks(self._carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
+
+    def _carry(self, connection: Any, exchange: Exchange[Any]) -> None:
+        if exchange.detained():
+            connection.close()
+        else:
+            connection.carry(exchange)
 
     def keep(self, connection: Connection) -> None:
         """Keep a connection for another exchange, unless there are many."""
@@ -171,10 +177,6 @@ class Pool(Factory):
         """Close what is kept."""
         while self._idle:
             self._idle.popleft().close()
-
-
-def _carry(connection: Any, exchange: Exchange[Any]) -> None:
-    connection.carry(exchange)
 
 
 def _fail(failure: Failure, exchange: Exchange[Any]) -> None:

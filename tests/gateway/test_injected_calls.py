@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from aileron.values import ANTHROPIC, OPENAI, Ending, GatewaySettings, NewBinding, UpstreamSource
-from tests.gateway.case import KEY, GatewayCase, get, request, status_of
+from tests.gateway.case import KEY, OK, GatewayCase, get, request, status_of
 
 SECRET = b"sk-canary-0123456789"
 BOUND = evolve(OPENAI, credential="api_key/openai/default")
@@ -57,6 +57,24 @@ class RequestTests(InjectedCase):
         first.end.loseConnection()
         line.say(request("/v1/responses", KEYED))
         self.assertIn(SECRET, self.places["openai"].peers[-1].take())
+
+    def test_locked_meanwhile(self) -> None:
+        """Where the vault is locked while the connection is opened, on the first try or another, nothing leaves."""
+        place = self.places["openai"]
+        line, first = self.ask(request("/v1/responses", KEYED))
+        first.end.write(OK)
+        self.after(line)
+        place.open = False
+        line.say(request("/v1/responses", KEYED))
+        first.end.loseConnection()
+        other = self.line()
+        other.say(request("/v1/responses", KEYED))
+        self.vault.lock()
+        for waiting in (line, other):
+            there = place.accept()
+            self.refused(self.after(waiting), 400, "vault_locked")
+            self.assertEqual(there.heard, b"")
+            self.assertTrue(there.lost)
 
     def test_refused(self) -> None:
         """Without a live session, for what asks no model, or for elsewhere nothing is sent; the class says why."""
