@@ -149,7 +149,8 @@ class RouteTable:
         fields = head.fields
         anthropic = b"anthropic-version" in fields or b"x-api-key" in fields
         asking = Asking(head.method, path, b"upgrade" in fields, anthropic)
-        return self._remembered(asking) if len(path) < _LONGEST_REMEMBERED else self._decide(asking)
+        short = len(path) + len(head.method) < _LONGEST_REMEMBERED  # what is remembered is as long as its sender likes
+        return self._remembered(asking) if short else self._decide(asking)
 
     def _decide(self, asking: Asking) -> Decision | None:
         try:

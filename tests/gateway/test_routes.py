@@ -88,6 +88,15 @@ class RouteTests(GatewayCase):
         _, there = self.ask(get(long), "local")
         self.assertIn(b"GET /base/path/" + b"x" * 5000 + b" ", there.take())
 
+    def test_little_is_remembered(self) -> None:
+        """Neither a long path nor a long method stays in memory."""
+        remembered = self.gateway._table._remembered
+        for method, path in (("GET", "/openai/" + "x" * 300), ("M" * 300, "/openai/x")):
+            self.line().say(request(path, method=method, body=b""))
+            self.assertEqual(remembered.cache_info().currsize, 0, method)
+        self.line().say(get("/openai/x"))
+        self.assertEqual(remembered.cache_info().currsize, 1)
+
 
 class OwnPortTests(GatewayCase):
     """A provider that is configured to be this daemon."""
