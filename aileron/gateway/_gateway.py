@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from aileron.errors import AileronError, Forbidden, InternalError, InvalidRequest, NetworkError, VaultLocked
 from aileron.http1 import Client, RequestHead, Taken
 from aileron.interfaces import IMeters, ISessions, IVault
-from aileron.values import GatewaySettings, Session
+from aileron.values import Ending, GatewaySettings, Session
 
 from ._admission import Keyed, check, keyed
 from ._destination import Destination
@@ -29,6 +29,7 @@ from ._silence import Silence
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
 _NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
+_STOPPING = "Aileron's daemon is being stopped: try again once it runs."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 
@@ -104,8 +105,10 @@ class Gateway:
         self._looking.start(self._silence.step, now=False)
 
     def close(self) -> None:
-        """Watch it no more, and close what is kept for later requests."""
+        """Watch it no more, break off what is under way, and close what is kept for later requests."""
         self._looking.stop()
+        for exchange in self._silence.watched():
+            exchange.fail(NetworkError(_STOPPING), 502, Ending.CUT)
         for destination in self._destinations.values():
             destination.pool.close()
 

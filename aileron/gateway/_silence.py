@@ -33,6 +33,10 @@ class Silence:
         """It is over.  Twice is safe."""
         self._quiet.pop(exchange, None)
 
+    def watched(self) -> list[Exchange[Any]]:
+        """All of them."""
+        return list(self._quiet)
+
     def look(self) -> None:
         """Time has gone on by C{step}."""
         for exchange, quiet in list(self._quiet.items()):

@@ -191,6 +191,33 @@ class ClientLeavesTests(GatewayCase):
         self.assertTrue(there.lost)
 
 
+class DaemonStopsTests(GatewayCase):
+    """A daemon that is stopped while something is under way."""
+
+    def test_not_answered(self) -> None:
+        """Who has no answer yet is told, whether the provider was reached or not."""
+        line, there = self.ask(request())
+        self.places["openai"].open = False
+        other = self.line()
+        other.say(request())
+        self.gateway.close()
+        for each in (line, other):
+            self.refused(self.after(each), 502, "network_error")
+        self.assertTrue(there.lost)
+        self.assertEqual(self.places["openai"].given_up, 1)
+
+    def test_answered_in_part(self) -> None:
+        """No half answer looks whole, however it was to end."""
+        for answer, reason in ((FIXED, ConnectionDone), (CHUNKED, ConnectionDone), (UNTIL_CLOSE, ConnectionLost)):
+            line, there = self.ask(request())
+            there.end.write(answer)
+            self.net.run()
+            self.gateway.close()
+            self.assertTrue(self.after(line).endswith(answer[-5:]))
+            self.assertEqual((line.end.reason, there.end.reason), (reason, ConnectionLost))
+            self.gateway.open(self.own_ports)
+
+
 class SilenceTests(GatewayCase):
     """Who owes something and says nothing for too long."""
 
