@@ -113,9 +113,12 @@ class Gateway:
             destination.pool.close()
 
     def _look(self) -> None:
-        self._silence.look()
-        for destination in self._destinations.values():
-            destination.pool.sweep()
+        try:
+            self._silence.look()
+            for destination in self._destinations.values():
+                destination.pool.sweep()
+        except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
+            _log.failure("looking at what is under way")
 
     def taken(self, head: RequestHead, client: Client) -> Taken | None:
         """See L{Taker.taken}."""

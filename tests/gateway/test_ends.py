@@ -230,6 +230,20 @@ class SilenceTests(GatewayCase):
         self.assertTrue(line.lost)
         return line.take()
 
+    def test_one_look_fails(self) -> None:
+        """Whatever one look at the clock fails with, the next ones are made."""
+
+        def fail() -> None:
+            raise RuntimeError("once")
+
+        self.pools["local"].sweep = fail  # type: ignore[method-assign]
+        line, _ = self.ask(request())
+        self.wait(15)
+        self.assertTrue(self.flushLoggedErrors(RuntimeError))
+        del self.pools["local"].sweep
+        self.wait(40)
+        self.refused(self.after(line), 504, "network_error")
+
     def test_no_answer(self) -> None:
         """A provider that does not answer: 504."""
         line, there = self.ask(request())
