@@ -22,12 +22,16 @@ MOST_IDLE = 32
 IDLE_SECONDS = 50.0
 """Less than the minute after which many servers close."""
 
+STALE_SECONDS = 5.0
+"""Within which a connection shows that it had been closed before a request was sent by it.  Who closes later may have
+begun with the request, which must not be done twice."""
+
 
 @implementer(IPushProducer)
 class Connection(Protocol):
     """One connection to a provider.
 
-    :ivar idle_since: of the clock; of no meaning while an exchange is carried.
+    :ivar idle_since: of the clock; while an exchange is carried, since when that is.
     """
 
     transport: Any
@@ -51,6 +55,7 @@ class Connection(Protocol):
         """Send the exchange's request, and hand it the answer."""
         self._served += 1
         self._exchange = exchange
+        self.idle_since = self._pool.seconds()
         exchange.attach(self)
 
     def dataReceived(self, data: bytes) -> None:
@@ -67,7 +72,7 @@ class Connection(Protocol):
         self._pool.forget(self)
         if exchange is None:
             return
-        if self._served > 1 and exchange.replayable:
+        if self._served > 1 and exchange.replayable and self._pool.seconds() - self.idle_since <= STALE_SECONDS:
             exchange.upstream = None
             self._pool.open(exchange)
         else:
@@ -122,13 +127,16 @@ class Connection(Protocol):
 
 
 class Pool(Factory):
-    """All connections to one provider."""
+    """All connections to one provider.
+
+    :ivar seconds: the time.
+    """
 
     noisy = False
 
     def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime) -> None:
         self._endpoint = endpoint
-        self._clock = clock
+        self.seconds = clock.seconds
         self._idle: deque[Connection] = deque()
 
     def buildProtocol(self, addr: IAddress | None) -> Connection:
@@ -159,7 +167,7 @@ class Pool(Factory):
         if len(self._idle) >= MOST_IDLE:
             connection.close()
         else:
-            connection.idle_since = self._clock.seconds()
+            connection.idle_since = self.seconds()
             self._idle.append(connection)
 
     def forget(self, connection: Connection) -> None:
@@ -169,7 +177,7 @@ class Pool(Factory):
 
     def sweep(self) -> None:
         """Close what was kept too long; those that were used last are at the end."""
-        oldest = self._clock.seconds() - IDLE_SECONDS
+        oldest = self.seconds() - IDLE_SECONDS
         while self._idle and self._idle[0].idle_since <= oldest:
             self._idle.popleft().close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.error import ConnectionRefusedError as Refused
 
 from aileron.gateway._exchange import MOST_KEPT_BYTES
-from aileron.gateway._pool import IDLE_SECONDS, MOST_IDLE
+from aileron.gateway._pool import IDLE_SECONDS, MOST_IDLE, STALE_SECONDS
 from aileron.values import Ending
 from tests.gateway.case import OK, GatewayCase, Line, Peer, get, request
 
@@ -133,6 +133,17 @@ class StaleTests(GatewayCase):
             self.assertEqual(self.meters.all[-1].told, ["sent", "sent", "arrived", "answered"])
             again.end.abortConnection()
             self.net.run()
+
+    def test_no_more_stale(self) -> None:
+        """Who closes after some time may have begun with the request: it is not sent again."""
+        line, there = self.ask(request())
+        there.end.write(OK)
+        self.after(line)
+        line.say(request())
+        self.wait(STALE_SECONDS + 1)
+        there.end.loseConnection()
+        self.refused(self.after(line), 502, "network_error")
+        self.assertEqual(len(self.places["openai"].peers), 1)
 
     def test_only_once(self) -> None:
         """A new connection that closes without an answer is no stale one: 502."""
