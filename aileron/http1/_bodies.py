@@ -14,7 +14,9 @@ _FIRST_CHUNK = re.compile(_SIZE).match
 _NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
 _TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*+\r\n").match
 # What may still become one of these, so that a bad line is refused at its first bad byte.
-_UNFINISHED = re.compile(rb"(?:\r|\r\n)?[0-9A-Fa-f]{0,15}" + _EXTENSION + rb"\r?").fullmatch
+_UNFINISHED_SIZE = rb"(?:[0-9A-Fa-f]{1,15}" + _EXTENSION + rb"\r?)?"
+_UNFINISHED_FIRST = re.compile(_UNFINISHED_SIZE).fullmatch
+_UNFINISHED_NEXT = re.compile(rb"\r?|\r\n" + _UNFINISHED_SIZE).fullmatch
 _UNFINISHED_TRAILER = re.compile(
     rb"(?:" + FIELD + rb"\r\n)*+(?:" + TOKEN + rb"(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?"
 ).fullmatch
@@ -96,7 +98,9 @@ class Chunked:
     def _check_unfinished(self, line: bytes) -> None:
         if self._in_trailer:
             _check_trailer(len(line))
-        unfinished = _UNFINISHED_TRAILER if self._in_trailer else _UNFINISHED
+            unfinished = _UNFINISHED_TRAILER
+        else:
+            unfinished = _UNFINISHED_FIRST if self._chunk is _FIRST_CHUNK else _UNFINISHED_NEXT
         if not unfinished(line):
             raise Malformed("The body is not properly chunked.")
 

@@ -6,7 +6,7 @@ from itertools import chain
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import Body, Malformed, parse_request, parse_response
+from aileron.http1 import Body, Chunked, Malformed, parse_request, parse_response
 from tests.http1.corpus import ANSWERS, CHUNKED_ANSWERS, CHUNKED_REQUESTS, FOLLOWED, REQUESTS
 
 # Well formed, and refused by whoever knows who is asked and for what.
@@ -82,6 +82,26 @@ class CorpusTests(SynchronousTestCase):
                 assert body is not None
                 with self.assertRaises(Malformed, msg=name):
                     self.assertEqual(way(body, rest), "refused")
+
+    def test_at_once(self) -> None:
+        """A body that goes wrong is refused with the first byte that cannot stand there, however it is cut."""
+        for sound, wrong in ((b"", b"\r"), (b"", b";"), (b"3", b"g"), (b"3\r", b"x"), (b"3\r\nabc", b"x")):
+            self.refused_at_once(sound, wrong)
+        for sound, wrong in (
+            (b"3\r\nabc\r", b"x"),
+            (b"3\r\nabc\r\n", b"\r"),
+            (b"3\r\nabc\r\n", b";"),
+            (b"0\r\n\r", b"x"),
+        ):
+            self.refused_at_once(sound, wrong)
+
+    def refused_at_once(self, sound: bytes, wrong: bytes) -> None:
+        """Assert that it is, in pieces and byte by byte."""
+        for pieces in ([sound], [sound[at : at + 1] for at in range(len(sound))]):
+            body = Chunked()
+            for piece in pieces:
+                self.assertEqual(body.take(piece), -1)
+            self.assertRaises(Malformed, body.take, wrong)
 
     def test_followed(self) -> None:
         """An answer ends where it ends, whatever follows."""
