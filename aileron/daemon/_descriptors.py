@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 WANTED = 10_240
-_FOR_THE_REST = 768
+_FOR_THE_REST = 896
 _INFINITE = resource.RLIM_INFINITY
 
 

@@ -18,7 +18,7 @@ from aileron.values import Ending
 from ._eager import Write, writer
 from ._exchange import Exchange
 
-MOST_IDLE = 32
+MOST_IDLE = 128
 IDLE_SECONDS = 50.0
 """Less than the minute after which many servers close."""
 
