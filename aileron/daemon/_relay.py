@@ -18,7 +18,7 @@ from ._ids import fresh_ids
 if TYPE_CHECKING:
     from aileron.gateway import Gateway
 
-_PAUSE_SECONDS = 0.001
+_PAUSE_SECONDS = 0.004
 """Between two answers that are read for their tokens: so that many cannot keep the daemon from relaying."""
 
 

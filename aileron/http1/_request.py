@@ -14,9 +14,9 @@ _HEAD = re.compile(rb"(" + TOKEN + rb") ([!-~]+) HTTP/1\.([01])" + FIELDS).fullm
 
 # The only fields that are looked at before a route is.  A literal first and one look-ahead keep the scan at C speed.
 _SEEN = re.compile(
-    rb"\r\n(?=[aAcChHoOsStTuUxX])(anthropic-version|authorization|connection|content[-_]length|content-type|cookie|host|"
-    rb"origin|sec-fetch-dest|sec-fetch-site|sec-fetch-mode|transfer[-_]encoding|upgrade|x-aileron-gateway-key|"
-    rb"x-aileron-proof|x-api-key): *([^\r]*)",
+    rb"\r\n(?=[aAcChHoOsStTuUxX])"
+    rb"(a(?:nthropic-version|uthorization)|co(?:n(?:nection|tent(?:[-_]length|-type))|okie)|host|origin|"
+    rb"sec-fetch-(?:dest|site|mode)|transfer[-_]encoding|upgrade|x-a(?:ileron-(?:gateway-key|proof)|pi-key)): *([^\r]*)",
     re.IGNORECASE,
 ).findall
 
