@@ -4,11 +4,12 @@ from ._calls import connector_calls, secrets_opened
 from ._database import database_access
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import long_functions, long_module, module_level_reactor, swallowed_exceptions
-from ._source import Rule, Source, read_tree
+from ._source import ELSEWHERE, Rule, Source, read_tree
 from ._testing import async_tests_never_run, mocks, undescribed_tests
 
 __all__ = [
     "ALLOWED",
+    "ELSEWHERE",
     "OFFLINE_DOORS",
     "Rule",
     "Source",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import platform
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+ELSEWHERE = frozenset(() if platform.system() == "Linux" else ("aileron.daemon._reactor",))
+"""Modules that cannot be imported on this system."""
 
 
 @dataclass(frozen=True)
