@@ -7,8 +7,9 @@ from twisted.internet.interfaces import IProtocol, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from aileron.http1 import Malformed, ResponseHead, parse_response
+from aileron.http1 import Malformed, ResponseHead
 
+from ._answers import read_beginning
 from ._proxies import Proxy
 from ._unreachable import Cause, Unreachable
 
@@ -59,21 +60,19 @@ class TunnelLayer(Protocol):
             self.opened.errback(self._because("hung up"))
 
     def _look_at_head(self) -> None:
-        end = self._head.find(b"\r\n\r\n") + 4
-        if end < 4 and len(self._head) <= _MOST_HEAD_BYTES:
-            return
         try:
-            head = parse_response(self._head[:end])
+            found = read_beginning(self._head)
         except Malformed:
             self._refuse("did not answer as an HTTP proxy does")
         else:
-            self._answered(head, self._head[end:])
+            self._head = found.rest
+            if found.head is not None:
+                self._answered(found.head, found.rest)
+            elif len(self._head) > _MOST_HEAD_BYTES:
+                self._refuse("did not answer as an HTTP proxy does")
 
     def _answered(self, head: ResponseHead, rest: bytes) -> None:
-        if head.interim:
-            self._head = rest
-            self._look_at_head()
-        elif head.code == 407:
+        if head.code == 407:
             self._refuse("wants a user and a password, or other ones (407)")
         elif not 200 <= head.code < 300:
             self._refuse(f"answered {head.code}")

@@ -106,6 +106,12 @@ class TunnelTests(SynchronousTestCase):
         for answer in (b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\n\n\r\n\r\n", b"HTTP/2 200\r\n\r\n", b"x" * 16385):
             self.assertIn("did not answer as an HTTP proxy does", self.refused(answer))
 
+    def test_interim(self) -> None:
+        """However many interim answers come first, it is the final one that counts."""
+        tunnel = Tunnel()
+        tunnel.layer.dataReceived(b"HTTP/1.1 100 Continue\r\n\r\n" * 3000 + ESTABLISHED)
+        self.assertIs(self.successResultOf(tunnel.layer.opened), tunnel.above)
+
     def test_hung_up(self) -> None:
         """A proxy that goes without an answer is an error."""
         tunnel = Tunnel()
