@@ -48,6 +48,7 @@ class IRuns(Interface):
 
         :return: the run as it now stands.
         :raises StateConflict: the run was not in C{start}; it carries the present run.  Nothing was written.
+        :raises LimitExceeded: one of its C{charges} is full; nothing was written.
         :raises NotFound: there is no such run.
         """
 

@@ -11,12 +11,15 @@ from twisted.logger import Logger
 from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict, StoreUnavailable
 from aileron.values import Approval, Run, RunState, Transition
 
+from ._asking import Asking
 from ._decisions import UNUSABLE, Decisions
 from ._executor import Executor
+from ._expiry import Expiry
 from ._gate import Gate
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
+from ._permit import Permit
 from ._plan import Plan
 from ._tasks import Tasks
 
@@ -28,21 +31,18 @@ _STORE_PAUSE_SECONDS = 1.0
 class Advance:
     """Takes gated runs further, each in a task of its own.
 
-    :param may_act: whether effects may begin now.
-    :param missed: told that the vault could not be used, so that somebody looks when it can be.
-    :param watch: minds the expiry of a run that is asked anew.
     :param probe: called with the name of each point that a crash may hit.
     """
 
     _ledger: Ledger
+    _asking: Asking
     _gate: Gate
     _decisions: Decisions
     _executor: Executor
     _tasks: Tasks
     _pen: Pen
-    _may_act: Callable[[], bool]
-    _missed: Callable[[], None]
-    _watch: Callable[[Approval], None]
+    _permit: Permit
+    _expiry: Expiry
     _probe: Callable[[str], None]
 
     def start(self, run: Run) -> None:
@@ -64,7 +64,7 @@ class Advance:
 
     async def _take_further(self, run: Run) -> None:
         """To the effect, or to wait for the vault, or back to be asked anew."""
-        unlocked = self._may_act()
+        unlocked = self._permit.may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
             event = self._pen.of_run("run.resumed", run)
             run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
@@ -76,7 +76,7 @@ class Advance:
         except UNUSABLE:
             unlocked = False
         if not unlocked:
-            self._missed()
+            self._permit.missed()
             event = self._pen.of_run("run.awaiting_vault", run)
             await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
 
@@ -87,7 +87,7 @@ class Advance:
         """
         ready = await self._gate.ready(run)
         if ready is None:
-            self._watch(await self._ledger.approval(run.id))
+            self._expiry.mind(await self._ledger.approval(run.id))
             return
         plan, approval = ready
         verify = self._decisions.verification(plan.digest(run), approval.mark)
@@ -95,8 +95,8 @@ class Advance:
         try:
             begun = await self._ledger.apply(opening)
         except ApprovalStale as found:
-            await self._gate.ask_anew(run, found)
-            self._watch(await self._ledger.approval(run.id))
+            await self._asking.ask_anew(run, found)
+            self._expiry.mind(await self._ledger.approval(run.id))
         else:
             await self._carry_out(begun, plan, opening, approval)
 

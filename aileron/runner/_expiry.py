@@ -11,6 +11,8 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.values import Approval
+
 _log = Logger()
 _LONGEST_SLEEP_SECONDS = 3600.0  # then the wall clock is asked again: it may have been set
 _AGAIN_SECONDS = 5.0
@@ -33,6 +35,10 @@ class Expiry:
         self._alarms[run_id] = self._clock.callLater(
             min(max(0.0, left), _LONGEST_SLEEP_SECONDS), self._ring, run_id, expires_at
         )
+
+    def mind(self, approval: Approval) -> None:
+        """As L{watch}, of an approval."""
+        self.watch(approval.run.id, approval.expires_at)
 
     def forget(self, run_id: str) -> None:
         """It is decided.  Twice is safe."""

@@ -11,8 +11,8 @@ from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IControl, IRuns, ITrust, IWatermarks
 from aileron.values import RunState
 
+from ._asking import Asking
 from ._decisions import UNUSABLE
-from ._gate import Gate
 from ._pen import Pen
 
 _log = Logger()
@@ -60,7 +60,7 @@ class Freshness:
     _audit: IAudit
     _watermarks: IWatermarks
     _runs: IRuns
-    _gate: Gate
+    _asking: Asking
     _pen: Pen
     _noted: _Reached | None = None
 
@@ -133,7 +133,7 @@ class Freshness:
         for run in await self._runs.unfinished():
             if run.gated and run.state in _APPROVED:
                 with suppress(StateConflict):  # it moved by itself
-                    await self._gate.ask_anew(run, why)
+                    await self._asking.ask_anew(run, why)
         head = await self._audit.head()
         if head is not None:
             self._control.seal(*head)

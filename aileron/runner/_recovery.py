@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from attrs import define, evolve
 from twisted.logger import Logger
 
 from aileron.errors import StateConflict
 from aileron.interfaces import IRuns
-from aileron.values import Approval, Fault, Run, RunQuery, RunState
+from aileron.values import Fault, Run, RunQuery, RunState
 
+from ._advance import Advance
+from ._decisions import Decisions
+from ._expiry import Expiry
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
@@ -25,19 +26,14 @@ _NOT_ASKED = "The run says that nobody had to be asked, and somebody was."
 
 @define(eq=False)
 class Recovery:
-    """Takes every unfinished run to where it is safe, and starts none that may have happened.
-
-    :param advance: starts an approved run, as after a decision.
-    :param watch: minds the expiry of a pending approval.
-    :param give_up: lets whatever was decided on a run count no more.
-    """
+    """Takes every unfinished run to where it is safe, and starts none that may have happened."""
 
     _runs: IRuns
     _ledger: Ledger
     _pen: Pen
-    _advance: Callable[[Run], None]
-    _watch: Callable[[Approval], None]
-    _give_up_decisions: Callable[[Run], Awaitable[None]]
+    _approved: Advance
+    _expiry: Expiry
+    _decisions: Decisions
 
     async def recover(self) -> None:
         """Go through them, oldest first."""
@@ -58,7 +54,7 @@ class Recovery:
         while True:
             page = await self._runs.approvals(query)
             for approval in page.items:
-                self._watch(approval)
+                self._expiry.mind(approval)
                 asked.add(approval.run.id)
             if page.cursor is None:
                 return frozenset(asked)
@@ -71,7 +67,7 @@ class Recovery:
             if run.id not in asked:  # one damaged row must not keep the daemon from the others
                 _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
         elif run.gated and run.state is not RunState.RECEIVED:
-            self._advance(run)  # approved, or waiting for the vault
+            self._approved.start(run)  # approved, or waiting for the vault
         else:
             await self._give_up(run)
 
@@ -80,7 +76,7 @@ class Recovery:
 
         Its decision goes first, whether its row says that it took one or not.
         """
-        await self._give_up_decisions(run)
+        await self._decisions.give_up(run)
         done = [step.step_id for step in await self._runs.steps(run.id)]
         fault, now = _CRASHED.with_details(steps_done=done), self._pen.now()
         begun = [attempt for attempt in await self._runs.attempts(run.id) if attempt.state == "started"]
@@ -93,7 +89,7 @@ class Recovery:
 
         One that the operator was asked about never stands like this by itself.
         """
-        await self._give_up_decisions(run)
+        await self._decisions.give_up(run)
         asked = await self._runs.approval(run.id) is not None
         if run.state is RunState.RECEIVED:
             event = self._pen.of_run("run.approved", run)

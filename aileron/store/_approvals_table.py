@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from aileron.values import Approval, Run, RunQuery, compact, from_timestamp, timestamp
+from aileron.values import Approval, Change, Run, RunQuery, compact, from_timestamp, timestamp
 
 from ._columns import flag_of, moment_of, of_moment
 from ._runs_table import COLUMNS as RUN_COLUMNS
@@ -15,18 +15,19 @@ from ._runs_table import WIDTH, matching, run_of
 _COLUMNS = """
     approvals.digest, approvals.review, approvals.requested_at, approvals.expires_at, approvals.stale,
     approvals.approved, approvals.decided_at, approvals.decided_by, approvals.reason,
-    approvals.not_before, approvals.not_after, approvals.decision_mark
+    approvals.not_before, approvals.not_after, approvals.decision_mark, approvals.changes, approvals.grant_id
 """
 _PUT = """
     INSERT INTO approvals (
         run_id, digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason,
-        not_before, not_after, decision_mark
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        not_before, not_after, decision_mark, changes, grant_id
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run_id) DO UPDATE SET
         digest = excluded.digest, review = excluded.review, requested_at = excluded.requested_at,
         expires_at = excluded.expires_at, stale = excluded.stale, approved = excluded.approved,
         decided_at = excluded.decided_at, decided_by = excluded.decided_by, reason = excluded.reason,
-        not_before = excluded.not_before, not_after = excluded.not_after, decision_mark = excluded.decision_mark
+        not_before = excluded.not_before, not_after = excluded.not_after, decision_mark = excluded.decision_mark,
+        changes = excluded.changes, grant_id = excluded.grant_id
 """
 _JOINED = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
 
@@ -47,6 +48,8 @@ def put(cursor: sqlite3.Cursor, approval: Approval) -> None:
         of_moment(approval.not_before),
         of_moment(approval.not_after),
         approval.mark,
+        compact([change.as_json() for change in approval.changes]) if approval.changes else None,
+        approval.grant_id,
     )
     cursor.execute(_PUT, row)
 
@@ -67,7 +70,7 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tup
 
 def _approval(run: Run, row: tuple[Any, ...]) -> Approval:
     digest, review, requested_at, expires_at, stale, approved, decided_at, decided_by, reason, *holds = row
-    not_before, not_after, mark = holds
+    not_before, not_after, mark, changes, grant_id = holds
     return Approval(
         run=run,
         digest=digest,
@@ -82,4 +85,6 @@ def _approval(run: Run, row: tuple[Any, ...]) -> Approval:
         not_before=moment_of(not_before),
         not_after=moment_of(not_after),
         mark=mark,
+        changes=() if changes is None else tuple(Change(**change) for change in json.loads(changes)),
+        grant_id=grant_id,
     )

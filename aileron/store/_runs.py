@@ -29,6 +29,7 @@ from aileron.values import (
 
 from . import _approvals_table as approvals_table
 from . import _binding_flags_table as flags_table
+from . import _charges_table as charges_table
 from . import _run_attempts_table as attempts_table
 from . import _run_steps_table as steps_table
 from . import _runs_table as runs_table
@@ -156,6 +157,8 @@ def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transitio
     standing = advanced(before, transitions)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
+    if any(each.edited is not None for each in transitions):
+        runs_table.edit(cursor, standing.run)
     _keep_rest(cursor, seals, standing, transitions)
     return standing.run
 
@@ -165,6 +168,7 @@ def _keep_rest(cursor: sqlite3.Cursor, seals: Seals, standing: Standing, transit
     if standing.approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(cursor, standing.approval)
     for transition in transitions:
+        charges_table.charge(cursor, transition.charges, transition.at)
         steps_table.put(cursor, transition.steps)
         attempts_table.put(cursor, transition.attempts)
         flags_table.put(cursor, transition.flags)

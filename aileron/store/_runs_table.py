@@ -9,24 +9,25 @@ from typing import Any
 
 from aileron.values import Run, RunQuery, RunState, compact, from_timestamp, timestamp
 
-from ._columns import among, conditions, fault_of, json_of, of_fault, of_json, one_of
+from ._columns import among, conditions, fault_of, json_of, moment_of, of_fault, of_json, of_moment, one_of
 
 COLUMNS = """
     runs.id, runs.action, runs.action_version, runs.manifest_digest, runs.arguments, runs.state, runs.gated,
     runs.effect_key, runs.received_at, runs.changed_at, runs.session_id, runs.idempotency_key, runs.result,
-    runs.fault, runs.reason, runs.audit_id
+    runs.fault, runs.reason, runs.audit_id, runs.asked, runs.parent_id, runs.start_after
 """
-WIDTH = 16
+WIDTH = 19
 _INSERT = """
     INSERT INTO runs (
         id, action, action_version, manifest_digest, arguments, state, gated, effect_key, received_at, changed_at,
-        session_id, idempotency_key, result, fault, reason, audit_id
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        session_id, idempotency_key, result, fault, reason, audit_id, asked, parent_id, start_after
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _UPDATE = """
-    UPDATE runs SET state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?
+    UPDATE runs SET state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?, start_after = ?
     WHERE id = ? AND state = ?
 """
+_EDIT = "UPDATE runs SET arguments = ?, asked = ? WHERE id = ?"
 _BY_KEY = """
     WHERE idempotency_key = ? AND action = ? AND session_id IS ? AND received_at > ?
     ORDER BY ordinal DESC LIMIT 1
@@ -55,6 +56,9 @@ def insert(cursor: sqlite3.Cursor, run: Run) -> None:
         of_fault(run.fault),
         run.reason,
         run.audit_id,
+        None if run.asked is None else compact(run.asked),
+        run.parent_id,
+        of_moment(run.start_after),
     )
     cursor.execute(_INSERT, row)
 
@@ -65,8 +69,14 @@ def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
     :return: whether it stood there.
     """
     changed = (run.state.value, timestamp(run.changed_at), of_json(run.result), of_fault(run.fault))
-    cursor.execute(_UPDATE, (*changed, run.reason, run.audit_id, run.id, start.value))
+    rest = (run.reason, run.audit_id, of_moment(run.start_after))
+    cursor.execute(_UPDATE, (*changed, *rest, run.id, start.value))
     return cursor.rowcount == 1
+
+
+def edit(cursor: sqlite3.Cursor, run: Run) -> None:
+    """Keep other arguments than those that were asked for, and these beside them."""
+    cursor.execute(_EDIT, (compact(run.arguments), None if run.asked is None else compact(run.asked), run.id))
 
 
 def get(cursor: sqlite3.Cursor, run_id: str) -> Run | None:
@@ -139,6 +149,9 @@ def run_of(row: tuple[Any, ...]) -> Run:
         fault=fault_of(row[13]),
         reason=row[14],
         audit_id=row[15],
+        asked=None if row[16] is None else json.loads(row[16]),
+        parent_id=row[17],
+        start_after=moment_of(row[18]),
     )
 
 

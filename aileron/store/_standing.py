@@ -52,7 +52,7 @@ def _approval(run: Run, approval: Approval | None, transition: Transition) -> Ap
 
 
 def _asked(run: Run, ask: Ask) -> Approval:
-    return Approval(run, ask.digest, ask.review, ask.requested_at, ask.expires_at, ask.stale)
+    return Approval(run, ask.digest, ask.review, ask.requested_at, ask.expires_at, ask.stale, changes=ask.changes)
 
 
 def _decided(approval: Approval, decision: Decision, transition: Transition) -> Approval:
@@ -65,4 +65,5 @@ def _decided(approval: Approval, decision: Decision, transition: Transition) -> 
         not_before=decision.not_before,
         not_after=decision.not_after,
         mark=decision.mark,
+        grant_id=decision.grant_id,
     )

@@ -6,10 +6,13 @@ from datetime import timedelta
 
 from attrs import evolve
 
-from aileron.errors import Conflict, NotFound, StateConflict
+from aileron.errors import Conflict, LimitExceeded, NotFound, StateConflict
 from aileron.values import (
     Approval,
+    Ask,
     AttemptRow,
+    Change,
+    Charge,
     Fault,
     Progress,
     Run,
@@ -102,6 +105,41 @@ class ApplyContract(RunsCase):
         self.do(self.runs.apply(verified))
         self.assertEqual(seen, [None])
 
+    def test_edited(self) -> None:
+        """Edited arguments replace the run's; what was asked for at first stays beside them, also when edited again."""
+        run = self.pending()
+        once = self.do(self.runs.apply(example_transition(run, _S.PENDING, "edited", edited={"text": "other"})))
+        self.assertEqual((once.arguments, once.asked), ({"text": "other"}, run.arguments))
+        twice = self.do(self.runs.apply(example_transition(once, _S.PENDING, "edited", edited={})))
+        self.assertEqual((twice.arguments, twice.asked), ({}, run.arguments))
+        self.assertEqual(self.do(self.runs.get(run.id)), twice)
+
+    def test_start_after(self) -> None:
+        """When a run may begin is kept, and stays through what says nothing of it."""
+        later = NOON + timedelta(hours=1)
+        run = self.pending()
+        decision = example_decision()
+        waits = example_transition(run, _S.APPROVED, "approved", decision=decision, start_after=later)
+        approved = self.do(self.runs.apply(waits))
+        self.assertEqual(approved.start_after, later)
+        moved = self.do(self.runs.apply(example_transition(approved, _S.AWAITING_VAULT, "awaits")))
+        self.assertEqual((moved.start_after, self.do(self.runs.get(run.id))), (later, moved))
+        anew = self.do(self.runs.apply(example_transition(moved, _S.PENDING, "stale", ask=example_ask())))
+        self.assertIs(anew.start_after, None)
+
+    def test_charged(self) -> None:
+        """What is counted refuses, whole, as soon as its window is full, and counts no longer when it has moved on."""
+        charge = Charge("key", 1, 3600.0, "One an hour.")
+        first, second = self.pending(), self.pending("run-2")
+        started = example_transition(first, _S.CANCELLED, "first", charges=(charge,))
+        self.do(self.runs.apply(started))
+        again = example_transition(second, _S.CANCELLED, "second", charges=(Charge("other", 1, 60.0, ""), charge))
+        refused = self.refused(self.runs.apply(again), LimitExceeded)
+        self.assertEqual((refused.message, refused.details["retry_after"]), ("One an hour.", 3600))
+        self.assertEqual(self.do(self.runs.get("run-2")), second)
+        later = evolve(again, at=started.at + timedelta(hours=1))
+        self.assertIs(self.do(self.runs.apply(later)).state, _S.CANCELLED)
+
     def test_asked(self) -> None:
         """What is asked is kept beside its run."""
         run = self.pending()
@@ -138,10 +176,11 @@ class ApplyContract(RunsCase):
         """What is asked anew replaces the review and forgets the decision."""
         run = self.pending()
         run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))))
-        later = NOON + timedelta(hours=1)
-        ask = example_ask("sha256:new", requested_at=later, expires_at=later, stale="changed", review={"fields": []})
+        later, changes = NOON + timedelta(hours=1), (Change("/fields", "changed", None, [1]),)
+        ask = Ask("sha256:new", {"fields": []}, later, later, "changed", changes)
         run = self.do(self.runs.apply(example_transition(run, _S.PENDING, ask=ask)))
-        self.assertEqual(self.approval(), Approval(run, "sha256:new", {"fields": []}, later, later, "changed"))
+        again = Approval(run, "sha256:new", {"fields": []}, later, later, "changed", changes=changes)
+        self.assertEqual(self.approval(), again)
 
     def test_steps_and_attempts(self) -> None:
         """Steps and attempts that come with a transition are kept with it."""

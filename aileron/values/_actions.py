@@ -58,11 +58,48 @@ class Step:
 
 
 @frozen
+class PreviewRule:
+    """What the operator is shown of the service's side before deciding: one read, rendered.
+
+    :ivar operation: of the connector; declared a read, and idempotent.
+    :ivar args: as a step's inputs; only C{${args.x}} is resolved.
+    :ivar render: label and dotted path into the output, in the order in which they are shown.
+    :ivar multiline: the labels whose text may be long.
+    """
+
+    connector: str
+    operation: str
+    args: Mapping[str, JSON] = field(factory=dict)
+    render: tuple[tuple[str, str], ...] = ()
+    multiline: tuple[str, ...] = ()
+
+
+@frozen
 class ApprovalRule:
-    """What the manifest says of approval."""
+    """What the manifest says of approval.
+
+    :ivar undo_seconds: how long an approved run can still be taken back before it begins.
+    """
 
     required: bool = False
     expires_after_seconds: float | None = None
+    preview: PreviewRule | None = None
+    undo_seconds: float = 0.0
+
+
+@frozen
+class Cap:
+    """How many runs may begin within a time.
+
+    :ivar seconds: of the window that ends now: an hour or a day.
+    :ivar argument: counted for each value of this argument apart; L{None}: for the action.
+    :ivar per_session: counted for each session apart.
+    """
+
+    most: int
+    seconds: float
+    argument: str | None = None
+    per_session: bool = False
 
 
 @frozen
@@ -92,6 +129,7 @@ class Action:
     digest: str
     path: str
     text: str = field(default="", repr=False)
+    caps: tuple[Cap, ...] = ()
 
 
 @frozen

@@ -20,12 +20,19 @@ class Operation:
 
     :ivar effect: L{READ} or L{WRITE}.
     :ivar idempotent: whether the same request with the same effect key may be sent twice.
+    :ivar timeout_seconds: how long an answer is waited for.
+    :ivar precondition: inputs that tie a write to what was shown before it (an etag, a message's id): they, and no
+        others, may be filled from the preview.
+    :ivar reconcilable: whether the connector can look whether such an effect happened.
     """
 
     name: str
     effect: str
     idempotent: bool
     description: str = ""
+    timeout_seconds: float = 30.0
+    precondition: tuple[str, ...] = ()
+    reconcilable: bool = False
 
 
 @frozen
@@ -127,3 +134,17 @@ class Outcome:
     retry_after_seconds: float | None = None
     status: int | None = None
     notes: Mapping[str, JSON] = field(factory=dict)
+
+
+@frozen
+class Finding:
+    """What a look for an effect came to whose outcome is unknown.
+
+    :ivar happened: C{True}: it is there; C{False}: it is certain that it did not happen; L{None}: nobody can say yet.
+    :ivar output: the operation's result, as far as the look gives it, where it happened.
+    :ivar fault: why nobody can say, where something went wrong.
+    """
+
+    happened: bool | None
+    output: JSON = None
+    fault: Fault | None = None

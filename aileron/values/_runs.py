@@ -73,6 +73,9 @@ class Run:
     :ivar result: C{{"output": …, "steps": {id: output}}} where it completed.
     :ivar reason: of a denial, withdrawal or settlement.
     :ivar audit_id: the event that ended it.
+    :ivar asked: the arguments as they were asked for, where the operator has edited them; else L{None}.
+    :ivar parent_id: the run whose outcome is unknown and which this one does again.
+    :ivar start_after: an approved one does not begin before.
     """
 
     id: str
@@ -91,6 +94,28 @@ class Run:
     fault: Fault | None = None
     reason: str | None = None
     audit_id: str | None = None
+    asked: Mapping[str, JSON] | None = None
+    parent_id: str | None = None
+    start_after: datetime | None = None
+
+
+@frozen
+class Change:
+    """One place in which two JSON values differ.
+
+    :ivar path: an RFC 6901 pointer; C{""} is the whole.
+    :ivar before: L{None} also where there was nothing, as C{after} where there is nothing now: C{kind} tells.
+    :ivar kind: C{added}, C{removed} or C{changed}.
+    """
+
+    path: str
+    kind: str
+    before: JSON = None
+    after: JSON = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """For the record, the operator and, of edited arguments, the agent."""
+        return {"path": self.path, "kind": self.kind, "before": self.before, "after": self.after}
 
 
 @frozen
@@ -98,8 +123,10 @@ class Approval:
     """What the operator is asked, and what was said; one for each gated run.
 
     :ivar digest: binds everything that was shown (see L{aileron.runner}).
-    :ivar review: what is shown: C{fields}, C{steps} with the requests that will leave, C{binding}s.
+    :ivar review: what is shown: C{fields}, C{steps} with the requests that will leave, C{binding}s, C{preview}.
     :ivar stale: why the last decision or view no longer holds, or L{None}.
+    :ivar changes: what of the review is otherwise than it was shown before, where it is stale.
+    :ivar grant_id: the standing grant that decided, if it was none of the operator's own.
     :ivar mark: what makes the rest a decision: without a sound one it decides nothing.
     """
 
@@ -116,23 +143,27 @@ class Approval:
     not_before: datetime | None = None
     not_after: datetime | None = None
     mark: bytes | None = field(default=None, repr=False)
+    changes: tuple[Change, ...] = ()
+    grant_id: str | None = None
 
 
 @frozen
 class Decision:
     """What the operator says of one approval, naming the digest that was on the page.
 
-    :ivar decided_at: from here on the runner's: when it was taken, within which times it holds, and its mark.
+    :ivar not_before: the operator wants it done no sooner.
+    :ivar decided_at: from here on the runner's: when it was taken, until when it holds, and its mark.
     """
 
     approved: bool
     digest: str
     decided_by: str
     reason: str | None = None
-    decided_at: datetime | None = None
     not_before: datetime | None = None
+    decided_at: datetime | None = None
     not_after: datetime | None = None
     mark: bytes | None = field(default=None, repr=False)
+    grant_id: str | None = None
 
 
 @frozen
@@ -144,6 +175,7 @@ class Ask:
     requested_at: datetime
     expires_at: datetime | None = None
     stale: str | None = None
+    changes: tuple[Change, ...] = ()
 
 
 @frozen
@@ -176,11 +208,28 @@ class AttemptRow:
 
 
 @frozen
+class Charge:
+    """One run counted under C{key}; refused where C{most} within the last C{seconds} are counted there already.
+
+    :ivar key: what is counted together: opaque, at most 200 characters, without a value that should not be kept.
+    :ivar message: why it would be refused, for the one who reads it.
+    """
+
+    key: str
+    most: int
+    seconds: float
+    message: str
+
+
+@frozen
 class Transition:
     """One change of state: applied whole, with its events, or not at all.
 
-    C{result}, C{fault}, C{reason} and C{audit_id} replace the run's, also where they are L{None}.
+    C{result}, C{fault}, C{reason} and C{audit_id} replace the run's, also where they are L{None}; C{edited} and
+    C{start_after} where they are given; what is asked anew has none.
 
+    :ivar edited: arguments in the place of the run's; what was asked for at first stays on the row.
+    :ivar charges: what it counts against, and may be refused for, inside the transaction.
     :ivar verify: called inside the transaction with the row as it stands there; what it raises undoes the transition.
     """
 
@@ -199,6 +248,9 @@ class Transition:
     attempts: tuple[AttemptRow, ...] = ()
     flags: tuple[BindingFlag, ...] = ()
     verify: Callable[[Run, Approval | None], None] | None = None
+    edited: Mapping[str, JSON] | None = None
+    start_after: datetime | None = None
+    charges: tuple[Charge, ...] = ()
 
     def applied(self, run: Run) -> Run:
         """What C{run} becomes."""
@@ -207,7 +259,7 @@ class Transition:
             run.action,
             run.action_version,
             run.manifest_digest,
-            run.arguments,
+            run.arguments if self.edited is None else self.edited,
             self.end,
             run.gated,
             run.effect_key,
@@ -219,6 +271,9 @@ class Transition:
             self.fault,
             self.reason,
             self.audit_id,
+            run.asked if self.edited is None or run.asked is not None else run.arguments,
+            run.parent_id,
+            None if self.ask is not None else self.start_after or run.start_after,
         )
 
 

@@ -400,9 +400,9 @@ class UsedTests(DecidedCase):
     def test_withdrawn_from_a_lost_vault(self) -> None:
         """What was withdrawn while the vault was gone stays so at once, and in later lives once it is there again."""
         run = self.submit()
-        self.runner._held = True
+        self.runner._permit.hold()
         self.approve(run)
-        row, self.runner._held = self.row(run), False
+        row, self.runner._permit._held = self.row(run), False
         self.vault._state = VaultState.LOST
         self.runner.look()
         self.sync(self.runner.withdraw(run.id, OPERATOR, None))

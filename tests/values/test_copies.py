@@ -15,6 +15,7 @@ _FAULT = Fault("not_found", "gone", "runtime")
 RUN = Run(
     "run", "do", "1.0.0", "sha256:0", {"a": 1}, RunState.EXECUTING, True, "key", _NOON, _NOON,
     session_id="session", idempotency_key="again", result=1, fault=_FAULT, reason="why", audit_id="event",
+    asked={"a": 0}, parent_id="earlier", start_after=_LATER,
 )  # fmt: skip
 SESSION = Session("session", "agent", "/", _NOON, _NOON, _LATER, 3, Process(7, "/bin/agent", "/work"))
 

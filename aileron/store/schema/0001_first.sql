@@ -40,9 +40,10 @@ CREATE TABLE runs (
     fault TEXT,
     reason TEXT,
     audit_id TEXT,
+    asked TEXT,
+    parent_id TEXT REFERENCES runs (id),
+    start_after TEXT,
     -- later
-    parent_run_id TEXT REFERENCES runs (id),
-    undo_until TEXT,
     lease_holder TEXT,
     lease_until TEXT
 ) STRICT;
@@ -65,7 +66,7 @@ CREATE TABLE approvals (
     not_before TEXT,
     not_after TEXT,
     decision_mark BLOB,
-    -- later
+    changes TEXT,
     grant_id TEXT,
     CHECK ((approved IS NULL) = (decided_at IS NULL) AND (approved IS NULL) = (decided_by IS NULL))
 ) STRICT;
@@ -130,6 +131,14 @@ CREATE TABLE trusted_texts (
     digest TEXT PRIMARY KEY,
     text TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- What was counted against a limit, by an opaque key; what has left every window goes.
+CREATE TABLE charges (
+    ordinal INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    at TEXT NOT NULL
+) STRICT;
+CREATE INDEX charges_by_key ON charges (key, at);
 
 -- How far something had come that this file does not hold: the vault.
 CREATE TABLE watermarks (

@@ -1,0 +1,120 @@
+"""Puts the room together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import field, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.interfaces import (
+    IAudit,
+    IBindings,
+    ICatalogue,
+    IConfigFile,
+    IConnectors,
+    IContents,
+    IControl,
+    IRuns,
+    ITrust,
+    IVault,
+    IWatermarks,
+)
+from aileron.values import PendingLimits
+
+from ._advance import Advance
+from ._asking import Asking
+from ._decisions import Decisions
+from ._desk import Desk
+from ._endings import Endings
+from ._executor import Executor
+from ._expiry import Expiry
+from ._freshness import Freshness
+from ._gate import Gate
+from ._intake import Intake
+from ._ledger import Ledger
+from ._offering import Offerings
+from ._pen import Pen
+from ._permit import Permit
+from ._plan import Planner
+from ._recovery import Recovery
+from ._retry import RetryPolicy
+from ._runner import Runner
+from ._tasks import Tasks
+
+
+def _no_probe(point: str) -> None:
+    """In production nothing happens at the points where a crash is tried."""
+
+
+@frozen(kw_only=True)
+class Collaborators:
+    """All that a runner works with.
+
+    :param config: the file that the operator is asked to trust as well, if there may be one.
+    :param ids: a fresh ULID at each call.
+    :param chance: uniform in [0, 1) at each call, for the jitter of retries.
+    :param probe: told of each point that a crash may hit.
+    """
+
+    runs: IRuns
+    audit: IAudit
+    contents: IContents
+    watermarks: IWatermarks
+    catalogue: ICatalogue
+    connectors: IConnectors
+    vault: IVault
+    bindings: IBindings
+    trust: ITrust
+    control: IControl
+    clock: IReactorTime
+    ids: Callable[[], str]
+    chance: Callable[[], float]
+    config: IConfigFile | None = None
+    limits: PendingLimits = field(factory=PendingLimits)
+    probe: Callable[[str], None] = _no_probe
+
+
+def build(with_: Collaborators) -> Runner:
+    """A runner over its collaborators; call its C{start} before anybody is served."""
+    pen, tasks = Pen(with_.clock, with_.ids), Tasks(with_.clock)
+    ledger = Ledger.over(with_.runs, with_.clock)
+    offerings = Offerings.over(with_.catalogue, with_.connectors, with_.trust, with_.vault, with_.config, with_.clock)
+    planner = Planner(with_.connectors, with_.bindings)
+    decisions = Decisions(with_.control, with_.audit, pen)
+    asking = Asking(ledger, offerings, planner, decisions, pen)
+    gate = Gate(ledger, offerings, asking, decisions, pen)
+    freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
+    desk = Desk(
+        with_.trust,
+        with_.contents,
+        with_.audit,
+        with_.vault,
+        with_.catalogue,
+        with_.connectors,
+        with_.config,
+        offerings,
+        pen,
+        freshness.note,
+    )
+    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, RetryPolicy(with_.chance), with_.probe)
+    permit, expiry = Permit(with_.vault), Expiry(with_.clock, gate.expire)
+    approved = Advance(ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, with_.probe)
+    runs, vault, limits = with_.runs, with_.vault, with_.limits
+    return Runner(
+        runs,
+        ledger,
+        offerings,
+        asking,
+        gate,
+        decisions,
+        freshness,
+        desk,
+        Intake(runs, vault, ledger, offerings, planner, asking, executor, tasks, pen, expiry, limits, permit),
+        Endings(runs, ledger, decisions, expiry, pen),
+        approved,
+        Recovery(runs, ledger, pen, approved, expiry, decisions),
+        expiry,
+        permit,
+        tasks,
+    )
