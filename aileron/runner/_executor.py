@@ -37,6 +37,7 @@ from ._lifecycle import transition
 from ._pen import Pen
 from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
+from ._telling import told
 
 T = TypeVar("T")
 
@@ -67,6 +68,8 @@ class _Execution:
     attempts: tuple[AttemptRow, ...] = ()  # begun or ended and not yet written
     events: tuple[Event, ...] = ()  # not yet written
     flags: tuple[BindingFlag, ...] = ()  # not yet written
+    built: Request | None = None  # of the attempt under way, where it could not be planned
+    told: tuple[JSON, ...] = ()  # how each attempt went, for the last event
 
 
 @define(eq=False)
@@ -150,8 +153,10 @@ class Executor:
                 return _with_retries(outcome, number - 1)
 
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
+        execution.built = None
         try:
             request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
+            execution.built = None if planned.request is not None else request
             return await self._send(execution, planned, request)
         except CancelledError:
             return _STOPPED
@@ -203,6 +208,7 @@ class Executor:
         which = (begun.run_id, begun.step_id, begun.number)
         ended = AttemptRow(*which, state, begun.started_at, self._pen.now(), outcome.fault, outcome.sent)
         execution.attempts = (*execution.attempts, ended)
+        execution.told = (*execution.told, told(ended, outcome, execution.built))
         execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
         if read is Meaning.DONE:
             execution.outputs[planned.step.id] = outcome.output
@@ -243,7 +249,7 @@ class Executor:
         self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
     ) -> Run:
         connector = execution.plan.steps[-1].description.fqn
-        event = self._pen.of_run(type_, execution.run, fault=fault, connector=connector)
+        event = self._pen.of_run(type_, execution.run, fault=fault, connector=connector, attempts=execution.told)
         ending = transition(
             execution.run,
             state,
