@@ -1,26 +1,26 @@
 """The channel of both sites: it judges each request by its head, before its body, and counts the body as it comes.
 
-Only public names of L{twisted.web} are overridden or called.
+It makes the request of what it judged, so that no second parser could read the bytes in another way.  Only public names
+of L{twisted.web} are overridden or called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from io import BytesIO
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITCPTransport
+from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
 from twisted.web.http_headers import Headers
-from twisted.web.server import Request as SiteRequest
 
 from aileron.http1 import Body, Malformed, RequestHead, parse_request
 
 from ._checks import MAX_BODY_BYTES, Refused, SiteRules, too_long
 from ._crowd import Crowd
 from ._faults import HEADERS, http_failure
+from ._request import MemoryRequest
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection
@@ -29,8 +29,7 @@ MAX_HEAD_BYTES = 16384
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
 
-_CONTENT_TYPE = b"Content-Type"
-_JSON = b"application/json"
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 discard: Callable[[bytes], int] = len
 """The step of a channel that reads on without looking."""
@@ -50,38 +49,18 @@ class Guard(Protocol):
     reactor: IReactorTime
 
 
-class MemoryRequest(SiteRequest):
-    """A request whose body, capped as it is, never touches a disk."""
-
-    _kinds: Sequence[bytes] = ()
-
-    def gotLength(self, length: int | None) -> None:
-        """See L{Request.gotLength}."""
-        self.content = BytesIO()
-
-    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """See L{Request.requestReceived}, which looks for forms by parsing the type: dear, and vain for JSON."""
-        kinds = self.requestHeaders.getRawHeaders(_CONTENT_TYPE, ())
-        if kinds and kinds[0].startswith(_JSON):
-            self._kinds = kinds
-            self.requestHeaders.removeHeader(_CONTENT_TYPE)
-        super().requestReceived(command, path, version)  # type: ignore[no-untyped-call]
-
-    def process(self) -> None:
-        """See L{Request.process}; resources see the request as it came."""
-        if self._kinds:
-            self.requestHeaders.setRawHeaders(_CONTENT_TYPE, self._kinds)
-        super().process()  # type: ignore[no-untyped-call]
-
-
 class Channel(HTTPChannel):
-    """An L{HTTPChannel} that is fed whole requests, one at a time, and only those that passed the checks."""
+    """An L{HTTPChannel} whose requests come one at a time, and only those that passed the checks."""
 
     site: Guard
+    requestFactory: type[MemoryRequest]
     transport: Connection
     most_head_bytes = MAX_HEAD_BYTES
     """Beyond it no head is waited for; what goes to the site's resources keeps L{MAX_HEAD_BYTES} in any case."""
 
+    _peer: IAddress
+    _host: IAddress
+    _secure = False
     _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
     _body: Body | None = None
     _framed = 0
@@ -92,6 +71,8 @@ class Channel(HTTPChannel):
     def connectionMade(self) -> None:
         """Drop a stranger, send away whom there is no room for; else wait for a head."""
         super().connectionMade()  # type: ignore[no-untyped-call]
+        self._peer, self._host = self.transport.getPeer(), self.transport.getHost()
+        self._secure = super().isSecure()  # type: ignore[no-untyped-call]
         if not self.site.rules.admits(self.transport):
             self._step = discard
             self.drop()
@@ -100,6 +81,18 @@ class Channel(HTTPChannel):
             self.transport.loseConnection()
         else:
             self._step = self._take_head
+
+    def getPeer(self) -> IAddress:
+        """See L{HTTPChannel.getPeer}; every request asks, and every connection has one answer."""
+        return self._peer
+
+    def getHost(self) -> IAddress:
+        """See L{HTTPChannel.getHost}, and L{getPeer}."""
+        return self._host
+
+    def isSecure(self) -> bool:
+        """See L{HTTPChannel.isSecure}, and L{getPeer}."""
+        return self._secure
 
     @property
     def at_rest(self) -> bool:
@@ -154,10 +147,21 @@ class Channel(HTTPChannel):
         if end > MAX_HEAD_BYTES:
             raise _head_too_long(MAX_HEAD_BYTES)
         self.site.rules.check_browser(head)
+        self._begin(head)
+        return end
+
+    def _begin(self, head: RequestHead) -> None:
+        self.resetTimeout()  # type: ignore[no-untyped-call]
+        request = self.requestFactory(self)
+        self.requests.append(request)
+        request.begin(head)
+        self.persistent = self.checkPersistence(request, b"HTTP/1.1")  # type: ignore[no-untyped-call]
         self._body, self._framed = head.body(), 0
         self._step = self._take_body if self._body else None
-        super().dataReceived(head.raw)  # type: ignore[no-untyped-call]
-        return end
+        if self._body is None:
+            request.body_received()
+        elif (request.getHeader(b"Expect") or b"").lower() == b"100-continue":
+            self.transport.write(_GO_ON)
 
     def _take_body(self, data: bytes) -> int:
         if self._body is None:
@@ -167,9 +171,12 @@ class Channel(HTTPChannel):
         self._framed += used
         if self._framed > MAX_BODY_BYTES:
             raise too_long()
+        self.resetTimeout()  # type: ignore[no-untyped-call]
+        request: MemoryRequest = self.requests[-1]
+        request.handleContentChunk(data[:used])  # type: ignore[no-untyped-call]
         if end >= 0:
             self._step = self._body = None
-        super().dataReceived(data[:used])  # type: ignore[no-untyped-call]
+            request.body_received()
         return used
 
     def requestDone(self, request: Request) -> None:
@@ -178,6 +185,7 @@ class Channel(HTTPChannel):
         if not self.persistent:
             return
         self._step = self._take_head
+        self.resetTimeout()  # type: ignore[no-untyped-call]
         self.site.crowd.rested(self)
         self._go_on()
 
@@ -235,9 +243,17 @@ class Channel(HTTPChannel):
         if due is not None and due.active():
             due.cancel()
 
+    def resumeProducing(self) -> None:
+        """What was written was sent: read on, unless too much waits already."""
+        super().resumeProducing()  # type: ignore[no-untyped-call]
+        self._watch()
+
     def timeoutConnection(self) -> None:
-        """Nothing came, or nothing was read, for too long."""
-        self.drop()
+        """Nothing came, or nothing was read, for too long, unless an answer is due: that may take its time."""
+        if self.at_rest:
+            self.drop()
+        else:
+            self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
 
     def drop(self) -> None:
         """Close at once, whatever was still to be sent."""

@@ -145,14 +145,14 @@ class RelayingChannel(Channel):
         """It was sent."""
         self._choked = False
         if self._taken is None:
-            super().resumeProducing()  # type: ignore[no-untyped-call]
+            super().resumeProducing()
         else:
             self._taken.client_has_caught_up()
         self._go_on()
 
     def timeoutConnection(self) -> None:
         """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
-        if self._taken is not None or self._stirred:
+        if self._stirred or not self.at_rest:
             self._stirred = False
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         elif self._relayed:

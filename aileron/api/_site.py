@@ -9,10 +9,11 @@ from twisted.web.server import Site
 
 from aileron.http1 import Taker
 
-from ._channel import Channel, MemoryRequest
+from ._channel import Channel
 from ._checks import SiteRules
 from ._crowd import MOST_CONNECTIONS, Crowd
 from ._relaying import RelayingChannel
+from ._request import MemoryRequest
 
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0

@@ -3,7 +3,7 @@
 Whatever two parsers could read differently raises L{Malformed} (RFC 9112, sections 5 and 6).
 """
 
-from ._bodies import Body, Chunked, Fixed, UntilClose
+from ._bodies import Body, Chunked, Fixed, UntilClose, unchunked
 from ._fields import CHUNKED, end_to_end
 from ._malformed import Malformed
 from ._request import RequestHead, parse_request
@@ -26,4 +26,5 @@ __all__ = [
     "end_to_end",
     "parse_request",
     "parse_response",
+    "unchunked",
 ]

@@ -119,6 +119,16 @@ def _check_trailer(length: int) -> None:
         raise Malformed("The body's trailer is too long.")
 
 
+def unchunked(body: bytes) -> bytes:
+    """The content of a chunked body that L{Chunked} followed to its end."""
+    pieces = []
+    position = 0
+    while (match := _FIRST_CHUNK(body, position)) and (length := int(match[1], 16)):
+        pieces.append(body[match.end() : match.end() + length])
+        position = match.end() + length + 2
+    return b"".join(pieces)
+
+
 class UntilClose:
     """The body of an answer that only the end of its connection ends."""
 

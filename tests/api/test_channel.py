@@ -313,6 +313,23 @@ class FramingTests(ChannelCase):
                 heard = b"".join(line.say(whole[at : at + size]) for at in range(0, len(whole), size))
                 self.assertEqual((status(heard), self.echo.seen), (200, [b"hello"]))
 
+    def test_fields(self) -> None:
+        """A resource sees each field once and as it came, but for the blanks around it, those that repeat in order."""
+        self.echo.hold = True
+        self.say(head("X-One: \t a  b ", "x-two:1", "X-TWO: 2", "Empty:", "Cookie: a=b; c=d"))
+        (request,) = self.echo.held
+        seen = {name: request.requestHeaders.getRawHeaders(name) for name in (b"x-one", b"X-Two", b"Empty")}
+        self.assertEqual(seen, {b"x-one": [b"a  b"], b"X-Two": [b"1", b"2"], b"Empty": [b""]})
+        self.assertEqual([request.getCookie(b"a"), request.getCookie(b"c")], [b"b", b"d"])
+        self.assertEqual((request.method, request.uri, request.clientproto), (b"GET", b"/x", b"HTTP/1.1"))
+
+    def test_expected(self) -> None:
+        """A client that asks first whether to send its body is told to go on, once its head has passed."""
+        line = Line(self.site)
+        asks = head(TYPE, "Content-Length: 2", "Expect: 100-Continue", method="POST")
+        self.assertEqual(line.say(asks), b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.assertEqual((status(line.say(b"hi")), self.echo.seen), (200, [b"hi"]))
+
     def test_bad_chunks(self) -> None:
         """A body that is no chunked body is refused at its first bad byte."""
         start = head(TYPE, "Transfer-Encoding: chunked", method="POST")
@@ -348,6 +365,8 @@ class FramingTests(ChannelCase):
         self.assertFalse(line.server.paused)
         line.say(b"x" * 10_000)
         self.assertTrue(line.server.paused)
+        line.server.protocol.resumeProducing()
+        self.assertTrue(line.server.paused, "what was written having been sent changes nothing")
         self.echo.held[0].finish()
         self.assertEqual([status(line.hear()), line.server.paused], [200, False])
 
@@ -438,14 +457,19 @@ class TimeTests(ChannelCase):
         self.assertEqual(self.echo.seen, [])
 
     def test_slow_answer(self) -> None:
-        """A request that is complete may wait for its answer as long as it takes."""
+        """A request that is complete may wait for its answer as long as it takes; its connection is idle only then."""
         self.echo.hold = True
         line = Line(self.site)
         line.say(head())
-        self.clock.advance(3600)
+        for _ in range(100):
+            self.clock.advance(30)
         self.assertFalse(line.closed)
         self.echo.held[0].finish()
         self.assertEqual(status(line.hear()), 200)
+        self.clock.advance(59)
+        self.assertFalse(line.closed)
+        self.clock.advance(2)
+        self.assertTrue(line.closed)
 
     def test_idle(self) -> None:
         """A connection on which nothing comes for a minute is closed."""

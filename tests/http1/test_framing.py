@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.http1 import CHUNKED, Body, Chunked, Fixed, Malformed, parse_request
+from aileron.http1 import CHUNKED, Body, Chunked, Fixed, Malformed, parse_request, unchunked
 
 NAMES = st.sampled_from(["Host", "A", "X-Y", "Content-Type", "Cookie", "Origin", "Authorization"])
 VALUES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
@@ -45,8 +45,9 @@ class BodyTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=150)
     @given(CHUNKS, st.sampled_from([b"", b"T: v\r\n", b"T: v\r\nU:\r\n"]), st.binary(max_size=50), CUTS)
     def test_chunked(self, chunks: list[bytes], trailer: bytes, after: bytes, cuts: list[int]) -> None:
-        """A chunked body ends where its framing says, however it is cut and whatever follows."""
+        """A chunked body ends where its framing says, however it is cut and whatever follows, and has that content."""
         framed = chunked(chunks, trailer)
+        self.assertEqual(unchunked(framed), b"".join(chunks))
         self.assertEqual(end_of(Chunked(), pieces(framed + after, cuts)), len(framed))
         self.assertEqual(end_of(Chunked(), pieces(framed[:-1], cuts)), -1)
 
@@ -59,7 +60,7 @@ class BodyTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=300)
     @given(CHUNKS, st.integers(0, 200), st.binary(min_size=1, max_size=3), CUTS)
     def test_mutated(self, chunks: list[bytes], where: int, wrong: bytes, cuts: list[int]) -> None:
-        """A damaged body that we accept ends where h11 lets it end."""
+        """A damaged body that we accept ends where h11 lets it end, with the content that h11 reads."""
         framed = bytearray(chunked(chunks))
         framed[where % len(framed) : where % len(framed) + 1] = wrong
         try:
@@ -67,7 +68,7 @@ class BodyTests(SynchronousTestCase):
         except Malformed:
             return
         if ours >= 0:
-            self.assertEqual(ours, _h11_end(bytes(framed)))
+            self.assertEqual((ours, unchunked(bytes(framed[:ours]))), _h11_body(bytes(framed)))
 
 
 class HeadTests(SynchronousTestCase):
@@ -99,14 +100,16 @@ def _h11_head(raw: bytes) -> h11.Request:
     return event
 
 
-def _h11_end(framed: bytes) -> int:
-    """Where h11 ends a chunked body; -2: it refuses it."""
+def _h11_body(framed: bytes) -> tuple[int, bytes]:
+    """Where h11 ends a chunked body, and what it holds; -1: not yet, -2: it refuses it."""
     connection = h11.Connection(h11.SERVER)
     connection.receive_data(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + framed)
+    content = b""
     try:
         while not isinstance(event := connection.next_event(), h11.EndOfMessage):
             if event is h11.NEED_DATA:
-                return -1
+                return -1, content
+            content += bytes(event.data) if isinstance(event, h11.Data) else b""
     except h11.RemoteProtocolError:
-        return -2
-    return len(framed) - len(connection.trailing_data[0])
+        return -2, content
+    return len(framed) - len(connection.trailing_data[0]), content
