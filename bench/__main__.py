@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from bench import commands, endurance, gateway, requests, table
+from bench import audit, commands, endurance, gateway, requests, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
     "requests": requests.report,
     "store": stores.report,
     "commands": commands.report,
+    "audit": audit.report,
     "endurance": endurance.report,
     "gateway": gateway.report,
     "gateway-endurance": gateway.endure,

@@ -183,7 +183,9 @@ RECORD: Mapping[str, Schema] = {
     "previous_hash": TEXT,
     "hash": TEXT,
     "payload_digest": TEXT,
-    "salt": TEXT,
+    "salt": TEXT_OR_NULL,
+    "pruned": BOOLEAN,
+    "attributes": ANY_OBJECT,
 }
 
 BINDING: Mapping[str, Schema] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from aileron.values import (
     Approval,
     Binding,
     ConnectorDescription,
+    Event,
     LoadError,
     Offer,
     OperatorSession,
@@ -26,6 +27,8 @@ from aileron.values import (
 )
 
 T = TypeVar("T")
+
+_FAILURE = ("boundary", "message", "retriable", "details")
 
 ORPHANED_AFTER = timedelta(minutes=10)
 
@@ -164,7 +167,26 @@ def record_json(record: Record) -> dict[str, JSON]:
         "hash": record.hash,
         "payload_digest": record.payload_digest,
         "salt": record.salt,
+        "pruned": record.pruned,
+        "attributes": _attributes(event),
     }
+
+
+def _attributes(event: Event) -> dict[str, JSON]:
+    """What the event says, by the names that other tools of this kind use; nothing that it does not say."""
+    fault = event.payload.get("failure")
+    failure = fault if isinstance(fault, Mapping) else {}
+    about_approval = event.type.startswith("approval.")
+    named = {
+        "aileron.action.name": event.action,
+        "aileron.session.id": event.session_id,
+        "aileron.approval.id" if about_approval else "aileron.invocation.id": event.run_id,
+        "aileron.audit.id": event.id,
+        "aileron.connector.name": event.connector,
+        "aileron.failure.class": event.failure_class,
+        **{f"aileron.failure.{name}": failure.get(name) for name in _FAILURE},
+    }
+    return {name: value for name, value in named.items() if value not in (None, {})}
 
 
 def binding_json(binding: Binding) -> dict[str, JSON]:

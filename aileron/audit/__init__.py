@@ -1,7 +1,22 @@
 """What is recorded when: sealed into a chain that can be checked."""
 
 from ._check import check_chain
+from ._checkpoints import fingerprint
+from ._export import Exporting, record_line
 from ._seal import GENESIS, payload_digest, seal
 from ._types import RECORDED
+from ._walk import PRUNED
+from .verify import Verification
 
-__all__ = ["GENESIS", "RECORDED", "check_chain", "payload_digest", "seal"]
+__all__ = [
+    "GENESIS",
+    "PRUNED",
+    "RECORDED",
+    "Exporting",
+    "Verification",
+    "check_chain",
+    "fingerprint",
+    "payload_digest",
+    "record_line",
+    "seal",
+]

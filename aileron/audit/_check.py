@@ -31,6 +31,6 @@ def _holds(record: Record, sequence: int, previous_hash: str) -> bool:
     return (
         record.sequence == sequence
         and record.previous_hash == previous_hash
-        and record.payload_digest == payload_digest(record.salt, compact(record.event.payload))
+        and (record.salt is None or record.payload_digest == payload_digest(record.salt, compact(record.event.payload)))
         and record.hash == seal(previous_hash, link)
     )

@@ -8,14 +8,15 @@ from typing import Any
 import click
 
 from . import _options
-from ._output import block, heading, in_words, listed, say_json, values
+from ._audit_offline import export, verify
+from ._output import block, heading, in_words, listed, say, say_json, values
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
 
 
 @click.group()
 def audit() -> None:
-    """Read the record of what happened."""
+    """Read the record of what happened, and check it."""
 
 
 @audit.command("list")
@@ -60,10 +61,17 @@ def show_record(around: Surroundings, audit_id: str, passphrase_fd: int | None, 
     found = {name.replace("_", " "): record[name] for name in named if record.get(name) is not None}
     values({"number": record["sequence"], "who": _actor(record), **found}, "  ")
     heading("What")
-    block(in_words(record["payload"]), "  ")
+    if record.get("pruned"):
+        say("  The contents were deleted, as `audit.keep_payloads_days` asks.")
+    else:
+        block(in_words(record["payload"]), "  ")
     heading("Chain")
     values({name.replace("_", " "): record[name] for name in ("previous_hash", "hash", "payload_digest")}, "  ")
 
 
 def _actor(record: Mapping[str, Any]) -> str:
     return f"{record['actor']['type']} {record['actor']['id']}"
+
+
+audit.add_command(verify)
+audit.add_command(export)

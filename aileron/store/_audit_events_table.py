@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
-from aileron.values import Actor, AuditQuery, Event, Link, Record, from_timestamp, timestamp
+from aileron.values import Actor, AuditQuery, Event, Link, Record, Row, from_timestamp, timestamp
 
 from ._columns import conditions, of_moment
 
@@ -21,8 +22,10 @@ _SELECT = """
     SELECT
         seq, id, type, at, actor_type, actor_id, run_id, session_id, action, connector, failure_class,
         payload_digest, prev_hash, hash, salt, payload
-    FROM audit_events JOIN audit_payloads USING (seq)
+    FROM audit_events LEFT JOIN audit_payloads USING (seq)
 """
+
+_MOST = 2**63 - 1
 
 
 def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
@@ -67,9 +70,33 @@ def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> lis
     return [(row[0], _record(row)) for row in rows]
 
 
+def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
+    """Records above the sequence C{after}, up to C{until}, oldest first, as columns."""
+    most = _MOST if until is None else until
+    where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+    return cursor.execute(" ".join((_SELECT, where)), (after, most, limit)).fetchall()
+
+
+def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:
+    """The sequence before the first record at or after C{since}, and of the last before C{until}.
+
+    Where the clock went back meanwhile, there are others between.
+    """
+    last, _ = head(cursor) or (0, "")
+    first = _first(cursor, "at >= ? ORDER BY seq", since)
+    end = _first(cursor, "at < ? ORDER BY seq DESC", until)
+    return (0 if since is None else last if first is None else first - 1), (last if until is None else end or 0)
+
+
+def _first(cursor: sqlite3.Cursor, where: str, moment: datetime | None) -> int | None:
+    row = cursor.execute(f"SELECT seq FROM audit_events WHERE {where} LIMIT 1", (of_moment(moment),)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def _record(row: tuple[Any, ...]) -> Record:
     sequence, id_, type_, at, actor_type, actor_id, *about, payload_digest, previous, sealed, salt, payload = row
-    event = Event(id_, type_, from_timestamp(at), Actor(actor_type, actor_id), json.loads(payload), *about)
+    contents = {} if payload is None else json.loads(payload)
+    event = Event(id_, type_, from_timestamp(at), Actor(actor_type, actor_id), contents, *about)
     return Record(sequence, event, previous, sealed, payload_digest, salt)
 
 

@@ -59,7 +59,9 @@ class Link:
 class Record:
     """An event as it was kept.
 
+    :ivar event: without its payload, where that was deleted by retention.
     :ivar hash: C{seal(previous_hash, link)}.
+    :ivar salt: of the payload; L{None}: it was deleted.
     """
 
     sequence: int
@@ -67,7 +69,12 @@ class Record:
     previous_hash: str
     hash: str
     payload_digest: str
-    salt: str
+    salt: str | None
+
+    @property
+    def pruned(self) -> bool:
+        """Whether the contents were deleted by retention."""
+        return self.salt is None
 
 
 @frozen

@@ -43,7 +43,15 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
 OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
-    "cli": frozenset({"aileron.vault.keys", "aileron.manifests.check", "aileron.connectors.check"}),
+    "cli": frozenset(
+        {
+            "aileron.vault.keys",
+            "aileron.manifests.check",
+            "aileron.connectors.check",
+            "aileron.audit.verify",
+            "aileron.store.copy",
+        }
+    ),
 }
 """Single modules that a room may import although their room is closed to it: they work without a daemon."""
 

@@ -152,3 +152,24 @@ CREATE TABLE binding_flags (
     since TEXT NOT NULL,
     reason TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Signed statements of how far the record had come, each holding the digest of the one before.
+CREATE TABLE audit_checkpoints (
+    number INTEGER PRIMARY KEY,
+    vault TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    head TEXT NOT NULL,
+    at TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    key TEXT NOT NULL,
+    signature TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER audit_checkpoints_stay BEFORE UPDATE ON audit_checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints are append-only'); END;
+CREATE TRIGGER audit_checkpoints_last BEFORE DELETE ON audit_checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints are append-only'); END;
+
+-- What was written while nothing could be signed: a MAC over the record's hash, each under a key that is gone since.
+CREATE TABLE audit_macs (
+    seq INTEGER PRIMARY KEY REFERENCES audit_events (seq),
+    stretch TEXT NOT NULL,
+    mac BLOB NOT NULL
+) STRICT;

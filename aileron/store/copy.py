@@ -1,0 +1,121 @@
+"""Reads the record of a database file, or of a copy of one, without a daemon; nothing is ever written.
+
+A file that somebody else had in hand may say anything: it is read as a plain table of rows, and judged by others.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest, NotFound
+from aileron.values import Checkpoint, Row
+
+from . import _audit_checkpoints_table as checkpoints_table
+from . import _audit_events_table as events_table
+from ._migration import APPLICATION_ID
+
+__all__ = ["Copy", "is_database", "opened"]
+
+_TABLES = ("audit_events", "audit_payloads", "audit_checkpoints")
+_SLICE = 2000
+_MAGIC = b"SQLite format 3\0"
+
+
+@frozen
+class Copy:
+    """The record in one file."""
+
+    _connection: sqlite3.Connection
+
+    def checkpoints(self, after: int = 0, until: int | None = None) -> tuple[Checkpoint, ...]:
+        """Those about records after the sequence C{after}, up to C{until}, in their order."""
+        return checkpoints_table.between(self._connection.cursor(), after, until)
+
+    def head(self) -> tuple[int, str] | None:
+        """Sequence and hash of the newest record, or L{None}."""
+        return events_table.head(self._connection.cursor())
+
+    def at(self, sequence: int) -> str | None:
+        """The hash of one record, or L{None}."""
+        return events_table.hash_at(self._connection.cursor(), sequence)
+
+    def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
+        """The sequence before the first record of a time, and of its last."""
+        return events_table.bounds(self._connection.cursor(), since, until)
+
+    def rows(self, after: int = 0, until: int | None = None) -> Iterator[list[Row]]:
+        """The records after the sequence C{after}, up to C{until}, oldest first, in slices.
+
+        :raises InvalidRequest: the file is damaged where the next slice would be.
+        """
+        while rows := self._slice(after, until):
+            yield rows
+            after = rows[-1][0]
+
+    def _slice(self, after: int, until: int | None) -> list[Row]:
+        try:
+            return events_table.rows(self._connection.cursor(), after, _SLICE, until)
+        except (sqlite3.Error, OverflowError) as error:
+            raise InvalidRequest(f"The database cannot be read: {error}") from error
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file at C{path} looks like a database.
+
+    :raises NotFound: there is none, or it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}.") from error
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Copy]:
+    """The record in the database at C{path}, also while a daemon writes it.
+
+    :raises InvalidRequest: it is no database of Aileron, or cannot be read.
+    """
+    try:
+        connection = _connected(path)
+    except sqlite3.Error as error:
+        raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
+    with closing(connection):
+        yield Copy(connection)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    # A copy in a directory where nothing may be written has no room for the index of a log; without one it needs none.
+    log = path.with_name(path.name + "-wal")
+    modes = ("mode=ro",) if log.exists() else ("mode=ro", "immutable=1")
+    for mode in modes:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
+        try:
+            _check(connection, path)
+        except sqlite3.Error:
+            connection.close()
+            if mode == modes[-1]:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise AssertionError("each mode returns or raises")
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    """What is asked for must be tables, and not views that could say anything twice."""
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA query_only=ON")
+    (ours,) = connection.execute("PRAGMA application_id").fetchone()
+    found = dict(connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"))
+    if ours != APPLICATION_ID or any(found.get(name) != "table" for name in _TABLES):
+        raise InvalidRequest(f"{path} holds no record of Aileron.")

@@ -1,0 +1,134 @@
+"""How far the record had come, signed; and what a look at the whole of it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from attrs import asdict, fields, frozen
+
+from ._json import JSON, digest
+
+NO_CHECKPOINT = "sha256:" + "0" * 64
+"""What the first checkpoint names as the one before it."""
+
+_TAG = "aileron.checkpoint.v1"
+
+Row: TypeAlias = tuple[Any, ...]
+"""One record as columns, in the order of L{ROW}; salt and payload are L{None} where the contents were deleted."""
+
+ROW = (
+    "sequence",
+    "id",
+    "type",
+    "at",
+    "actor_type",
+    "actor_id",
+    "run_id",
+    "session_id",
+    "action",
+    "connector",
+    "failure_class",
+    "payload_digest",
+    "previous_hash",
+    "hash",
+    "salt",
+    "payload",
+)
+
+
+@frozen
+class Checkpoint:
+    """A statement that the record had come to C{sequence} with the hash C{head}; every record up to there hangs on it.
+
+    :ivar vault: the id of the vault that holds the private key.
+    :ivar at: as L{aileron.values.timestamp} writes it.
+    :ivar previous: L{digest} of the checkpoint before it, or L{NO_CHECKPOINT}.
+    :ivar key: the Ed25519 public key, in hexadecimal.
+    :ivar signature: over L{statement} in the form of RFC 8785, in hexadecimal; empty until it is signed.
+    """
+
+    vault: str
+    sequence: int
+    head: str
+    at: str
+    previous: str
+    key: str
+    signature: str = ""
+
+    def statement(self) -> dict[str, JSON]:
+        """What is signed."""
+        return {name: value for name, value in self.as_json().items() if name != "signature"} | {"tag": _TAG}
+
+    @property
+    def digest(self) -> str:
+        """Of the statement, as the next one names it."""
+        return digest(self.statement())
+
+    def as_json(self) -> dict[str, JSON]:
+        """As it is exported and told to others."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, given: object) -> Checkpoint:
+        """What L{as_json} made.
+
+        :raises ValueError: it is no such object.
+        """
+        if not isinstance(given, Mapping) or set(given) != {each.name for each in fields(cls)}:
+            raise ValueError("not a checkpoint")
+        texts = [value for name, value in given.items() if name != "sequence"]
+        if type(given["sequence"]) is not int or not all(type(text) is str for text in texts):
+            raise ValueError("not a checkpoint")
+        return cls(**given)
+
+
+@frozen
+class Break:
+    """The first thing in a record that does not hold.
+
+    :ivar kind: C{altered removed reordered inserted rewritten truncated checkpoint unreadable}.
+    :ivar sequence: of the first record it is about.
+    :ivar why: a sentence for a person.
+    """
+
+    kind: str
+    sequence: int
+    why: str
+
+
+@frozen
+class Verdict:
+    """What a look at a record found.
+
+    :ivar first: the sequence of the first record that was looked at.
+    :ivar last: of the last one that holds.
+    :ivar head: its hash.
+    :ivar pruned: how many have no contents any more, by retention.
+    :ivar checkpoints: how many are there.
+    :ivar covered: up to which sequence the checkpoints, the anchor or the vault answer for the chain.
+    :ivar keys: that signed checkpoints, in hexadecimal, in the order of their first use.
+    :ivar compared: whether these were held against keys that the caller brought.
+    :ivar anchored: how many checkpoints the caller's anchor held.
+    :ivar broken: what does not hold, or L{None}: all does.
+    """
+
+    first: int
+    last: int
+    head: str
+    pruned: int
+    checkpoints: int
+    covered: int
+    keys: tuple[str, ...]
+    compared: bool
+    anchored: int
+    broken: Break | None
+
+    @property
+    def sound(self) -> bool:
+        """Whether all holds."""
+        return self.broken is None
+
+    def as_json(self) -> dict[str, JSON]:
+        """As the commands and the routes tell it."""
+        return {"sound": self.sound, **asdict(self, recurse=True), "keys": list(self.keys)}

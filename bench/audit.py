@@ -1,0 +1,94 @@
+"""How fast a record is verified, beside hashing the same bytes and nothing else: C{python -m bench audit}."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+
+from twisted.internet.defer import Deferred
+
+from aileron.audit import GENESIS, Verification, payload_digest, seal
+from aileron.audit._seal import KEYS, sealed
+from aileron.store.copy import opened
+from aileron.testing import unopened_store
+from aileron.values import DAEMON, JSON, Event, Link, compact, timestamp, utc
+from bench.table import ROUNDS, row
+
+RECORDS = 200_000
+PAYLOAD: Mapping[str, JSON] = {
+    "effect_key": "01JABCDEFGHJKMNPQRSTVWXYZ0",
+    "attempts": [{"step": "post", "state": "succeeded"}],
+}
+
+
+def report(seconds: float) -> None:
+    """Two rows: the rate of verification, and what it is of the rate of the hashing."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "aileron.db")
+        hashed = _filled(path)
+        checked = [_took(lambda: _verify(path)) for _ in range(ROUNDS)]
+        bare = [_took(lambda: _hash(hashed)) for _ in range(ROUNDS)]
+    row("the record: verified, one core", f"{RECORDS / median(checked):.0f} /s", "target 100 000 /s")
+    ratio = median(bare) / median(checked)
+    row(
+        "the record: the same bytes through hashlib",
+        f"{RECORDS / median(bare):.0f} /s",
+        f"verified at {ratio:.2f} of it",
+    )
+
+
+def _filled(path: Path) -> list[tuple[bytes, bytes]]:
+    """A database of many records, written at once, and what was hashed for each."""
+    store = unopened_store(path)
+    Deferred.fromCoroutine(store.open())
+    Deferred.fromCoroutine(store.close())
+    previous, text = GENESIS, compact(PAYLOAD)
+    events, payloads, hashed = [], [], []
+    for number in range(1, RECORDS + 1):
+        id_ = f"{number:026}"
+        event = Event(
+            id_, "execution.succeeded", utc(number), DAEMON, PAYLOAD, id_, id_, "ship-update", "builtin://slack"
+        )
+        link = Link(number, event, payload_digest("5" * 32, text))
+        own = seal(previous, link)
+        about = (None, link.payload_digest, previous, own)
+        actor = event.actor
+        columns = (id_, event.type, timestamp(event.at), actor.type, actor.id, id_, id_, event.action, event.connector)
+        events.append((number, *columns, *about))
+        payloads.append((number, "5" * 32, text))
+        line = json.dumps(dict(zip(KEYS, sealed(previous, link), strict=True)), separators=(",", ":"))
+        hashed.append((line.encode(), f"{'5' * 32}\n{text}".encode()))
+        previous = own
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany(f"INSERT INTO audit_events VALUES ({', '.join('?' * 14)})", events)
+        connection.executemany("INSERT INTO audit_payloads VALUES (?, ?, ?)", payloads)
+        connection.commit()
+    return hashed
+
+
+def _verify(path: Path) -> None:
+    with opened(path) as copy:
+        verification = Verification(copy.checkpoints())
+        for rows in copy.rows():
+            verification.feed(rows)
+    if verification.end().last != RECORDS:
+        raise AssertionError(verification.end())
+
+
+def _hash(texts: list[tuple[bytes, bytes]]) -> None:
+    for one, other in texts:
+        sha256(one).hexdigest()
+        sha256(other).hexdigest()
+
+
+def _took(work: Callable[[], None]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before

@@ -1,0 +1,102 @@
+"""A record on disk with checkpoints, and somebody who alters it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from attrs import evolve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.audit import Verification
+from aileron.store.copy import opened
+from aileron.testing import example_event, unopened_store
+from aileron.values import NO_CHECKPOINT, Checkpoint, Verdict, canonical
+
+STAY = ("audit_events_stay", "audit_events_last", "audit_checkpoints_stay", "audit_checkpoints_last")
+
+
+class Signer:
+    """Somebody with a key."""
+
+    def __init__(self, secret: bytes = b"s" * 32, vault: str = "vault-1") -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(secret)
+        self._vault = vault
+        self.public = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        self.previous = NO_CHECKPOINT
+
+    def sign(self, sequence: int, head: str) -> Checkpoint:
+        """The next checkpoint."""
+        at = f"2026-01-01T00:00:{sequence % 60:02}.000000Z"
+        unsigned = Checkpoint(self._vault, sequence, head, at, self.previous, self.public)
+        self.previous = unsigned.digest
+        return evolve(unsigned, signature=self._key.sign(canonical(unsigned.statement())).hex())
+
+
+class RecordCase(SynchronousTestCase):
+    """A database with some records, checkpoints about some of them, and no daemon."""
+
+    def setUp(self) -> None:
+        """One signer; no record yet."""
+        self.signer = Signer()
+
+    def write(self, count: int, checkpoints: Collection[int] = (), path: Path | None = None) -> Path:
+        """A database with so many records, and checkpoints about these."""
+        path = path or Path(self.mktemp())
+        store = unopened_store(path)
+        self._do(store.open())
+        events = [example_event(f"x.{number}", f"run-{number % 3}", {"n": number}) for number in range(1, count + 1)]
+        self._do(store.audit.append(*events))
+        self._do(store.close())
+        for sequence in sorted(checkpoints):
+            self.endorse(path, sequence)
+        return path
+
+    def _do(self, coroutine: object) -> None:
+        self.successResultOf(Deferred.fromCoroutine(coroutine))  # type: ignore[arg-type]
+
+    def endorse(self, path: Path, sequence: int) -> Checkpoint:
+        """Put a checkpoint about one record beside it."""
+        with opened(path) as copy:
+            head = copy.at(sequence)
+        assert head is not None
+        checkpoint = self.signer.sign(sequence, head)
+        values = tuple(checkpoint.as_json().values())
+        columns = "vault, seq, head, at, previous, key, signature"
+        self.alter(path, f"INSERT INTO audit_checkpoints ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *values)
+        return checkpoint
+
+    def alter(self, path: Path, statement: str, *values: object) -> None:
+        """Change the database behind everybody's back."""
+        with closing(sqlite3.connect(path)) as connection:
+            for trigger in STAY:
+                connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+            connection.execute("PRAGMA foreign_keys=OFF")
+            connection.execute(statement, values)
+            connection.commit()
+
+    def verify(
+        self,
+        path: Path,
+        anchored: Sequence[Checkpoint] = (),
+        keys: Collection[str] = (),
+        sealed: Mapping[str, tuple[int, str]] | None = None,
+    ) -> Verdict:
+        """What a look at the database finds."""
+        with opened(path) as copy:
+            verification = Verification(copy.checkpoints(), anchored, sealed or {}, keys)
+            for rows in copy.rows():
+                verification.feed(rows)
+            return verification.end()
+
+    def broken(self, path: Path, kind: str, sequence: int) -> str:
+        """Why; it must be of this kind, about this record."""
+        found = self.verify(path).broken
+        assert found is not None, "everything holds"
+        self.assertEqual((found.kind, found.sequence), (kind, sequence), found.why)
+        return found.why

@@ -1,0 +1,253 @@
+"""Whatever is done to a record is found, and the first record that it was done to is named."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.audit import GENESIS, fingerprint, payload_digest, seal
+from aileron.audit._walk import Walk
+from aileron.values import DAEMON, Actor, Event, Link, Row, compact, timestamp, utc
+from tests.audit.kit import RecordCase, Signer
+
+COUNT = 6
+COLUMNS = ("id", "type", "actor_id", "run_id", "session_id", "action", "connector", "failure_class")
+TEXTS = st.text(max_size=8, alphabet=st.characters(codec="utf-8"))
+MAYBE = st.none() | TEXTS
+
+
+class FormTests(SynchronousTestCase):
+    """The fast way along the chain."""
+
+    @settings(deadline=None, max_examples=60)
+    @given(TEXTS, TEXTS, TEXTS, st.lists(MAYBE, min_size=5, max_size=5), st.integers(0, 2**31))
+    def test_same_form(self, id_: str, type_: str, actor: str, about: list[str | None], seconds: int) -> None:
+        """It hashes what was sealed, whatever the texts are."""
+        event = Event(id_, type_, utc(seconds), Actor("agent", actor), {"a": id_}, *about)
+        text = compact(event.payload)
+        link = Link(1, event, payload_digest("salt", text))
+        row: Row = (1, id_, type_, timestamp(event.at), "agent", actor, *about, link.payload_digest)
+        walk = Walk()
+        self.assertEqual(walk.follow([(*row, GENESIS, seal(GENESIS, link), "salt", text)]), 1)
+
+    def test_no_quote_moves_a_border(self) -> None:
+        """Text that was moved from one column to the next has another hash."""
+        event = Event("i", "t", utc(0), DAEMON, action='a","actor_id":"x')
+        link = Link(1, event, payload_digest("s", "{}"))
+        moved: Row = (1, "i", "t", timestamp(event.at), "service", "aileron", None, None, "a", None, None)
+        walk = Walk()
+        self.assertEqual(walk.follow([(*moved, link.payload_digest, GENESIS, seal(GENESIS, link), "s", "{}")]), 0)
+
+
+class TamperTests(RecordCase):
+    """Each kind of damage at each place."""
+
+    def setUp(self) -> None:
+        """A record whose fourth has a checkpoint."""
+        super().setUp()
+        self.original = self.write(COUNT, (4,))
+
+    def fresh(self) -> Path:
+        """A copy to spoil."""
+        path = Path(self.mktemp())
+        copyfile(self.original, path)
+        return path
+
+    def test_sound(self) -> None:
+        """What nobody touched holds, and it is told how far the checkpoints answer for it."""
+        found = self.verify(self.original)
+        self.assertEqual((found.sound, found.last, found.checkpoints, found.covered), (True, COUNT, 1, 4))
+        self.assertEqual(found.keys, (self.signer.public,))
+
+    def test_altered(self) -> None:
+        """A changed column of any record is found at that record."""
+        for number in range(1, COUNT + 1):
+            for column in COLUMNS:
+                path = self.fresh()
+                self.alter(path, f"UPDATE audit_events SET {column} = 'forged' WHERE seq = ?", number)
+                self.broken(path, "altered", number)
+
+    def test_altered_seal(self) -> None:
+        """So is a changed time, digest, hash or previous hash."""
+        for number in range(1, COUNT + 1):
+            for column, value in (
+                ("at", "2026-01-01T00:00:00Z"),
+                ("payload_digest", "sha256:0"),
+                ("hash", "sha256:0"),
+                ("prev_hash", "sha256:0"),
+            ):
+                path = self.fresh()
+                self.alter(path, f"UPDATE audit_events SET {column} = ? WHERE seq = ?", value, number)
+                self.broken(path, "altered", number)
+
+    def test_altered_contents(self) -> None:
+        """A changed payload or salt is found at its record."""
+        for number in range(1, COUNT + 1):
+            for column in ("payload", "salt"):
+                path = self.fresh()
+                self.alter(path, f"UPDATE audit_payloads SET {column} = '{{}}' WHERE seq = ?", number)
+                self.assertIn("contents", self.broken(path, "altered", number))
+
+    def test_contents_removed(self) -> None:
+        """Contents that are gone without a word of it are found."""
+        for number in range(1, COUNT + 1):
+            path = self.fresh()
+            self.alter(path, "DELETE FROM audit_payloads WHERE seq = ?", number)
+            self.broken(path, "removed", number)
+
+    def test_removed(self) -> None:
+        """A record that is missing in the middle is named."""
+        for number in range(1, COUNT):
+            path = self.fresh()
+            self.alter(path, "DELETE FROM audit_events WHERE seq = ?", number)
+            self.broken(path, "removed", number)
+
+    def test_removed_and_numbered_anew(self) -> None:
+        """So is one whose followers were moved up."""
+        for number in range(1, COUNT):
+            path = self.fresh()
+            for table in ("audit_events", "audit_payloads"):
+                self.alter(path, f"DELETE FROM {table} WHERE seq = ?", number)
+                for later in range(number + 1, COUNT + 1):
+                    self.alter(path, f"UPDATE {table} SET seq = ? WHERE seq = ?", later - 1, later)
+            self.broken(path, "removed", number)
+
+    def test_reordered(self) -> None:
+        """Two neighbours that changed places are found at the first."""
+        for number in range(1, COUNT):
+            path = self.fresh()
+            for table in ("audit_events", "audit_payloads"):
+                for old, new in ((number, 99), (number + 1, number), (99, number + 1)):
+                    self.alter(path, f"UPDATE {table} SET seq = ? WHERE seq = ?", new, old)
+            self.broken(path, "reordered", number)
+
+    def test_inserted(self) -> None:
+        """A record that was put in, sealed as it should be, is found by those that it pushed on."""
+        for number in range(1, COUNT + 1):
+            path = self.fresh()
+            for table in ("audit_events", "audit_payloads"):
+                for later in range(COUNT, number - 1, -1):
+                    self.alter(path, f"UPDATE {table} SET seq = ? WHERE seq = ?", later + 1, later)
+            self.forge(path, number)
+            self.broken(path, "inserted", number)
+
+    def test_forged_anew(self) -> None:
+        """One that was replaced, its hash made anew, is found by the next, which was sealed to another."""
+        for number in range(1, COUNT):
+            path = self.fresh()
+            for table in ("audit_payloads", "audit_events"):
+                self.alter(path, f"DELETE FROM {table} WHERE seq = ?", number)
+            self.forge(path, number)
+            self.broken(path, "altered", number)
+
+    def test_rewritten(self) -> None:
+        """A record that was sealed anew from somewhere to its end is found by the checkpoint."""
+        for number in range(1, 5):
+            path = self.fresh()
+            for table in ("audit_payloads", "audit_events"):
+                self.alter(path, f"DELETE FROM {table} WHERE seq >= ?", number)
+            for each in range(number, COUNT + 1):
+                self.forge(path, each)
+            self.broken(path, "rewritten", 1)
+
+    def test_truncated(self) -> None:
+        """A record that ends before what a checkpoint tells of is found; behind the last one nobody can tell."""
+        for number in range(1, COUNT + 1):
+            path = self.fresh()
+            for table in ("audit_payloads", "audit_events"):
+                self.alter(path, f"DELETE FROM {table} WHERE seq >= ?", number)
+            if number <= 4:
+                self.broken(path, "truncated", number)
+            else:
+                self.assertTrue(self.verify(path).sound)
+
+    def test_sealed_elsewhere(self) -> None:
+        """What a vault sealed is held against the record too."""
+        found = self.verify(self.original, sealed={"the vault": (9, "sha256:9")}).broken
+        assert found is not None
+        self.assertEqual((found.kind, found.sequence), ("truncated", COUNT + 1))
+
+    def test_no_text(self) -> None:
+        """A column that holds what no record holds does not stop the look."""
+        path = self.fresh()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA writable_schema=ON")
+            connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')') WHERE name LIKE 'audit%'")
+            connection.commit()
+        self.alter(path, "UPDATE audit_events SET type = x'ff' WHERE seq = 3")
+        self.broken(path, "altered", 3)
+
+    def forge(self, path: Path, number: int) -> None:
+        """Put in a record that follows the one before it as it should."""
+        with closing(sqlite3.connect(path)) as connection:
+            row = connection.execute("SELECT hash FROM audit_events WHERE seq = ?", (number - 1,)).fetchone()
+        before = GENESIS if row is None else row[0]
+        event = Event(f"forged-{number}", "forged", utc(0), DAEMON)
+        link = Link(number, event, payload_digest("s", "{}"))
+        actor, digest = event.actor, link.payload_digest
+        self.alter(
+            path,
+            "INSERT INTO audit_events (seq, id, type, at, actor_type, actor_id, payload_digest, prev_hash, hash)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(number, event.id, event.type, timestamp(event.at), actor.type, actor.id, digest, before),
+            seal(before, link),
+        )
+        self.alter(path, "INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, 's', '{}')", number)
+
+
+class CheckpointTests(RecordCase):
+    """What is said of the checkpoints themselves."""
+
+    def test_altered(self) -> None:
+        """A checkpoint of which anything was changed is found."""
+        for column, value in (("head", "x"), ("seq", 3), ("at", "x"), ("vault", "x"), ("previous", "x")):
+            path = self.write(COUNT, (2, 4))
+            self.alter(path, f"UPDATE audit_checkpoints SET {column} = ? WHERE number = 1", value)
+            self.assertEqual(self.verify(path).broken.kind, "checkpoint")  # type: ignore[union-attr]
+            self.signer = Signer()
+
+    def test_removed(self) -> None:
+        """One that is missing before another is found."""
+        path = self.write(COUNT, (2, 4, 5))
+        for number in (1, 2):
+            spoilt = Path(self.mktemp())
+            copyfile(path, spoilt)
+            self.alter(spoilt, "DELETE FROM audit_checkpoints WHERE number = ?", number)
+            self.broken(spoilt, "checkpoint", (4, 5)[number - 1])
+
+    def test_another_key(self) -> None:
+        """A record that somebody signed with his own key is sound by itself, and not by the key that one noted."""
+        path = self.write(COUNT, (4,))
+        self.assertTrue(self.verify(path, keys=[self.signer.public]).sound)
+        self.assertTrue(self.verify(path, keys=[fingerprint(self.signer.public)]).compared)
+        found = self.verify(path, keys=[Signer(b"x" * 32).public])
+        self.assertFalse(found.sound)
+
+    def test_anchor(self) -> None:
+        """An anchor answers for what it was told, also where record and checkpoints were put back together."""
+        path = self.write(COUNT, (2,))
+        with_more = Path(self.mktemp())
+        copyfile(path, with_more)
+        kept = [self.endorse(with_more, 5)]
+        self.assertEqual(self.verify(path, kept).covered, 5)
+        self.alter(path, "DELETE FROM audit_payloads WHERE seq > 3")
+        self.alter(path, "DELETE FROM audit_events WHERE seq > 3")
+        self.assertTrue(self.verify(path).sound)
+        found = self.verify(path, kept).broken
+        assert found is not None
+        self.assertEqual((found.kind, found.sequence), ("truncated", 4))
+
+    def test_forged_anchor(self) -> None:
+        """A line of the anchor that nobody signed is no evidence."""
+        path = self.write(COUNT, (2,))
+        forged = evolve(self.signer.sign(5, "sha256:5"), head="sha256:6")
+        found = self.verify(path, [forged]).broken
+        assert found is not None
+        self.assertEqual(found.kind, "checkpoint")
