@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import time
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -100,6 +101,7 @@ async def _start_runner(
             ids=fresh_ids(reactor),
             chance=random.random,
             limits=settings.limits,
+            monotonic=time.monotonic,
         )
     )
     catalogue.refresh()

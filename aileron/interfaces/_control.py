@@ -53,13 +53,19 @@ class IControl(Interface):
         """
 
     def outdate(run: str, until: datetime, sequence: int, head: str) -> None:
-        """Let every decision on C{run} that ends by C{until} count no more, and seal, in one write, as of L{spend}.
+        """Remember until C{until} that decisions on C{run} gave way, and seal, in one write, as of L{spend}.
 
         It needs no mark, so no row can hide what it is about.
         """
 
     def outdated(run: str) -> datetime | None:
-        """Until when decisions on C{run} must hold at least so that they may count; L{None}: whatever they say.
+        """The latest C{until} of L{outdate} on C{run}; L{None}: there is none that is still remembered.
+
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def forgotten() -> datetime | None:
+        """The latest C{until} of all that is remembered no more: what ended by then must count as used.
 
         :raises VaultLocked: the vault is not unlocked.
         """

@@ -16,6 +16,7 @@ from ._table import Rule, Table, repeated
 MAX_CONNECTORS = 16
 DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
 MAX_EXPIRY_SECONDS = 365 * 86_400
+MAX_UNDO_SECONDS = 3600
 RESERVED_TOOL_NAMES = frozenset({"check_action_status", "aileron_diagnostics"})
 
 _SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -32,8 +33,9 @@ _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _KEYS = ("name", "version", "source", "requires", "match", "inputs", "execute", "approval", "timeout_seconds")
-_LATER_KEYS = ("limits", "undo_seconds", "late_fields")
-_LATER_APPROVAL_KEYS = ("preview", "undo_seconds", "late_fields")
+_APPROVAL_KEYS = ("required", "expires_after", "undo_seconds")
+_LATER_KEYS = ("limits", "late_fields")
+_LATER_APPROVAL_KEYS = ("preview", "late_fields")
 
 
 def parse(data: bytes, path: str) -> Action:
@@ -124,10 +126,12 @@ def _read_intent(root: Table, body: str) -> str:
 
 
 def _read_approval(table: Table) -> ApprovalRule:
-    rule = ApprovalRule(table.flag("required", default=False), _read_expiry(table))
-    if rule.expires_after_seconds is not None and not rule.required:
-        table.fault("expires_after", "`expires_after` needs `required = true`")
-    table.close(("required", "expires_after"), _LATER_APPROVAL_KEYS)
+    undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
+    rule = ApprovalRule(table.flag("required", default=False), _read_expiry(table), undo_seconds=float(undo))
+    for key in _APPROVAL_KEYS[1:]:
+        if key in table.values and not rule.required:
+            table.fault(key, f"`{key}` needs `required = true`")
+    table.close(_APPROVAL_KEYS, _LATER_APPROVAL_KEYS)
     return rule
 
 

@@ -12,7 +12,7 @@ from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict,
 from aileron.values import Approval, Run, RunState, Transition
 
 from ._asking import Asking
-from ._decisions import UNUSABLE, Decisions
+from ._decisions import UNUSABLE, Decisions, NotYet
 from ._executor import Executor
 from ._expiry import Expiry
 from ._gate import Gate
@@ -22,6 +22,7 @@ from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan
 from ._tasks import Tasks
+from ._undo import Undo
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0
@@ -43,12 +44,20 @@ class Advance:
     _pen: Pen
     _permit: Permit
     _expiry: Expiry
+    _undo: Undo
     _probe: Callable[[str], None]
 
     def start(self, run: Run) -> None:
         """Take an approved (or waiting) gated run further, unless that is under way."""
-        name = f"{run.id}, approved"  # not the run's bare id, which says that its end can no longer be missed
-        self._tasks.start(name, self._advance(run.id))
+        self._start(run.id)
+
+    def _start(self, run_id: str) -> None:
+        name = f"{run_id}, approved"  # not the run's bare id, which says that its end can no longer be missed
+        self._tasks.start(name, self._advance(run_id))
+
+    async def _ring(self, run_id: str) -> None:
+        """A run that had to wait may begin."""
+        self._start(run_id)
 
     async def _advance(self, run_id: str) -> None:
         """Take a gated run as far as it goes now, however long the database refuses."""
@@ -63,7 +72,9 @@ class Advance:
                 return None
 
     async def _take_further(self, run: Run) -> None:
-        """To the effect, or to wait for the vault, or back to be asked anew."""
+        """To the effect, or to wait for its time or for the vault, or back to be asked anew."""
+        if run.state is RunState.APPROVED and self._undo.waits(run, self._ring):
+            return
         unlocked = self._permit.may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
             event = self._pen.of_run("run.resumed", run)
@@ -75,6 +86,9 @@ class Advance:
                 await self._begin(run)
         except UNUSABLE:
             unlocked = False
+        except NotYet as early:  # whatever the run's row says of it
+            self._undo.wait(run.id, early.at, self._ring)
+            return
         if not unlocked:
             self._permit.missed()
             event = self._pen.of_run("run.awaiting_vault", run)
@@ -84,6 +98,7 @@ class Advance:
         """Through the gate's last look to the effect, or back to be asked anew.
 
         :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
+        :raises NotYet: its decision lets it begin later; likewise.
         """
         ready = await self._gate.ready(run)
         if ready is None:

@@ -23,6 +23,7 @@ from aileron.interfaces import (
 from aileron.values import PendingLimits
 
 from ._advance import Advance
+from ._alarms import Alarms
 from ._asking import Asking
 from ._decisions import Decisions
 from ._desk import Desk
@@ -41,6 +42,7 @@ from ._recovery import Recovery
 from ._retry import RetryPolicy
 from ._runner import Runner
 from ._tasks import Tasks
+from ._undo import Undo
 
 
 def _no_probe(point: str) -> None:
@@ -54,6 +56,7 @@ class Collaborators:
     :param config: the file that the operator is asked to trust as well, if there may be one.
     :param ids: a fresh ULID at each call.
     :param chance: uniform in [0, 1) at each call, for the jitter of retries.
+    :param monotonic: seconds by a clock that nobody sets; L{None}: C{clock} is none that anybody does.
     :param probe: told of each point that a crash may hit.
     """
 
@@ -72,6 +75,7 @@ class Collaborators:
     chance: Callable[[], float]
     config: IConfigFile | None = None
     limits: PendingLimits = field(factory=PendingLimits)
+    monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
 
 
@@ -83,7 +87,9 @@ def build(with_: Collaborators) -> Runner:
     planner = Planner(with_.connectors, with_.bindings)
     decisions = Decisions(with_.control, with_.audit, pen)
     asking = Asking(ledger, offerings, planner, decisions, pen)
-    gate = Gate(ledger, offerings, asking, decisions, pen)
+    alarms = Alarms(with_.clock)
+    undo = Undo(alarms, pen, with_.monotonic or with_.clock.seconds)
+    gate = Gate(ledger, offerings, asking, decisions, pen, undo)
     freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
     desk = Desk(
         with_.trust,
@@ -98,8 +104,8 @@ def build(with_: Collaborators) -> Runner:
         freshness.note,
     )
     executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, RetryPolicy(with_.chance), with_.probe)
-    permit, expiry = Permit(with_.vault), Expiry(with_.clock, gate.expire)
-    approved = Advance(ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, with_.probe)
+    permit, expiry = Permit(with_.vault), Expiry(alarms, gate.expire)
+    approved = Advance(ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, with_.probe)
     runs, vault, limits = with_.runs, with_.vault, with_.limits
     return Runner(
         runs,

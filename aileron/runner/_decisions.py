@@ -18,6 +18,12 @@ from ._pen import Pen
 APPROVAL_HOLDS = timedelta(hours=24)
 """An approved run that has not started by then asks again."""
 
+MOST_AHEAD = timedelta(days=30)
+"""The operator can put off an approved run by so much."""
+
+_REMEMBERED = MOST_AHEAD + timedelta(days=2)
+"""Longer than any decision holds: what gave way is remembered until then."""
+
 UNUSABLE = (VaultLocked, BindingFailed)
 """What is raised where the vault is locked, or its file is not what it was."""
 
@@ -37,6 +43,16 @@ class NoDecision(ApprovalStale):
     """What stands in the row is no decision of the operator's that may still be used: somebody else wrote it."""
 
 
+@define(eq=False)
+class NotYet(Exception):
+    """It is a decision, and lets the run begin later.
+
+    :ivar at: no sooner than this.
+    """
+
+    at: datetime
+
+
 class EarlierKey(ApprovalStale):
     """It was a decision, or says so, under a key that is no longer this vault's."""
 
@@ -50,23 +66,28 @@ class Decisions:
     _pen: Pen
     _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
 
-    def signed(self, run: Run, decision: Decision) -> Decision:
+    def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
         """C{decision} of C{run}, taken now and marked.
 
+        :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
         :raises VaultLocked: the vault is not unlocked.
         """
-        now, outdated = self._pen.now(), self._control.outdated(run.id)
+        now, undo = self._pen.now(), timedelta(seconds=undo_seconds)
+        outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
         if outdated is not None:
-            now = max(now, outdated - APPROVAL_HOLDS + TICK)  # later than what it takes the place of
-        while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, now)))):
+            now = max(now, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
+        if forgotten is not None:
+            now = max(now, forgotten - APPROVAL_HOLDS + TICK)
+        while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, now, undo)))):
             now += TICK  # the same was decided, and used, in this very moment
-        return evolve(_taken(decision, now), mark=mark)
+        return evolve(_taken(decision, now, undo), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
         """Pass only where C{approval} is a decision for C{run} that may still be used.
 
         :raises NoDecision: it is none.
         :raises ApprovalStale: it was one, under an earlier key or until its time was over.
+        :raises NotYet: it will be.
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
         """
         _check(self._control.verifier(), self._pen.now(), run, approval)
@@ -76,8 +97,14 @@ class Decisions:
             raise NoDecision("The decision on record had given way before.")
 
     def _is_outdated(self, run: Run, approval: Approval) -> bool:
-        until = max(filter(None, (self._control.outdated(run.id), self._owed.get(run.id))), default=None)
-        return until is not None and (approval.not_after is None or approval.not_after <= until)
+        decided_at, ends = approval.decided_at, approval.not_after
+        if decided_at is None or ends is None:
+            return True
+        gave_way = max(filter(None, (self._control.outdated(run.id), self._owed.get(run.id))), default=None)
+        if gave_way is not None and decided_at <= gave_way - _REMEMBERED:
+            return True
+        forgotten = self._control.forgotten()
+        return forgotten is not None and ends <= forgotten
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
         """Whether the record tells of this decision, and of nothing since by which it would count no more."""
@@ -118,11 +145,11 @@ class Decisions:
 
         :raises VaultLocked, BindingFailed, StoreUnavailable: it still counts.
         """
-        await self._outdate(run.id, up_to + APPROVAL_HOLDS)
+        await self._outdate(run.id, up_to + _REMEMBERED)
 
     async def give_up(self, run: Run) -> None:
         """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries it."""
-        self._owed[run.id] = self._pen.now() + APPROVAL_HOLDS
+        self._owed[run.id] = self._pen.now() + _REMEMBERED
         await self.settle_up()
         if run.id in self._owed:
             _log.warn(
@@ -146,8 +173,11 @@ class Decisions:
         self._owed.pop(run_id, None)
 
 
-def _taken(decision: Decision, now: datetime) -> Decision:
-    return evolve(decision, decided_at=now, not_before=None, not_after=now + APPROVAL_HOLDS)
+def _taken(decision: Decision, now: datetime, undo: timedelta) -> Decision:
+    """C{decision} with its times; one that only says no has none but that it was taken."""
+    begins = max(now + undo, decision.not_before or now) if decision.approved else now
+    not_before = begins if begins > now else None
+    return evolve(decision, decided_at=now, not_before=not_before, not_after=begins + APPROVAL_HOLDS)
 
 
 def _statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
@@ -183,4 +213,6 @@ def _check(
         raise NoDecision("The mark under the decision on record does not hold.")
     if now > approval.not_after:
         raise ApprovalStale("It was approved more than 24 hours ago and had not started.")
+    if approval.not_before is not None and now < approval.not_before:
+        raise NotYet(approval.not_before)
     return approval

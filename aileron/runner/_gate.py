@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 
 from attrs import define, evolve
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict
-from aileron.values import Actor, Approval, Decision, Run, RunState, Transition
+from aileron.errors import AileronError, ApprovalStale, Conflict, InvalidRequest, StateConflict
+from aileron.values import Actor, Approval, ApprovalRule, Decision, Run, RunState, Transition, timestamp
 
 from ._asking import Asking, difference, still_shows
-from ._decisions import TICK, Decisions, EarlierKey, NoDecision
+from ._decisions import MOST_AHEAD, TICK, Decisions, EarlierKey, NoDecision
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
 from ._pen import Pen
 from ._plan import Plan
+from ._undo import Undo
 
 
 @define(eq=False)
@@ -27,10 +29,12 @@ class Gate:
     _asking: Asking
     _decisions: Decisions
     _pen: Pen
+    _undo: Undo
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
         looked = self._pen.now()
+        _check_time(decision, looked)
         self._offerings.refresh()
         approval = await self._asking.fresh(await self._ledger.approval(run_id))
         self._check_open(approval)
@@ -39,11 +43,13 @@ class Gate:
                 "What would run is no longer what was shown: look at it again.",
                 {"digest": approval.digest, "stale": approval.stale},
             )
+        undo_seconds = 0.0
         if decision.approved:
-            self._check_can_run(approval)
+            undo_seconds = self._rule_of(approval).undo_seconds
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
-        signed = self._decisions.signed(approval.run, decision)
+        signed = self._decisions.signed(approval.run, decision, undo_seconds)
+        self._undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
         try:
             run = await self._ledger.apply(self._decided(approval, signed))
         except StateConflict as conflict:
@@ -55,6 +61,7 @@ class Gate:
             decided_at=signed.decided_at,
             decided_by=signed.decided_by,
             reason=signed.reason,
+            not_before=signed.not_before,
             not_after=signed.not_after,
             mark=signed.mark,
         )
@@ -63,6 +70,7 @@ class Gate:
         """What an approved run would do, and the decision for it, if that still holds; else it is asked anew.
 
         :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
+        :raises NotYet: it lets the run begin later.
         """
         self._offerings.refresh()
         approval = await self._asking.recorded(run)
@@ -106,6 +114,7 @@ class Gate:
             digest=decision.digest,
             reason=decision.reason,
             wait_ms=waited,
+            not_before=None if decision.not_before is None else timestamp(decision.not_before),
         )
         end = RunState.APPROVED if decision.approved else RunState.DENIED
         return transition(
@@ -116,6 +125,7 @@ class Gate:
             decision=decision,
             reason=decision.reason,
             verify=still_shows(decision.digest),
+            start_after=decision.not_before,
         )
 
     def _check_open(self, approval: Approval) -> None:
@@ -124,9 +134,10 @@ class Gate:
         if approval.expires_at is not None and approval.expires_at <= self._pen.now():
             raise _too_late(evolve(approval.run, state=RunState.EXPIRED))
 
-    def _check_can_run(self, approval: Approval) -> None:
+    def _rule_of(self, approval: Approval) -> ApprovalRule:
+        """What the manifest says of an approval that could run now."""
         try:
-            self._asking.plan(approval.run)
+            return self._asking.plan(approval.run).action.approval
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
 
@@ -142,6 +153,12 @@ class Gate:
         if plan.digest(approval.run) != approval.digest:
             raise _otherwise(approval, plan)
         return plan
+
+
+def _check_time(decision: Decision, now: datetime) -> None:
+    if decision.not_before is not None and decision.not_before > now + MOST_AHEAD:
+        problem = f"at most {MOST_AHEAD.days} days ahead"
+        raise InvalidRequest.listing("It cannot be put off for so long.", ("/not_before", problem))
 
 
 def _too_late(run: Run) -> Conflict:

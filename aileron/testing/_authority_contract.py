@@ -201,13 +201,14 @@ class ControlContract(_AuthorityCase):
         )
 
     def test_outdate(self) -> None:
-        """What was decided on a run counts no more up to a moment, never to an earlier one; that is sealed as well."""
+        """That what was decided on a run gave way is remembered until a moment, never an earlier one, and sealed."""
         control = self.make_control()
         self.assertIsNone(control.outdated("run-1"))
         control.outdate("run-1", _UNTIL, 7, "head-7")
         control.outdate("run-1", NOON, 8, "head-8")
         control.outdate("\ud800" * 9000, NOON, 9, "head-9")
         self.assertEqual((control.outdated("run-1"), control.outdated("run-2")), (_UNTIL, None))
+        self.assertIsNone(control.forgotten())
         self.assertEqual(control.sealed(), (9, "head-9"))
 
     def test_seal(self) -> None:
@@ -242,6 +243,7 @@ class ControlContract(_AuthorityCase):
             lambda: control.spent(mark),
             lambda: control.spend(mark, _UNTIL, 3, "head-3"),
             lambda: control.outdated("run-1"),
+            control.forgotten,
             lambda: control.outdate("run-1", _UNTIL, 3, "head-3"),
         ):
             self.assertRaises(VaultLocked, use)

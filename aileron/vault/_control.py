@@ -70,7 +70,12 @@ class FileControl:
     def outdated(self, run: str) -> datetime | None:
         """See L{IControl}."""
         _key, document = self._file.opened()
-        return max(filter(None, (document.forgotten, document.spent.get(_name_of(run)))), default=None)
+        return document.spent.get(_name_of(run))
+
+    def forgotten(self) -> datetime | None:
+        """See L{IControl}."""
+        _key, document = self._file.opened()
+        return document.forgotten
 
     def _use(self, document: Document, used: str, until: datetime, sealed: tuple[int, str]) -> None:
         self._file.write(evolve(document, spent={**document.spent, used: until}, sealed=sealed))

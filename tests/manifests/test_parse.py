@@ -282,10 +282,10 @@ class TopLevelTests(Faults):
 
     def test_later_keys(self) -> None:
         """A key whose behaviour is not built is refused in so many words, never ignored."""
-        for tail in ("[limits]\nper_hour = 3", "[approval]\npreview = {}", "[approval]\nundo_seconds = 5"):
+        for tail in ("[limits]\nper_hour = 3", "[approval]\npreview = {}"):
             self.assert_fault(manifest(tail="\n" + tail), "is not supported yet")
         self.assert_fault(manifest(tail="\n[approval]\nrequired = true\nlate_fields = ['x']"), "not supported yet")
-        self.assert_fault(manifest(head=HEAD + "undo_seconds = 10\n"), "`undo_seconds` is not supported yet", 4)
+        self.assert_fault(manifest(head=HEAD + "late_fields = []\n"), "`late_fields` is not supported yet", 4)
 
     def test_name(self) -> None:
         """Names are lower case, and no longer than a tool's name may be."""
@@ -345,6 +345,16 @@ class TopLevelTests(Faults):
         self.assert_fault(manifest(tail="\n[approval]\nrequired = true\nexpires_after = 0"), "from 1 to")
         self.assert_fault(manifest(tail="\n[approval]\nexpires_after = 60"), "needs `required = true`")
         self.assert_fault(manifest(tail='\n[approval]\nrequired = "yes"'), "must be true or false")
+
+    def test_undo(self) -> None:
+        """An undo window is at most an hour, and needs an approval."""
+        for written, seconds in (("0", 0.0), ("2.5", 2.5), ("3600", 3600.0)):
+            tail = f"\n[approval]\nrequired = true\nundo_seconds = {written}"
+            self.assertEqual(parse(manifest(tail=tail), "x").approval.undo_seconds, seconds)
+        for written in ("-1", "3601"):
+            tail = f"\n[approval]\nrequired = true\nundo_seconds = {written}"
+            self.assert_fault(manifest(tail=tail), "`undo_seconds` must be from 0 to 3600")
+        self.assert_fault(manifest(tail="\n[approval]\nundo_seconds = 5"), "needs `required = true`")
 
 
 class ConnectorTests(Faults):

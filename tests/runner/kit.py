@@ -147,9 +147,14 @@ class RunnerCase(SynchronousTestCase):
                 ids=self.fresh_id,
                 chance=lambda: 0.0,
                 limits=self.limits,
+                monotonic=self.monotonic,
                 probe=probe or self.points.append,
             )
         )
+
+    def monotonic(self) -> float:
+        """A clock that nobody sets."""
+        return self.clock.seconds()
 
     def restart(self) -> Runner:
         """Another life of the daemon, on what the last one left in the files."""

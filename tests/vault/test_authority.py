@@ -103,11 +103,9 @@ class ControlTests(OpenCase):
         self.clock.advance(20)
         self.vault.seal(3, "head")
         self.clock.rightNow -= 20
-        self.assertEqual([self.unlocked().outdated(run) for run in ("run-1", "run-2")], [ends, ends])
+        self.assertEqual((self.unlocked().outdated("run-1"), self.unlocked().forgotten()), (None, ends))
         self.vault.outdate("run-1", NOON + timedelta(seconds=30), 4, "head")
-        self.assertEqual(
-            (self.vault.outdated("run-1"), self.vault.outdated("run-2")), (NOON + timedelta(seconds=30), ends)
-        )
+        self.assertEqual((self.vault.outdated("run-1"), self.vault.forgotten()), (NOON + timedelta(seconds=30), ends))
         self.assertEqual(len(self.content()["spent"]), 1)
 
     def test_late(self) -> None:
