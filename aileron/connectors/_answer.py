@@ -52,9 +52,11 @@ class Flight:
     """How far one sending came.
 
     :ivar sent: whether the transport was handed the first byte of the request, after the TLS handshake.
+    :ivar overdue: whether it was given up because that took too long.
     """
 
     sent: bool = False
+    overdue: bool = False
 
 
 class Refused(Exception):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from attrs import evolve, field, frozen
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
@@ -15,11 +16,12 @@ from aileron.errors import (
     BindingRequired,
     CapabilityDenied,
     ExternalApiError,
+    InvalidRequest,
     NetworkError,
     ResourceLimitExceeded,
 )
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, READ, ConnectorDescription, Fault, Outcome, Request
+from aileron.values import JSON, READ, ConnectorDescription, Fault, Finding, Outcome, Request, Sought
 
 from . import _url
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
@@ -66,9 +68,24 @@ class HttpConnector:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
         return await self._sent(request, operation, credential, seconds)
 
-    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
         """Send it, once."""
-        return await self._sent(request, self._own(request), credential, seconds)
+        return await self._sent(request, self._own(request), credential, seconds, late_seconds)
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Read where the file says, and find it there by the key."""
+        lookup = self._declared(sought.operation).lookup
+        if lookup is None:
+            raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
+        try:
+            asked = lookup.asked(lookup.scope(sought))
+            request = self.prepare(lookup.operation, asked, sought.base_url, sought.effect_key)
+        except InvalidRequest as error:
+            return Finding(None, fault=error.fault())
+        outcome = await self.read(request, credential, seconds)
+        return lookup.finding(self.spec.description.fqn, outcome, sought, self.now())
 
     def _declared(self, operation: str) -> HttpOperation:
         if operation not in self.spec.operations:
@@ -94,11 +111,17 @@ class HttpConnector:
         return operation
 
     async def _sent(
-        self, request: Request, operation: HttpOperation, credential: ICredential | None, seconds: float
+        self,
+        request: Request,
+        operation: HttpOperation,
+        credential: ICredential | None,
+        seconds: float,
+        late_seconds: float = 0.0,
     ) -> Outcome:
         secrets, header = self._opened(credential)
         echo = Echo.of(*secrets)
-        attempt = _Attempt(self, operation, echo, min(seconds, operation.timeout_seconds))
+        within = min(seconds, operation.operation.timeout_seconds)
+        attempt = _Attempt(self, operation, echo, within, late_seconds)
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
         return echo.outcome(await attempt.outcome(message))
 
@@ -135,6 +158,7 @@ class _Attempt:
     operation: HttpOperation
     echo: Echo
     seconds: float
+    late_seconds: float
     flight: Flight = field(factory=Flight)
 
     async def outcome(self, message: Message) -> Outcome:
@@ -146,7 +170,9 @@ class _Attempt:
         except Refused:
             denied = CapabilityDenied(f"The host of {name} leads to an address that may not be connected to.")
             return self._failed(denied.fault())
-        except Overdue:
+        except (Overdue, CancelledError) as error:
+            if isinstance(error, CancelledError) and not self.flight.overdue:
+                raise
             slow = ResourceLimitExceeded(f"{name} did not answer within {self.seconds:g} seconds.")
             return self._failed(slow.fault())
         except TooLarge as error:
@@ -180,8 +206,19 @@ class _Attempt:
     async def _once(self, message: Message, deadline: float) -> Answer:
         spec, clock = self.connector.spec, self.connector.clock
         terms = Terms(spec.private_network, self.operation.max_response_bytes)
-        sending = self.connector.transport.send(message, terms, self.flight)
-        return await sending.addTimeout(max(deadline - clock.seconds(), 0.0), clock)
+        sending, left = self.connector.transport.send(message, terms, self.flight), max(deadline - clock.seconds(), 0.0)
+        soon = clock.callLater(left, self._give_up, sending)
+        try:
+            return await sending.addTimeout(left + self.late_seconds, clock)
+        finally:
+            if soon.active():
+                soon.cancel()
+
+    def _give_up(self, sending: Deferred[Answer]) -> None:
+        """What has not begun to leave by now never will."""
+        if not self.flight.sent:
+            self.flight.overdue = True
+            sending.cancel()
 
     def _without_credential(self, message: Message) -> tuple[tuple[str, str], ...]:
         need = self.connector.spec.description.credential

@@ -9,6 +9,7 @@ from aileron.values import READ, WRITE, Operation, canonical
 
 from . import _template
 from ._headers import header_name, header_value
+from ._lookup import read_lookup
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
@@ -41,8 +42,13 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
     answer = table.choice("answer", "json", "json", "text", "none")
     result = _paths(table.table("result"))
     error = _error(table.table("error"))
+    inputs = _inputs([*segments, query, headers, body.template if body else None])
+    timeout = table.number("timeout_seconds", DEFAULT_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
+    lookup = read_lookup(table.table("reconcile"), inputs)
     operation = HttpOperation(
-        operation=Operation(name, effect, idempotent, table.text("description")),
+        operation=Operation(
+            name, effect, idempotent, table.text("description"), timeout, reconcilable=lookup is not None
+        ),
         method=method,
         segments=segments,
         query=query,
@@ -54,9 +60,11 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
         refused=_refused(table),
         follows=_follows(table, method, effect),
         max_response_bytes=_whole(table, "max_response_bytes", DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES),
-        timeout_seconds=table.number("timeout_seconds", DEFAULT_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS),
-        inputs=_inputs([*segments, query, headers, body.template if body else None]),
+        inputs=inputs,
+        lookup=lookup,
     )
+    if lookup is not None and effect == READ:
+        table.fault("reconcile", "is for what has an effect")
     if answer != "json" and (result is not None or error.when is not None or error.message is not None):
         table.fault("answer", "must be json where parts of the answer are named")
     table.close()

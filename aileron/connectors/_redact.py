@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from attrs import define, evolve, field
 
-from aileron.values import JSON, Fault, Outcome, plain
+from aileron.values import JSON, Fault, Finding, Outcome, plain
 
 from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
 from ._forms import BASE64_CHARACTERS, Form, forms
 
 REDACTED = "[redacted]"
 _BLOT = "█" * len(REDACTED)  # no header carries it, so no secret holds it
+
+_Answered = TypeVar("_Answered", Outcome, Finding)
 
 _SIGNS = (("%", "url"), ("\\", "json"), ("&", "html"))
 
@@ -40,8 +43,8 @@ class Echo:
                 sought.setdefault(form.text, form)
         return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT)
 
-    def outcome(self, outcome: Outcome) -> Outcome:
-        """The same outcome without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
+    def outcome(self, outcome: _Answered) -> _Answered:
+        """The same, without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
         fault = outcome.fault and self._fault(outcome.fault)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=self._table(outcome.notes))
         return evolve(cleaned, notes={**cleaned.notes, "echoed": sorted(self.heard)}) if self.heard else cleaned

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from aileron.toml import NotToml, Toml, read_toml
-from aileron.values import SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
+from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
 from . import _url
 from ._foreign import shown
 from ._headers import credential_format, credential_header
+from ._lookup import Lookup
 from ._operation import read_operation
 from ._spec import HttpOperation, HttpSpec
 from ._table import Faults, Table
@@ -150,4 +151,19 @@ def _operations(document: Table, header: str | None) -> Mapping[str, HttpOperati
             table.fault(name, "must be named in a-z, 0-9 and '_'")
         if inside is not None:
             found[name] = read_operation(name, inside, header)
+    for name, operation in found.items():
+        if operation.lookup is not None and operation.lookup.operation:
+            _check_lookup(operation.lookup, Table((*table.where, name, "reconcile"), {}, table.faults), found)
     return found
+
+
+def _check_lookup(lookup: Lookup, table: Table, operations: Mapping[str, HttpOperation]) -> None:
+    """That there is such a read, and that it takes what it would be given."""
+    read = operations.get(lookup.operation)
+    if read is None or read.operation.effect != READ:
+        table.fault("op", "must name an operation of this file whose effect is read")
+    elif read.answer != "json":
+        table.fault("op", "must name a read whose answer is json")
+    else:
+        for name in sorted(set(lookup.inputs) - read.inputs):
+            table.fault("inputs", f"{lookup.operation} takes no {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from attrs import define, field, frozen
 from twisted.internet.defer import CancelledError
@@ -10,12 +11,12 @@ from zope.interface import implementer
 
 from aileron.errors import AileronError
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, ConnectorDescription, Outcome, Request
+from aileron.values import JSON, ConnectorDescription, Finding, Outcome, Request, Sought
 
 from ._forms import secrets_in
 from ._redact import Echo
 
-_Send = Callable[[Request, ICredential | None, float], Awaitable[Outcome]]
+_Answered = TypeVar("_Answered", Outcome, Finding)
 
 
 class Broke(Exception):
@@ -54,16 +55,26 @@ class Screened:
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Its outcome, without an echo."""
-        return await self._screened(self.connector.read, request, credential, seconds)
+        return await self._screened(lambda heard: self.connector.read(request, heard, seconds), credential)
 
-    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
         """Its outcome, without an echo."""
-        return await self._screened(self.connector.invoke, request, credential, seconds)
+        return await self._screened(
+            lambda heard: self.connector.invoke(request, heard, seconds, late_seconds), credential
+        )
 
-    async def _screened(self, send: _Send, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Its finding, without an echo."""
+        return await self._screened(lambda heard: self.connector.reconcile(sought, heard, seconds), credential)
+
+    async def _screened(
+        self, send: Callable[[ICredential | None], Awaitable[_Answered]], credential: ICredential | None
+    ) -> _Answered:
         overheard = None if credential is None else _Overheard(credential)
         try:
-            outcome = await send(request, overheard, seconds)
+            answered = await send(overheard)
         except CancelledError:
             raise
         except AileronError as error:
@@ -71,7 +82,7 @@ class Screened:
         except Exception as error:  # noqa: BLE001  (a stranger's code, and its words may hold anything)
             raised = type(error).__name__
         else:
-            return self._echo(overheard).outcome(outcome)
+            return self._echo(overheard).outcome(answered)
         raise Broke(f"{self.describe().fqn} raised {raised}")  # out here, so that the error is not its context
 
     def _cleaned(self, error: AileronError, overheard: _Overheard | None) -> AileronError:

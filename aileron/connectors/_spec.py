@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from aileron.values import ConnectorDescription, Operation
 
+from ._lookup import Lookup
 from ._template import Template
 from ._url import Origin, origin_of
 from ._when import Condition, Steps
@@ -51,6 +52,7 @@ class HttpOperation:
     :ivar result: which parts of a JSON answer make the output; L{None}: all of it.
     :ivar refused: statuses that say that nothing happened, beside those that always do.
     :ivar follows: whether a redirect to the same origin is followed.
+    :ivar lookup: how its effect is looked for, if it can be.
     """
 
     operation: Operation
@@ -65,8 +67,8 @@ class HttpOperation:
     refused: frozenset[int] = frozenset()
     follows: bool = False
     max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES
-    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     inputs: frozenset[str] = frozenset()
+    lookup: Lookup | None = None
 
 
 @frozen

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from attrs import field, frozen
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, canonical, strings_in
+from aileron.values import JSON, canonical, strings_in, timestamp
 
 Template = JSON
 """A value of a connector file whose strings may hold references."""
@@ -31,10 +32,12 @@ class Scope:
     """What the references of one request mean.
 
     :ivar effect_key: minted by the daemon for this run and step.
+    :ivar since: a moment before the effect, where it is looked for.
     """
 
     inputs: Mapping[str, JSON]
     effect_key: str = field()
+    since: datetime | None = None
 
     def value(self, reference: str) -> JSON | Omitted:
         """What C{reference} stands for."""
@@ -42,6 +45,8 @@ class Scope:
             return self.effect_key
         if reference == "effect.uuid":
             return str(uuid.uuid5(_NAMESPACE, self.effect_key))
+        if reference.startswith("effect.since") and self.since is not None:
+            return int(self.since.timestamp()) if reference.endswith("_unix") else timestamp(self.since)
         return self.inputs.get(reference.removeprefix("in."), OMITTED)
 
 
@@ -50,11 +55,14 @@ def references(template: Template) -> frozenset[str]:
     return frozenset(name for text in strings_in(template) for name in _REFERENCE.findall(text))
 
 
-def faults(template: Template) -> Iterator[str]:
-    """What is wrong with the references in C{template}."""
+def faults(template: Template, more: Collection[str] = ()) -> Iterator[str]:
+    """What is wrong with the references in C{template}.
+
+    :param more: references that are known here beside those of a request.
+    """
     for text in strings_in(template):
         for name in _REFERENCE.findall(text):
-            if not _KNOWN.fullmatch(name):
+            if not _KNOWN.fullmatch(name) and name not in more:
                 yield f"unknown reference ${{{name}}}: only in.<name>, effect.key and effect.uuid can be referred to"
         if "${" in _REFERENCE.sub("", text):
             yield f"a reference without end in {text!r}"

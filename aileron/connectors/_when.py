@@ -12,10 +12,10 @@ from aileron.values import JSON
 
 Steps = tuple[str, ...]
 
-_PATH = r"[A-Za-z0-9_$-]+(?:\.[A-Za-z0-9_$-]+)*"
-_DOTTED = re.compile(_PATH)
-_COMPARISON = re.compile(rf"({_PATH})\s*(==|!=)\s*(.+)")
-_MISSING = re.compile(rf"({_PATH})\s+missing")
+PATH = r"[A-Za-z0-9_$-]+(?:\.[A-Za-z0-9_$-]+)*"
+_DOTTED = re.compile(PATH)
+_COMPARISON = re.compile(rf"({PATH})\s*(==|!=)\s*(.+)")
+_MISSING = re.compile(rf"({PATH})\s+missing")
 
 
 class Absent:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from zope.interface import Interface
 
-from aileron.values import JSON, ConnectorDescription, Outcome, Request
+from aileron.values import JSON, ConnectorDescription, Finding, Outcome, Request, Sought
 
 from ._credential import ICredential
 
 
 class IConnector(Interface):
-    """Talks to one service.  Only the runner's executor calls L{read} and L{invoke}."""
+    """Talks to one service.  Only the runner's executor calls L{read}, L{invoke} and L{reconcile}."""
 
     def describe() -> ConnectorDescription:
         """What it is.  Pure; always the same value for one instance."""
@@ -31,16 +31,33 @@ class IConnector(Interface):
     async def read(request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a request of an operation declared C{read}.
 
+        :param seconds: wall clock; past it the outcome is a C{resource_limit_exceeded}.
         :raises CapabilityDenied: the operation is not declared C{read}.
         """
 
-    async def invoke(request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def invoke(
+        request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
         """Send C{request}, once: never again by itself.
 
         Opens C{credential} itself, after the host was checked, and closes over nothing of it.  Every failure of the
         service, the network or a limit is an L{Outcome}, with no secret and no URL of the HTTP client in it.
         Cancelling drops the connection and errbacks.
 
-        :param seconds: wall clock; past it the outcome is a C{resource_limit_exceeded} that is not classified.
+        :param seconds: wall clock; what has not begun to leave by then never does, and the outcome is a
+            C{resource_limit_exceeded} that was not C{sent}.
+        :param late_seconds: how much longer the answer to what has left is waited for; past both the outcome is a
+            C{resource_limit_exceeded} that is not classified.
+        :raises BindingFailed, VaultLocked: the credential cannot be opened; nothing was sent.
+        """
+
+    async def reconcile(sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """Look whether an effect happened; sends nothing but reads, and may be called at any time, any number of times.
+
+        Says that it happened only of what it found by the effect key, and that it did not only where the service's
+        answer leaves no doubt.  Whatever goes wrong is a finding that nobody can say.  Cancelling as in L{invoke}.
+
+        :param seconds: wall clock of the whole look.
+        :raises CapabilityDenied: the operation is not declared C{reconcilable}; nothing was sent.
         :raises BindingFailed, VaultLocked: the credential cannot be opened; nothing was sent.
         """

@@ -5,7 +5,15 @@ from ._authority_contract import ControlContract, TrustContract, trusted_word
 from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
-from ._connectors import EFFECT_HEADER, Answer, MemoryConnectors, ScriptedConnector, Sending, scripted_description
+from ._connectors import (
+    EFFECT_HEADER,
+    FINDABLE,
+    Answer,
+    MemoryConnectors,
+    ScriptedConnector,
+    Sending,
+    scripted_description,
+)
 from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
 from ._operators_contract import OperatorsContract
 from ._runner import ScriptedRunner, scripted_offer
@@ -19,6 +27,7 @@ from ._vault_contract import BindingsContract, VaultContract, example_scope, new
 
 __all__ = [
     "EFFECT_HEADER",
+    "FINDABLE",
     "Answer",
     "Asked",
     "AuditContract",

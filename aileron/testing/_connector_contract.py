@@ -12,7 +12,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.errors import BindingFailed, CapabilityDenied
 from aileron.interfaces import IConnector, ICredential
-from aileron.values import JSON, READ, WRITE, Outcome, Request
+from aileron.values import JSON, READ, WRITE, Outcome, Request, Sought, utc
 
 if TYPE_CHECKING:
     from twisted.trial.unittest import SynchronousTestCase as _Mixed
@@ -180,6 +180,31 @@ class ConnectorContract(_Mixed):
         outcome = self.successResultOf(started)
         self.assertEqual("resource_limit_exceeded", outcome.fault and outcome.fault.kind)
         self.assertEqual((True, False), (outcome.sent, outcome.classified))
+
+    def test_late(self) -> None:
+        """What has left is listened for as much longer as is asked, and its answer read as any other."""
+        rig = self.rig()
+        rig.hangs()
+        request = self.prepared(rig, rig.writes)
+        invoking = rig.connector.invoke(request, MemoryCredential(b"s3cret-value"), 5.0, 60.0)
+        started = Deferred.fromCoroutine(invoking)
+        rig.advance(0)
+        rig.advance(5.0)
+        rig.advance(59.0)
+        self.assertNoResult(started)
+        rig.advance(2.0)
+        outcome = self.successResultOf(started)
+        self.assertEqual((True, False), (outcome.sent, outcome.classified))
+
+    def test_looks_for_nothing_undeclared(self) -> None:
+        """An effect that the connector cannot look for is not looked for: nothing is sent."""
+        rig = self.rig()
+        at = utc(1_700_000_000.0)
+        self.assertFalse(rig.connector.describe().operations[rig.writes].reconcilable)
+        sought = Sought(rig.writes, rig.inputs, rig.base_url, "effect-1", at, at)
+        looking = rig.connector.reconcile(sought, MemoryCredential(b"s3cret-value"), 10.0)
+        self.failureResultOf(Deferred.fromCoroutine(looking), CapabilityDenied)
+        self.assertEqual(0, rig.sent())
 
     def test_cancelling(self) -> None:
         """Cancelling errbacks at once."""

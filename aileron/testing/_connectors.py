@@ -22,10 +22,12 @@ from aileron.values import (
     Candidate,
     ConnectorDescription,
     CredentialNeed,
+    Finding,
     LoadError,
     Operation,
     Outcome,
     Request,
+    Sought,
     TrustKind,
     canonical,
     digest,
@@ -37,12 +39,13 @@ EFFECT_HEADER = "Idempotency-Key"
 READS = Operation("look", READ, idempotent=True)
 WRITES = Operation("post", WRITE, idempotent=False)
 REPEATS = Operation("put", WRITE, idempotent=True)
+FINDABLE = Operation("send", WRITE, idempotent=False, reconcilable=True)
 
 
 def scripted_description(
     *operations: Operation, fqn: str = "local://test/scripted", credential: CredentialNeed | None = None
 ) -> ConnectorDescription:
-    """A description of a connector with these operations, by default one that reads and two that write."""
+    """A description of a connector with these operations, by default one that reads and three that write."""
     return ConnectorDescription(
         fqn=fqn,
         version="1.0.0",
@@ -50,7 +53,7 @@ def scripted_description(
         base_url="https://scripted.invalid",
         bindable=False,
         hosts=("scripted.invalid:443",),
-        operations={each.name: each for each in operations or (READS, WRITES, REPEATS)},
+        operations={each.name: each for each in operations or (READS, WRITES, REPEATS, FINDABLE)},
         credential=credential,
     )
 
@@ -66,6 +69,7 @@ class Sending:
     request: Request
     secret: bytes | None = field(repr=False)
     seconds: float
+    late_seconds: float = 0.0
 
     @property
     def effect_key(self) -> str:
@@ -76,6 +80,9 @@ class Sending:
 Answer = Outcome | Deferred[Outcome] | Exception
 """What a script may hold: an outcome, one that the test fires later, or a bug to raise."""
 
+Found = Finding | Deferred[Finding] | Exception
+"""What a look may come to, likewise."""
+
 
 @implementer(IConnector)
 @define
@@ -84,6 +91,8 @@ class ScriptedConnector:
 
     :ivar clock: what C{seconds} are counted on.
     :ivar sendings: all that was sent, in order; append to C{script} at any time.
+    :ivar findings: what looks for effects find, one entry a look, then that nobody can say.
+    :ivar looks: all that was looked for, in order.
     """
 
     description: ConnectorDescription = field(factory=scripted_description)
@@ -91,6 +100,8 @@ class ScriptedConnector:
     script: list[Answer] = field(factory=list)
     usual: Outcome = field(factory=lambda: Outcome(output={"done": True}))
     sendings: list[Sending] = field(factory=list)
+    findings: list[Found] = field(factory=list)
+    looks: list[Sought] = field(factory=list)
 
     def describe(self) -> ConnectorDescription:
         """As given."""
@@ -120,10 +131,29 @@ class ScriptedConnector:
             raise CapabilityDenied("The operation is not declared as a read.")
         return await self._send("read", request, credential, seconds)
 
-    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
         """The script's next entry."""
         self._declared(request.operation)
-        return await self._send("invoke", request, credential, seconds)
+        return await self._send("invoke", request, credential, seconds, late_seconds)
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        """The next of C{findings}."""
+        if not self._declared(sought.operation).reconcilable:
+            raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
+        if credential is not None and self.description.credential is not None:
+            credential.reveal()
+        self.looks.append(sought)
+        found = self.findings.pop(0) if self.findings else Finding(None)
+        if isinstance(found, Exception):
+            raise found
+        if isinstance(found, Finding):
+            return found
+        try:
+            return await found.addTimeout(seconds, self.clock)
+        except Overdue:
+            return Finding(None, fault=ResourceLimitExceeded("The service took too long.").fault())
 
     def effects(self) -> Counter[str]:
         """How many times each effect key was invoked."""
@@ -134,16 +164,23 @@ class ScriptedConnector:
             raise CapabilityDenied(f"There is no operation {operation!r}.")
         return self.description.operations[operation]
 
-    async def _send(self, method: str, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def _send(
+        self,
+        method: str,
+        request: Request,
+        credential: ICredential | None,
+        seconds: float,
+        late_seconds: float = 0.0,
+    ) -> Outcome:
         secret = credential.reveal() if credential is not None and self.description.credential is not None else None
-        self.sendings.append(Sending(method, request, secret, seconds))
+        self.sendings.append(Sending(method, request, secret, seconds, late_seconds))
         answer = self.script.pop(0) if self.script else self.usual
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, Outcome):
             return answer
         try:
-            return await answer.addTimeout(seconds, self.clock)
+            return await answer.addTimeout(seconds + late_seconds, self.clock)
         except Overdue:
             return Outcome(fault=ResourceLimitExceeded("The service took too long.").fault(), classified=False)
 

@@ -24,6 +24,7 @@ from ._connectors import (
     Operation,
     Outcome,
     Request,
+    Sought,
 )
 from ._faults import Fault
 from ._gateway import (
@@ -136,6 +137,7 @@ __all__ = [
     "RunState",
     "Scope",
     "Session",
+    "Sought",
     "Step",
     "StepRow",
     "Traffic",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from datetime import datetime
 
 from attrs import field, frozen
 
@@ -137,14 +138,35 @@ class Outcome:
 
 
 @frozen
+class Sought:
+    """An effect whose outcome is unknown, as it is looked for.
+
+    :ivar inputs: of the operation, as its request was built from them.
+    :ivar effect_key: which the request carried.
+    :ivar first_at: when it was tried first.
+    :ivar last_at: when the last attempt was given up.
+    """
+
+    operation: str
+    inputs: Mapping[str, JSON]
+    base_url: str
+    effect_key: str
+    first_at: datetime
+    last_at: datetime
+
+
+@frozen
 class Finding:
     """What a look for an effect came to whose outcome is unknown.
 
     :ivar happened: C{True}: it is there; C{False}: it is certain that it did not happen; L{None}: nobody can say yet.
     :ivar output: the operation's result, as far as the look gives it, where it happened.
     :ivar fault: why nobody can say, where something went wrong.
+    :ivar notes: what else is worth recording; C{matches}: how many were found, where it is more than one; C{echoed}
+        as of L{Outcome}.
     """
 
     happened: bool | None
     output: JSON = None
     fault: Fault | None = None
+    notes: Mapping[str, JSON] = field(factory=dict)

@@ -62,7 +62,7 @@ class SchemaTests(SynchronousTestCase):
             ("[credential]", "[secrets]\n[credential]", 7),
             ('version = "1.2.3"', 'version = "1.2.3"\ncolour = "red"', 4),
             ('header = "X-Key"', 'header = "X-Key"\nquery = "key"', 10),
-            ("[operations.create]", '[operations.create]\nreconcile = "find"', 13),
+            ("[operations.create]", '[operations.create]\nretry = "often"', 13),
             ('when = "ok == false"', 'when = "ok == false", retry = 1', 17),
             ("bindable = false", "bindable = false, pick = 1", 4),
         ):

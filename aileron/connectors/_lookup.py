@@ -1,0 +1,198 @@
+"""Whether an effect happened: how a file says where to look for it, and what is read from what was found there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from attrs import frozen
+
+from aileron.errors import ExternalApiError
+from aileron.values import JSON, Finding, Outcome, Sought
+
+from . import _template
+from ._table import Table
+from ._template import Scope, Template
+from ._when import PATH, Absent, Condition, Steps, at, condition, dotted
+
+SINCE = frozenset({"effect.since", "effect.since_unix"})
+"""What only a look can refer to: a moment before the effect was first tried."""
+
+_EARLIER = timedelta(minutes=10)  # the service's clock may be behind ours
+_AFTER_SECONDS = 60.0
+_MOST_AFTER_SECONDS = 24 * 3600.0
+_KEYS = frozenset({"effect.key", "effect.uuid"})
+_MATCH = re.compile(rf"({PATH})\s*(==|contains)\s*(.+)")
+_LONE = re.compile(r"\$\{[^{}]*\}")
+
+
+@frozen
+class Match:
+    """Which of the items is the effect.
+
+    :ivar relation: C{==} or C{contains}.
+    :ivar text: a template that holds the effect key.
+    """
+
+    path: Steps
+    relation: str
+    text: str
+
+    def holds(self, item: JSON, scope: Scope) -> bool:
+        """Whether it is true of C{item}."""
+        found, wanted = at(item, self.path), _template.text(self.text, scope)
+        if not isinstance(found, str):
+            return False
+        return found == wanted if self.relation == "==" else wanted in found
+
+
+@frozen
+class Lookup:
+    """How one operation's effect is looked for.
+
+    :ivar operation: a read of the same connector.
+    :ivar items: where in its output the candidates are; empty: the output itself.
+    :ivar match: L{None}: whatever is there was asked for by the key.
+    :ivar certain: whether nothing found means that it did not happen.
+    :ivar after_seconds: how long after the last attempt that begins to count.
+    :ivar complete: what must be true of the output for that to count.
+    :ivar absent_statuses: with which the service says that there is no such thing.
+    """
+
+    operation: str
+    inputs: Mapping[str, Template]
+    items: Steps = ()
+    match: Match | None = None
+    result: Mapping[str, Steps] | None = None
+    certain: bool = False
+    after_seconds: float = _AFTER_SECONDS
+    complete: Condition | None = None
+    absent_statuses: frozenset[int] = frozenset()
+
+    def scope(self, sought: Sought) -> Scope:
+        """What references mean for C{sought}."""
+        return Scope(sought.inputs, sought.effect_key, sought.first_at - _EARLIER)
+
+    def asked(self, scope: Scope) -> Mapping[str, JSON]:
+        """The inputs of the read.
+
+        :raises InvalidRequest: they need an input that was not given.
+        """
+        rendered = _template.render(self.inputs, scope)
+        return rendered if isinstance(rendered, Mapping) else {}
+
+    def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime) -> Finding:
+        """What the read's outcome says of the effect.
+
+        :param name: of the connector, for messages.
+        """
+        if outcome.status in self.absent_statuses:
+            return Finding(self._absent(None, sought, now), notes=outcome.notes)
+        if outcome.fault is not None:
+            return Finding(None, fault=outcome.fault, notes=outcome.notes)
+        items = self._items(outcome.output)
+        if items is None:
+            fault = ExternalApiError(f"{name} answered in a form that the connector does not understand.").fault()
+            return Finding(None, fault=fault, notes=outcome.notes)
+        scope = self.scope(sought)
+        found = [each for each in items if self.match is None or self.match.holds(each, scope)]
+        if not found:
+            return Finding(self._absent(outcome.output, sought, now), notes=outcome.notes)
+        more: Mapping[str, JSON] = {"matches": len(found)} if len(found) > 1 else {}
+        return Finding(True, self._output(found[0]), notes={**outcome.notes, **more})
+
+    def _items(self, output: JSON) -> Sequence[JSON] | None:
+        there = at(output, self.items) if self.items else output
+        if isinstance(there, Mapping) and not self.items:
+            return [there]
+        return there if isinstance(there, Sequence) and not isinstance(there, str) else None
+
+    def _output(self, item: JSON) -> JSON:
+        if self.result is None:
+            return item
+        parts = {name: at(item, path) for name, path in self.result.items()}
+        return {name: part for name, part in parts.items() if not isinstance(part, Absent)}
+
+    def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:
+        """C{False} where nothing found settles it."""
+        whole = self.complete is None or self.complete.holds(output)
+        late_enough = (now - sought.last_at).total_seconds() >= self.after_seconds
+        return False if self.certain and whole and late_enough else None
+
+
+def read_lookup(table: Table | None, own_inputs: frozenset[str]) -> Lookup | None:
+    """Read an operation's table C{reconcile}; faults go where the table's go.
+
+    :param own_inputs: what the operation itself is given, and so can be referred to.
+    """
+    if table is None:
+        return None
+    lookup = Lookup(
+        operation=table.text("op", required=True),
+        inputs=_inputs(table.table("inputs"), own_inputs),
+        items=table.read("items", dotted, ()),
+        match=table.read("match", _match, None),
+        result=_result(table.table("result")),
+        certain=table.choice("absent", "unknown", "unknown", "did_not_happen") == "did_not_happen",
+        after_seconds=table.number("after_seconds", _AFTER_SECONDS, _MOST_AFTER_SECONDS),
+        complete=table.read("complete", condition, None),
+        absent_statuses=_statuses(table),
+    )
+    if "match" not in table.values and not _KEYS & _template.references(lookup.inputs):
+        table.fault("match", "must find it by the effect key, unless an input asks for that")
+    table.close()
+    return lookup
+
+
+def _inputs(table: Table | None, own_inputs: frozenset[str]) -> Mapping[str, Template]:
+    if table is None:
+        return {}
+    for name, value in table.values.items():
+        for fault in _template.faults(value, SINCE):
+            table.fault(name, fault)
+        for reference in sorted(_template.references(value)):
+            if reference.startswith("in.") and reference.removeprefix("in.") not in own_inputs:
+                table.fault(name, f"the operation itself is given no {reference.removeprefix('in.')!r}")
+    return dict(table.values)
+
+
+def _match(text: str) -> Match:
+    """Read such as C{id == ${effect.uuid}} and C{body contains "by ${effect.key}"}.
+
+    :raises ValueError: it is none.
+    """
+    found = _MATCH.fullmatch(text.strip())
+    if not found:
+        raise ValueError("must be: path == text, or path contains text")
+    wanted = found[3] if _LONE.fullmatch(found[3]) else _quoted(found[3])
+    for fault in _template.faults(wanted):
+        raise ValueError(fault)
+    if not _KEYS & _template.references(wanted):
+        raise ValueError("must compare with ${effect.key} or ${effect.uuid}")
+    return Match(dotted(found[1]), found[2], wanted)
+
+
+def _quoted(text: str) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, str):
+        raise ValueError("compares with one reference, or with a quoted text that holds one")
+    return value
+
+
+def _result(table: Table | None) -> Mapping[str, Steps] | None:
+    if table is None:
+        return None
+    return {name: table.read(name, dotted, (), required=True) for name in table.values}
+
+
+def _statuses(table: Table) -> frozenset[int]:
+    statuses = table.take("absent_statuses", list, [])
+    if not all(type(each) is int and 400 <= each <= 499 for each in statuses):
+        table.fault("absent_statuses", "must be an array of statuses between 400 and 499")
+        return frozenset()
+    return frozenset(statuses)
