@@ -10,13 +10,14 @@ from typing import Any
 
 from aileron.values import Actor, AuditQuery, Event, Link, Record, Row, from_timestamp, timestamp
 
+from ._batch import insert_all
 from ._columns import conditions, of_moment
 
 _INSERT = """
     INSERT INTO audit_events (
         seq, id, type, at, actor_type, actor_id, run_id, session_id, action, connector, failure_class,
         payload_digest, prev_hash, hash
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    )
 """
 _SELECT = """
     SELECT
@@ -44,7 +45,7 @@ def hash_at(cursor: sqlite3.Cursor, sequence: int) -> str | None:
 
 def insert(cursor: sqlite3.Cursor, links: Iterable[tuple[Link, str, str]]) -> None:
     """Add links to the chain, each with the hash before it and its own."""
-    cursor.executemany(_INSERT, [_row(*link) for link in links])
+    insert_all(cursor, _INSERT, [_row(*link) for link in links])
 
 
 def get(cursor: sqlite3.Cursor, audit_id: str) -> Record | None:

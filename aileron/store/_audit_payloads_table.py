@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
+
+from ._batch import insert_all
 
 
-def insert(cursor: sqlite3.Cursor, payloads: Iterable[tuple[int, str, str]]) -> None:
+def insert(cursor: sqlite3.Cursor, payloads: Sequence[tuple[int, str, str]]) -> None:
     """Keep payloads: the sequence of the event, the salt, the text."""
-    cursor.executemany("INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, ?, ?)", payloads)
+    insert_all(cursor, "INSERT INTO audit_payloads (seq, salt, payload)", payloads)

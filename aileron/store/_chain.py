@@ -11,6 +11,7 @@ from aileron.values import Event, Link, compact
 
 from . import _audit_events_table as events_table
 from . import _audit_payloads_table as payloads_table
+from ._batch import Batch
 
 
 @frozen
@@ -28,18 +29,22 @@ class Seals:
     payload_digest: Callable[[str, str], str]
     salt: Callable[[], str]
 
+    def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
+        """Write C{events} at the chain's end, in order."""
+        sequence, previous = events_table.head(cursor) or (0, self.genesis)
+        links, payloads = [], []
+        for event in events:
+            sequence += 1
+            salt, payload = self.salt(), compact(event.payload)
+            link = Link(sequence, event, self.payload_digest(salt, payload))
+            sealed = self.seal(previous, link)
+            links.append((link, previous, sealed))
+            payloads.append((sequence, salt, payload))
+            previous = sealed
+        events_table.insert(cursor, links)
+        payloads_table.insert(cursor, payloads)
 
-def keep(cursor: sqlite3.Cursor, seals: Seals, events: Iterable[Event]) -> None:
-    """Put C{events} at the chain's end, in order."""
-    sequence, previous = events_table.head(cursor) or (0, seals.genesis)
-    links, payloads = [], []
-    for event in events:
-        sequence += 1
-        salt, payload = seals.salt(), compact(event.payload)
-        link = Link(sequence, event, seals.payload_digest(salt, payload))
-        sealed = seals.seal(previous, link)
-        links.append((link, previous, sealed))
-        payloads.append((sequence, salt, payload))
-        previous = sealed
-    events_table.insert(cursor, links)
-    payloads_table.insert(cursor, payloads)
+
+def keep(batch: Batch, seals: Seals, events: Iterable[Event]) -> None:
+    """Have C{events} at the chain's end when C{batch} is committed, after those that were kept in it before."""
+    batch.owe(seals.append, events)

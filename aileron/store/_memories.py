@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
@@ -14,6 +13,7 @@ from aileron.values import BindingFlag, Event, digest_of_bytes
 from . import _binding_flags_table as flags_table
 from . import _trusted_texts_table as texts_table
 from . import _watermarks_table as watermarks_table
+from ._batch import Batch
 from ._chain import Seals, keep
 from ._readers import Readers
 from ._shield import shielded
@@ -75,9 +75,9 @@ class SQLiteBindingFlags:
         await shielded(self._writer.write(_raise_flag, self._seals, flag, tuple(events)))
 
 
-def _raise_flag(cursor: sqlite3.Cursor, seals: Seals, flag: BindingFlag, events: Sequence[Event]) -> None:
-    flags_table.put(cursor, (flag,))
-    keep(cursor, seals, events)
+def _raise_flag(batch: Batch, seals: Seals, flag: BindingFlag, events: Sequence[Event]) -> None:
+    flags_table.put(batch, (flag,))
+    keep(batch, seals, events)
 
 
 def _digest_of(text: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from aileron.values import StepRow
 
+from ._batch import insert_all
 from ._columns import json_of, of_json
 
-_PUT = """
-    INSERT INTO run_steps (run_id, step_id, position, state, output) VALUES (?, ?, ?, ?, ?)
+_PUT = "INSERT INTO run_steps (run_id, step_id, position, state, output)"
+_IN_PLACE = """
     ON CONFLICT (run_id, step_id) DO UPDATE SET
         position = excluded.position, state = excluded.state, output = excluded.output
 """
@@ -19,8 +20,8 @@ _OF_RUN = "SELECT run_id, step_id, position, state, output FROM run_steps WHERE 
 
 def put(cursor: sqlite3.Cursor, steps: Iterable[StepRow]) -> None:
     """Keep steps, each in place of what stood there."""
-    for step in steps:
-        cursor.execute(_PUT, (step.run_id, step.step_id, step.position, step.state, of_json(step.output)))
+    rows = [(step.run_id, step.step_id, step.position, step.state, of_json(step.output)) for step in steps]
+    insert_all(cursor, _PUT, rows, _IN_PLACE)
 
 
 def of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[StepRow, ...]:

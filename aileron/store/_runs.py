@@ -33,6 +33,7 @@ from . import _charges_table as charges_table
 from . import _run_attempts_table as attempts_table
 from . import _run_steps_table as steps_table
 from . import _runs_table as runs_table
+from ._batch import Batch
 from ._chain import Seals, keep
 from ._cursors import after, page
 from ._readers import Readers
@@ -110,16 +111,16 @@ class SQLiteRuns:
 
 
 def _receive(
-    cursor: sqlite3.Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
+    batch: Batch, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
 ) -> tuple[Run, bool]:
-    earlier = _earlier(cursor, run)
+    earlier = _earlier(batch, run)
     if earlier is not None:
         return earlier, False
     standing = advanced(Standing(run), transitions)
     if any(transition.end is RunState.PENDING for transition in transitions):
-        _refuse_beyond(cursor, run, limits)
-    runs_table.insert(cursor, standing.run)
-    _keep_rest(cursor, seals, standing, transitions)
+        _refuse_beyond(batch, run, limits)
+    runs_table.insert(batch, standing.run)
+    _keep_rest(batch, seals, standing, transitions)
     return standing.run, True
 
 
@@ -152,37 +153,37 @@ def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> N
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
-def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
-    before = _standing(cursor, transitions)
+def _apply(batch: Batch, seals: Seals, transitions: Sequence[Transition]) -> Run:
+    before = _standing(batch, transitions)
     standing = advanced(before, transitions)
-    if not runs_table.update(cursor, standing.run, before.run.state):
+    if not runs_table.update(batch, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):
-        runs_table.edit(cursor, standing.run)
-    _keep_rest(cursor, seals, standing, transitions)
+        runs_table.edit(batch, standing.run)
+    _keep_rest(batch, seals, standing, transitions)
     return standing.run
 
 
-def _keep_rest(cursor: sqlite3.Cursor, seals: Seals, standing: Standing, transitions: Sequence[Transition]) -> None:
+def _keep_rest(batch: Batch, seals: Seals, standing: Standing, transitions: Sequence[Transition]) -> None:
     """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
     if standing.approval is not None and any(each.ask or each.decision for each in transitions):
-        approvals_table.put(cursor, standing.approval)
+        approvals_table.put(batch, standing.approval)
     for transition in transitions:
-        charges_table.charge(cursor, transition.charges, transition.at)
-        steps_table.put(cursor, transition.steps)
-        attempts_table.put(cursor, transition.attempts)
-        flags_table.put(cursor, transition.flags)
-    keep(cursor, seals, [event for transition in transitions for event in transition.events])
+        charges_table.charge(batch, transition.charges, transition.at)
+        batch.owe(steps_table.put, transition.steps)
+        batch.owe(attempts_table.put, transition.attempts)
+        flags_table.put(batch, transition.flags)
+    keep(batch, seals, [event for transition in transitions for event in transition.events])
 
 
-def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
-    run = _known(cursor, progress.run_id)
+def _progress(batch: Batch, seals: Seals, progress: Progress) -> None:
+    run = _known(batch, progress.run_id)
     if run.state is not RunState.EXECUTING:
         raise StateConflict(run)
-    steps_table.put(cursor, progress.steps)
-    attempts_table.put(cursor, progress.attempts)
-    flags_table.put(cursor, progress.flags)
-    keep(cursor, seals, progress.events)
+    batch.owe(steps_table.put, progress.steps)
+    batch.owe(attempts_table.put, progress.attempts)
+    flags_table.put(batch, progress.flags)
+    keep(batch, seals, progress.events)
 
 
 def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:

@@ -18,6 +18,7 @@ from aileron.interfaces import ISessions
 from aileron.values import Event, Page, Session, utc
 
 from . import _sessions_table as sessions_table
+from ._batch import Batch
 from ._chain import Seals, keep
 from ._cursors import after, page
 from ._readers import Readers
@@ -153,27 +154,25 @@ class _Ending:
     seen_at: datetime | None
 
 
-def _open(
-    cursor: sqlite3.Cursor, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime
-) -> None:
-    sessions_table.note_seen(cursor, seen)
-    if sessions_table.live(cursor, since) >= MOST_LIVE:
+def _open(batch: Batch, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime) -> None:
+    sessions_table.note_seen(batch, seen)
+    if sessions_table.live(batch, since) >= MOST_LIVE:
         raise LimitExceeded(f"{MOST_LIVE} sessions are live; end one first.", {"retry_after": _RETRY_AFTER_SECONDS})
-    if sessions_table.opened(cursor, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
+    if sessions_table.opened(batch, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
         raise LimitExceeded(
             f"{MOST_A_MINUTE} sessions were opened within a minute; wait.", {"retry_after": _RETRY_AFTER_SECONDS}
         )
-    sessions_table.insert(cursor, new.session, new.token_digest, new.gateway_digest)
-    sessions_table.forget(cursor, MOST_KEPT, since)
-    keep(cursor, seals, new.events)
+    sessions_table.insert(batch, new.session, new.token_digest, new.gateway_digest)
+    sessions_table.forget(batch, MOST_KEPT, since)
+    keep(batch, seals, new.events)
 
 
-def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _Ending) -> Session:
+def _end(batch: Batch, seals: Seals, session_id: str, ending: _Ending) -> Session:
     if ending.seen_at is not None:
-        sessions_table.note_seen(cursor, [(session_id, ending.seen_at)])
-    if sessions_table.end(cursor, session_id, ending.at, ending.exit_code):
-        keep(cursor, seals, ending.events)
-    session = sessions_table.get(cursor, session_id)
+        sessions_table.note_seen(batch, [(session_id, ending.seen_at)])
+    if sessions_table.end(batch, session_id, ending.at, ending.exit_code):
+        keep(batch, seals, ending.events)
+    session = sessions_table.get(batch, session_id)
     if session is None:
         raise NotFound("There is no such session.")
     return session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from aileron.errors import StoreUnavailable
 from aileron.waiting import Waiting
 
+from ._batch import Batch
 from ._refusals import closing, refusal
 
 P = ParamSpec("P")
@@ -54,12 +55,10 @@ class Writer:
     _at_rest: Waiting = field(factory=Waiting, init=False)
     _closed: bool = field(default=False, init=False)
 
-    def write(
-        self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> Deferred[T]:
-        """Run C{function(cursor, …)} in a transaction of its own, in the writer's thread.
+    def write(self, function: Callable[Concatenate[Batch, P], T], *args: P.args, **kwargs: P.kwargs) -> Deferred[T]:
+        """Run C{function(batch, …)} in a transaction of its own, in the writer's thread.
 
-        It may touch nothing but the cursor and frozen values, and may be run again when all it did was undone.
+        It may touch nothing but the batch and frozen values, and may be run again when all it did was undone.
 
         :return: its value, after the commit.  Cancelling takes it back while it is queued; later it only ends the wait.
         :raises StoreUnavailable: (errback) the database refused, or L{close} was called; nothing was kept.
@@ -128,32 +127,39 @@ def _answer(job: _Job, outcome: Any) -> None:
         job.done.callback(outcome)
 
 
-def _apply(connection: sqlite3.Connection, batch: Sequence[_Job]) -> list[Any]:
+def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job]) -> list[Any]:
     """In the writer's thread: one transaction, which the pool commits or rolls back.
 
     Savepoints are a fifth of all work, and hardly any function raises: only when one did, the batch is undone and done
     again with a savepoint each, so that the others keep theirs.
     """
-    cursor = connection.cursor()
-    cursor.execute("BEGIN IMMEDIATE")
-    if len(batch) > 1:
+    batch = connection.cursor(Batch)
+    batch.execute("BEGIN IMMEDIATE")
+    if len(jobs) > 1:
         try:
-            return [job.function(cursor, *job.arguments) for job in batch]
+            return _done(batch, jobs)
         except Exception:  # noqa: BLE001 - whose it is shows when each runs in a savepoint
             connection.rollback()
-        cursor.execute("BEGIN IMMEDIATE")
-    return [_attempt(connection, cursor, job) for job in batch]
+        batch.execute("BEGIN IMMEDIATE")
+    return [_attempt(connection, batch, job) for job in jobs]
 
 
-def _attempt(connection: sqlite3.Connection, cursor: sqlite3.Cursor, job: _Job) -> Any:
-    cursor.execute("SAVEPOINT job")
+def _done(batch: Batch, jobs: Iterable[_Job]) -> list[Any]:
+    batch.forget()
+    values = [job.function(batch, *job.arguments) for job in jobs]
+    batch.settle()
+    return values
+
+
+def _attempt(connection: sqlite3.Connection, batch: Batch, job: _Job) -> Any:
+    batch.execute("SAVEPOINT job")
     try:
-        value = job.function(cursor, *job.arguments)
+        (value,) = _done(batch, [job])
     except Exception as error:  # noqa: BLE001 - it is the caller's, and travels to it; the neighbours go on
         if not connection.in_transaction:
             raise _RolledBackError(job, error) from None
-        cursor.execute("ROLLBACK TO job")
-        cursor.execute("RELEASE job")
+        batch.execute("ROLLBACK TO job")
+        batch.execute("RELEASE job")
         return refusal(error) if isinstance(error, sqlite3.Error) else error
-    cursor.execute("RELEASE job")
+    batch.execute("RELEASE job")
     return value

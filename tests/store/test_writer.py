@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
+from aileron.store._batch import Batch, insert_all
 from aileron.store._connections import Tuning, writing_pool
 from aileron.store._writer import Writer
 from aileron.testing import UnthreadedPool, UnthreadedReactor
@@ -108,6 +111,43 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual(self.failureResultOf(broken, ValueError).value.args, ("b",))
         self.assertEqual([self.successResultOf(before), self.successResultOf(after)], ["a", "c"])
         self.assertEqual(self.rows(), ["first", "a", "c"])
+
+    def test_owed(self) -> None:
+        """What functions owe is written once, at the end of all of them, whole and in order, in the same commit."""
+        told: list[int] = []
+
+        def write(cursor: sqlite3.Cursor, texts: Sequence[str]) -> None:
+            told.append(len(texts))
+            insert_all(cursor, "INSERT INTO rows (text)", [(text,) for text in texts])
+
+        def owe(batch: Batch, *texts: str) -> None:
+            batch.owe(write, texts)
+
+        many = [str(number) for number in range(70)]
+        all_: list[Deferred[Any]] = [self.writer.write(put, "a"), self.writer.write(owe, *many)]
+        all_ += [self.writer.write(owe, "x"), self.writer.write(owe), self.writer.write(put, "b")]
+        self.step(2)
+        self.assertEqual([self.successResultOf(each) for each in all_], ["a", None, None, None, "b"])
+        self.assertEqual((self.rows(), told), (["a", "b", *many, "x"], [71]))
+
+    def test_owed_in_vain(self) -> None:
+        """Whose row cannot be written learns it; the others' are written, and nothing of its own."""
+
+        def write(cursor: sqlite3.Cursor, texts: Sequence[str | None]) -> None:
+            if None in texts:
+                raise ValueError(texts)
+            insert_all(cursor, "INSERT INTO rows (text)", [(text,) for text in texts])
+
+        def owe(batch: Batch, text: str, owed: str | None) -> None:
+            put(batch, text)
+            batch.owe(write, [owed])
+
+        self.writer.write(put, "first")
+        good, bad, last = (self.writer.write(owe, *each) for each in (("a", "A"), ("b", None), ("c", "C")))
+        self.step(2)
+        self.failureResultOf(bad, ValueError)
+        self.assertEqual([self.successResultOf(good), self.successResultOf(last)], [None, None])
+        self.assertEqual(self.rows(), ["first", "a", "A", "c", "C"])
 
     def test_sql_error_tells_nothing(self) -> None:
         """An error of SQLite is StoreUnavailable; neither SQL nor what was to be written shows in it."""
