@@ -20,6 +20,7 @@ from tests.rules import read_tree
 _ROOT = Path(__file__).resolve().parent.parent
 _PROJECT_OF_MODULE = {
     "prometheus_client": "prometheus-client",
+    "re2": "google-re2",
     "ulid": "python-ulid",
     "yaml": "pyyaml",
     "zope": "zope.interface",

@@ -13,6 +13,7 @@ from ._contents import IContents
 from ._control import IControl
 from ._credential import ICredential
 from ._flags import IBindingFlags
+from ._grants import IGrants
 from ._meters import IMeter, IMeters, ITotals
 from ._operators import IOperators
 from ._runner import IRunner
@@ -33,6 +34,7 @@ __all__ = [
     "IContents",
     "IControl",
     "ICredential",
+    "IGrants",
     "IMeter",
     "IMeters",
     "IOperators",

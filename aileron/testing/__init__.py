@@ -15,6 +15,8 @@ from ._connectors import (
     scripted_description,
 )
 from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
+from ._grants import MemoryGrants, example_grant
+from ._grants_contract import GrantsContract
 from ._operators_contract import OperatorsContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._runs_contract import RunsContract
@@ -36,11 +38,13 @@ __all__ = [
     "ConnectorContract",
     "ConnectorRig",
     "ControlContract",
+    "GrantsContract",
     "MemoryBindings",
     "MemoryCatalogue",
     "MemoryConnectors",
     "MemoryControl",
     "MemoryCredential",
+    "MemoryGrants",
     "MemoryOperators",
     "MemoryTrust",
     "MemoryVault",
@@ -59,6 +63,7 @@ __all__ = [
     "example_ask",
     "example_decision",
     "example_event",
+    "example_grant",
     "example_run",
     "example_scope",
     "example_session",

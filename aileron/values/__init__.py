@@ -40,6 +40,17 @@ from ._gateway import (
     UpstreamSource,
     Usage,
 )
+from ._grants import (
+    MOST_GRANT_DAYS,
+    MOST_LIVE_GRANTS,
+    MOST_USES,
+    Grant,
+    GrantState,
+    NewGrant,
+    Predicate,
+    PredicateKind,
+    StandingGrant,
+)
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
 from ._pages import Page
 from ._plainly import plainly
@@ -75,6 +86,9 @@ __all__ = [
     "DAEMON",
     "GATEWAY",
     "JSON",
+    "MOST_GRANT_DAYS",
+    "MOST_LIVE_GRANTS",
+    "MOST_USES",
     "NO_CHECKPOINT",
     "OPENAI",
     "PROXY_VARIABLES",
@@ -110,6 +124,8 @@ __all__ = [
     "Finding",
     "GatewaySettings",
     "GatewayTotals",
+    "Grant",
+    "GrantState",
     "HandOver",
     "HandOverState",
     "Histogram",
@@ -118,6 +134,7 @@ __all__ = [
     "LoadError",
     "Mark",
     "NewBinding",
+    "NewGrant",
     "Offer",
     "Offering",
     "Operation",
@@ -125,6 +142,8 @@ __all__ = [
     "Outcome",
     "Page",
     "PendingLimits",
+    "Predicate",
+    "PredicateKind",
     "PreviewRule",
     "Process",
     "Progress",
@@ -138,6 +157,7 @@ __all__ = [
     "Scope",
     "Session",
     "Sought",
+    "StandingGrant",
     "Step",
     "StepRow",
     "Traffic",

@@ -3,6 +3,10 @@
 from ._cipher import DataKey, read_key
 from ._control_key import ControlKey
 from ._errors import NoVault, VaultDamaged
+from ._grant_book import found as grant_found
+from ._grant_book import with_end as grants_with_end
+from ._grant_book import with_new as grants_with_new
+from ._grant_book import with_use as grants_with_use
 from ._names import binding_of, check_binding, check_scope
 from ._operators import Operators
 from ._proofs import Exchange, client_proof, daemon_proof
@@ -21,5 +25,9 @@ __all__ = [
     "check_scope",
     "client_proof",
     "daemon_proof",
+    "grant_found",
+    "grants_with_end",
+    "grants_with_new",
+    "grants_with_use",
     "read_key",
 ]

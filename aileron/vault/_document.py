@@ -7,7 +7,7 @@ from datetime import datetime
 
 from attrs import evolve, field, frozen
 
-from aileron.values import Binding, Trusted, TrustKind
+from aileron.values import Binding, Grant, Trusted, TrustKind
 
 from ._cipher import Sealed
 from ._kdf import KdfParameters
@@ -33,6 +33,7 @@ class Document:
     :ivar sealed: how far the record had come at the last seal, sequence and hash.
     :ivar spent: what was used, and until when each is remembered: marks of decisions, in hexadecimal, and runs.
     :ivar forgotten: until when the latest of those held that are remembered no more: what ended by then is not known.
+    :ivar grants: oldest first.
     :ivar mac: over all the rest, under the data key.
     """
 
@@ -46,6 +47,7 @@ class Document:
     sealed: tuple[int, str] | None = None
     spent: Mapping[str, datetime] = field(factory=dict)
     forgotten: datetime | None = None
+    grants: tuple[Grant, ...] = ()
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> Entry | None:

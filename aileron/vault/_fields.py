@@ -57,6 +57,12 @@ class Fields:
         inner = Fields(values)
         return {key: inner.moment(key) for key in values}
 
+    def texts_by_name(self, name: str) -> dict[str, str]:
+        """An object of strings."""
+        values = cast("dict[str, JSON]", self._take(name, dict))
+        inner = Fields(values)
+        return {key: inner.text(key) for key in values}
+
     def texts(self, name: str) -> tuple[str, ...]:
         """An array of strings."""
         values = cast("list[JSON]", self._take(name, list))

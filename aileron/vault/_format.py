@@ -12,6 +12,7 @@ from ._cipher import Sealed
 from ._document import Document, Entry, trust_key
 from ._errors import damaged
 from ._fields import Fields
+from ._grant_format import grant_json, grant_of
 from ._kdf import KdfParameters
 from ._names import check_binding
 
@@ -40,6 +41,7 @@ def body_json(document: Document) -> dict[str, JSON]:
         "sealed": None if document.sealed is None else dict(zip(("sequence", "head"), document.sealed, strict=True)),
         "spent": {used: timestamp(until) for used, until in document.spent.items()},
         "forgotten": None if document.forgotten is None else timestamp(document.forgotten),
+        "grants": [grant_json(grant) for grant in document.grants],
     }
 
 
@@ -115,11 +117,13 @@ def _document(fields: Fields) -> Document:
         sealed=_seal(fields.optional_inner("sealed")),
         spent=fields.moments("spent"),
         forgotten=fields.optional_moment("forgotten"),
+        grants=tuple(grant_of(each) for each in fields.list("grants")),
         mac=fields.data("mac"),
     )
     fields.end()
     _each_once("entries", [entry.binding.name for entry in document.entries])
     _each_once("words of trust", [trust_key(word) for word in document.trust])
+    _each_once("grants", [grant.id for grant in document.grants])
     return document
 
 

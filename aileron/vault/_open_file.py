@@ -117,9 +117,11 @@ class OpenFile:
     def _expected(self, found: Document) -> Document:
         if found is not self.known:
             # A write may fail after the file was replaced: then the file is ours, though nobody was told so.
-            if found not in (self.known, self._attempted):
+            ours = next((each for each in (self.known, self._attempted) if each == found), None)
+            if ours is None:
                 raise damaged(_difference(found, self.known))
-            self.known = found
+            self.known = ours  # not what was found: of equal values one may be 1 and the other 1.0
+            return ours
         return found
 
     def _not_open(self) -> VaultLocked:

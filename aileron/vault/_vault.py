@@ -15,6 +15,7 @@ from aileron.values import VaultState
 from ._bindings import FileBindings
 from ._cipher import DataKey
 from ._control import FileControl
+from ._grants import FileGrants
 from ._open_file import OpenFile
 from ._proofs import operator_key
 from ._trust import FileTrust
@@ -22,7 +23,7 @@ from ._trust import FileTrust
 
 @implementer(IVault)
 class VaultFile(FileBindings, FileTrust, FileControl):
-    """The vault at C{path}: state, bindings, trust and control key over one open file.
+    """The vault at C{path}: state, bindings, trust, grants and control key over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
     A file that is not what the holder of the key wrote last is refused at every use: L{VaultDamaged}.
@@ -44,6 +45,7 @@ class VaultFile(FileBindings, FileTrust, FileControl):
         FileBindings.__init__(self, self._file, clock)
         FileTrust.__init__(self, self._file)
         FileControl.__init__(self, self._file)
+        self.grants = FileGrants(self._file, clock)
 
     def __repr__(self) -> str:
         return f"<VaultFile {self.state().value}>"

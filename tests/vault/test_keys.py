@@ -194,7 +194,7 @@ class FileTests(VaultCase):
     def test_shape(self) -> None:
         """The file is JSON that says its version and parameters."""
         content = json.loads(self.path.read_bytes())
-        expected = "version vault revision kdf data_key entry_revisions entries trust sealed spent forgotten mac"
+        expected = "version vault revision kdf data_key entry_revisions entries trust sealed spent forgotten grants mac"
         self.assertEqual(set(content), set(expected.split()))
         self.assertEqual(content["version"], 1)
 

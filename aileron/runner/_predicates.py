@@ -1,0 +1,129 @@
+"""Whether an argument is as a grant says: strict about types, exact about text, and of bounded work.
+
+Whatever cannot be told is no.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import re2  # type: ignore[import-untyped]
+
+from aileron.values import JSON, Predicate, PredicateKind
+
+from ._addresses import ascii_domain, domain_of
+
+MOST_PATTERN_BYTES = 512
+MOST_SUBJECT_BYTES = 4096
+_PATTERN_MEMORY_BYTES = 64 * 1024
+
+
+class Absent:
+    """What stands for an argument that is not there: no JSON can say it."""
+
+
+ABSENT = Absent()
+
+
+def holds(predicate: Predicate, value: JSON | Absent) -> bool:
+    """Whether C{value} is as C{predicate} says; what is absent is so for L{PredicateKind.ANY} alone."""
+    if predicate.kind is PredicateKind.ANY:
+        return True
+    return not isinstance(value, Absent) and _CHECKS[predicate.kind](predicate.given, value)
+
+
+def same(one: JSON | Absent, other: JSON | Absent) -> bool:
+    """Whether two values are one and the same: 1 is not true, not 1.0 and not "1"; 0.0 is not -0.0."""
+    if isinstance(one, Mapping):
+        return isinstance(other, Mapping) and one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, Sequence) and not isinstance(one, str):
+        if isinstance(other, str) or not isinstance(other, Sequence):
+            return False
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other and math.copysign(1, one) == math.copysign(1, other)
+    return type(one) is type(other) and one == other
+
+
+def compiled(pattern: str) -> re2._Regexp:
+    """The pattern, ready to match in time linear in its subject and within little memory.
+
+    :raises re2.error: it is none, or needs too much.
+    """
+    options = re2.Options()
+    options.max_mem = _PATTERN_MEMORY_BYTES
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def _equals(given: JSON, value: JSON) -> bool:
+    return same(given, value)
+
+
+def _one_of(given: JSON, value: JSON) -> bool:
+    return any(same(each, value) for each in array(given))
+
+
+def _pattern(given: JSON, value: JSON) -> bool:
+    if not (isinstance(given, str) and isinstance(value, str) and value.isascii()):
+        return False
+    if len(value) > MOST_SUBJECT_BYTES:
+        return False
+    try:
+        return compiled(given).fullmatch(value) is not None
+    except re2.error:
+        return False
+
+
+def _range(given: JSON, value: JSON) -> bool:
+    """Inclusive; between whole bounds whole numbers alone."""
+    if not isinstance(given, Mapping) or not _is_number(value):
+        return False
+    bounds = [given.get(name) for name in ("minimum", "maximum")]
+    if all(bound is None or type(bound) is int for bound in bounds) and type(value) is not int:
+        return False
+    low, high = (float("inf") * sign if bound is None else bound for bound, sign in zip(bounds, (-1, 1), strict=True))
+    return _is_bound(low) and _is_bound(high) and low <= value <= high  # type: ignore[operator]
+
+
+def _domain(given: JSON, value: JSON) -> bool:
+    """One address, or an array of them, every one of which is at one of the given names."""
+    addresses = [value] if isinstance(value, str) else array(value)
+    names = [name for name in array(given) if isinstance(name, str)]
+    return bool(addresses) and all(isinstance(each, str) and _at_one_of(names, each) for each in addresses)
+
+
+def _at_one_of(names: Sequence[str], address: str) -> bool:
+    domain = domain_of(address)
+    return domain is not None and any(_is_within(name, domain) for name in names)
+
+
+def _is_within(name: str, domain: str) -> bool:
+    below = name.startswith("*.")
+    base = ascii_domain(name.removeprefix("*."))
+    if base is None:
+        return False
+    return domain.endswith("." + base) if below else domain == base
+
+
+def array(value: JSON) -> Sequence[JSON]:
+    """C{value} if it is an array, else an empty one."""
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def _is_number(value: JSON) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def _is_bound(value: JSON) -> bool:
+    return type(value) in (int, float) and not math.isnan(value)  # type: ignore[arg-type]
+
+
+_CHECKS: Mapping[PredicateKind, Callable[[JSON, JSON], bool]] = {
+    PredicateKind.EQUALS: _equals,
+    PredicateKind.ONE_OF: _one_of,
+    PredicateKind.PATTERN: _pattern,
+    PredicateKind.RANGE: _range,
+    PredicateKind.DOMAIN: _domain,
+}

@@ -1,0 +1,129 @@
+"""Standing grants: the operator's word that calls like one that was approved need not be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from ._json import JSON
+
+MOST_USES = 1000
+"""How often one grant can be used at most."""
+
+MOST_GRANT_DAYS = 90
+"""How long one grant can last at most."""
+
+MOST_LIVE_GRANTS = 100
+"""How many grants can be in force at once."""
+
+
+class PredicateKind(StrEnum):
+    """What can be asked of an argument; what each takes for its C{given}.
+
+    C{EQUALS}: the value.  C{ONE_OF}: an array of values.  C{PATTERN}: an RE2 expression for the whole text.  C{RANGE}:
+    C{{minimum?, maximum?}}, inclusive.  C{DOMAIN}: an array of names, C{*.name} for those below one; the argument is
+    one mail address, or an array of them.  C{ANY}: nothing; any value does, and none.
+    """
+
+    EQUALS = "equals"
+    ONE_OF = "one_of"
+    PATTERN = "pattern"
+    RANGE = "range"
+    DOMAIN = "domain"
+    ANY = "any"
+
+
+@frozen
+class Predicate:
+    """What must hold of one argument.
+
+    :ivar given: by C{kind}, see there.
+    """
+
+    argument: str
+    kind: PredicateKind
+    given: JSON = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """As it travels and is kept."""
+        return {"argument": self.argument, "kind": self.kind.value, "given": self.given}
+
+
+class GrantState(StrEnum):
+    """Whether a grant is in force; that what it is bound to has changed is told apart."""
+
+    LIVE = "live"
+    USED_UP = "used_up"
+    OVER = "over"
+    REVOKED = "revoked"
+
+
+@frozen
+class Grant:
+    """The operator's word, as it lies in the vault.
+
+    :ivar predicates: one an argument at most.
+    :ivar exact: what each argument must be that no predicate names; one that is in neither must be absent.
+    :ivar uses: how often it can be used in all; C{used}: how often it was.
+    :ivar bound: what it stands on, by what that is called: where one of them is another, it allows nothing.
+    :ivar run_id: of the call that was approved with it.
+    :ivar made_by: the operator session.
+    :ivar session_id: allowed to this session alone; L{None}: to all.
+    :ivar revoked_at: when it was ended; also when it was first seen to be over, since a clock can be set back.
+    """
+
+    id: str
+    action: str
+    predicates: tuple[Predicate, ...]
+    exact: Mapping[str, JSON]
+    uses: int
+    not_after: datetime
+    bound: Mapping[str, str]
+    run_id: str
+    made_at: datetime
+    made_by: str
+    session_id: str | None = None
+    used: int = 0
+    used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    @property
+    def left(self) -> int:
+        """How often it can be used yet, if it is in force."""
+        return max(0, self.uses - self.used)
+
+    def state(self, now: datetime) -> GrantState:
+        """Where it stands at C{now}."""
+        if self.revoked_at is not None:
+            return GrantState.REVOKED if self.revoked_at < self.not_after else GrantState.OVER
+        if now >= self.not_after:
+            return GrantState.OVER
+        return GrantState.LIVE if self.left else GrantState.USED_UP
+
+
+@frozen
+class NewGrant:
+    """What the operator wants of the calls to come, said with an approval.
+
+    :ivar session: for the session of the approved call alone.
+    """
+
+    predicates: tuple[Predicate, ...]
+    uses: int
+    not_after: datetime
+    session: bool = True
+
+
+@frozen
+class StandingGrant:
+    """A grant as the operator is shown it.
+
+    :ivar suspended: why it allows nothing though it is in force; L{None}: it does, or nobody can tell now.
+    """
+
+    grant: Grant
+    state: GrantState
+    suspended: str | None = field(default=None)
