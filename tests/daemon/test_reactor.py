@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, cast
 
 from twisted.internet.error import ConnectionDone
@@ -22,11 +23,12 @@ if LINUX:
 class Reader:
     """The reading end of a pipe."""
 
-    def __init__(self, descriptor: int, error: Exception | None) -> None:
+    def __init__(self, descriptor: int, error: Exception | None, then: Callable[[], object] = lambda: None) -> None:
         self.read: list[bytes] = []
         self.lost: list[Failure] = []
         self._descriptor = descriptor
         self._error = error
+        self._then = then
 
     def fileno(self) -> int:
         """See L{IReadDescriptor}."""
@@ -37,6 +39,7 @@ class Reader:
         if self._error is not None:
             raise self._error
         self.read.append(os.read(self._descriptor, 100))
+        self._then()
         return None if self.read[-1] else ConnectionDone()
 
     def connectionLost(self, reason: Failure) -> None:
@@ -91,3 +94,79 @@ class LeanReactorTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
         self.assertIsNotNone(reader.lost[0].check(ZeroDivisionError))
         os.close(self.far)
+
+
+class LoopTests(SynchronousTestCase):
+    """What happens between events, once it runs: each of these ends the loop, or a call that comes too late does."""
+
+    skip = LeanReactorTests.skip
+
+    def setUp(self) -> None:
+        """A reactor that is nobody's, a pipe with something in it, and a call that ends the loop late."""
+        self.reactor: Any = cast(Any, LeanReactor)()
+        self.late = False
+        self.near, self.far = os.pipe()
+        self.addCleanup(os.close, self.near)
+        self.addCleanup(os.close, self.far)
+        self.addCleanup(self.reactor.removeAll)
+        self.last = self.reactor.callLater(2.0, self.end_late)
+
+    def end_late(self) -> None:
+        """Note that nothing else has ended it."""
+        self.late = True
+        self.reactor.crash()
+
+    def run_with(self, then: Callable[[], object]) -> Reader:
+        """Run until the loop ends; C{then} is called from within the event that is waiting."""
+        reader = Reader(self.near, None, then)
+        os.write(self.far, b"a")
+        self.reactor.addReader(reader)
+        self.reactor.run(installSignalHandlers=False)
+        return reader
+
+    def test_stop(self) -> None:
+        """It ends when an event stops it."""
+        reader = self.run_with(self.reactor.stop)
+        self.assertEqual((self.late, reader.read), (False, [b"a"]))
+
+    def test_crash(self) -> None:
+        """It ends when an event ends it at once."""
+        self.run_with(self.reactor.crash)
+        self.assertFalse(self.late)
+
+    def test_call_of_an_event(self) -> None:
+        """A call that an event asked for is made in time."""
+        self.run_with(lambda: self.reactor.callLater(0.01, self.reactor.crash))
+        self.assertFalse(self.late)
+
+    def test_call_made_sooner(self) -> None:
+        """So is one that an event has put forward."""
+        then = self.reactor.callLater(1.5, self.reactor.crash)
+        self.last.reset(1.0)
+        self.run_with(lambda: then.reset(0.01))
+        self.assertFalse(self.late)
+
+    def test_call_of_a_thread(self) -> None:
+        """So is one that came by way of the queue for other threads."""
+        self.run_with(lambda: self.reactor.callFromThread(self.reactor.crash))
+        self.assertFalse(self.late)
+
+    def test_calls_between_events(self) -> None:
+        """Events that never cease keep no call from being made."""
+        self.reactor.callLater(0.01, self.reactor.crash)
+        reader = self.run_with(lambda: os.write(self.far, b"a"))
+        self.assertFalse(self.late)
+        self.assertGreater(len(reader.read), 1)
+
+    def test_failing_call(self) -> None:
+        """A call that fails is logged, and the loop goes on."""
+        self.reactor.callLater(0, lambda: 1 // 0)
+        self.run_with(lambda: self.reactor.callLater(0.01, self.reactor.crash))
+        self.assertEqual((self.late, len(self.flushLoggedErrors(ZeroDivisionError))), (False, 1))
+
+    def test_failing_loop(self) -> None:
+        """What fails outside any event or call is logged, and the loop goes on."""
+        patience = self.reactor._patience
+        self.patch(self.reactor, "_patience", lambda: (self.patch(self.reactor, "_patience", patience), 1 // 0))
+        self.run_with(lambda: self.reactor.callLater(0.01, self.reactor.crash))
+        self.assertEqual((self.late, len(self.flushLoggedErrors(ZeroDivisionError))), (False, 1))
