@@ -127,7 +127,8 @@ class Channel(HTTPChannel):
             self.refuse(refusal.status, refusal.message)
         finally:
             self._dealing = False
-        self._watch()
+        if self._unread or self._due is not None or self._body is not None:
+            self._watch()
 
     def _go_on(self) -> None:
         if self._unread and not self._dealing:

@@ -36,6 +36,16 @@ class Crowd:
         self._guests[guest] = None
         return True
 
+    def moved(self, guest: Guest, to: Crowd) -> bool:
+        """Let C{guest} go on from here to another crowd.
+
+        :return: whether there was room; without, C{guest} stays.
+        """
+        if not to.enter(guest):
+            return False
+        self._guests.pop(guest, None)
+        return True
+
     def rested(self, guest: Guest) -> None:
         """C{guest} has got an answer and rests from now on."""
         if guest in self._guests:

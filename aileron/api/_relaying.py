@@ -7,7 +7,7 @@ from typing import Protocol
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from aileron.http1 import RequestHead, Taken, Taker
+from aileron.http1 import Likeness, RequestHead, Taken, Taker, Way
 
 from ._channel import Channel, Guard, discard
 from ._checks import Refused
@@ -34,6 +34,7 @@ class RelayingChannel(Channel):
     site: TakingGuard
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
     _taken: Taken | None = None
+    _known: tuple[Likeness, Way] | None = None  # of a client that has come back: its next heads will look the same
     _wants_body = True  # of its answer
     _choked = False  # what was written waits for the client to read
     _held = False
@@ -47,14 +48,20 @@ class RelayingChannel(Channel):
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
         """See L{Channel.divert}."""
-        self._stirred = True
-        taken = self.site.taker.taken(head, self)
-        if taken is None:
+        self._stirred, self._known = True, None
+        way = self.site.taker.way(head, self)
+        if way is None:
             return -1
-        if not self.site.relays.enter(self):
+        likeness = Likeness.worth(head.raw, head.length) if self._relayed else None
+        if likeness is not None:
+            self._known = likeness, way
+        self._wants_body = head.method != b"HEAD"
+        return self._relay(way.taken(head.length), rest)
+
+    def _relay(self, taken: Taken, rest: bytes) -> int:
+        if not self.site.crowd.moved(self, self.site.relays):
             raise Refused(503, "Too many requests are under way at once.")
-        self.site.crowd.leave(self)
-        self._taken, self._wants_body = taken, head.method != b"HEAD"
+        self._taken = taken
         used = self._carry(rest)
         if self._taken is taken:  # and not refused for what came with its head
             taken.start()
@@ -71,7 +78,15 @@ class RelayingChannel(Channel):
 
     def _take_head(self, data: bytes) -> int:
         """No request is begun before the client has read the answers to those before it."""
-        return 0 if self._choked else super()._take_head(data)
+        if self._choked:
+            return 0
+        if self._known is not None:
+            likeness, way = self._known
+            found = likeness.measure(data)
+            if found is not None:
+                self._stirred = True
+                return found[0] + self._relay(way.taken(found[1]), data[found[0] :])
+        return super()._take_head(data)
 
     def _watch(self) -> None:
         if not self._choked:
@@ -96,8 +111,7 @@ class RelayingChannel(Channel):
         """See L{Client.over}."""
         whole = self._step is None
         self._untake()
-        if keep and self.site.crowd.enter(self):
-            self.site.relays.leave(self)
+        if keep and self.site.relays.moved(self, self.site.crowd):
             self._step = self._take_head
             self.release()
             self._go_on()

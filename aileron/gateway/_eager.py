@@ -1,6 +1,8 @@
-"""Writing at once: it saves one registration with the reactor and one turn of its loop for each write.
+"""Writing at once: it saves one registration with the reactor and one turn of its loop for each write; and hearing
+without anybody between.
 
-The only place where names of Twisted are used that it does not document: C{dataBuffer} and C{_tempDataBuffer}.
+The only place where names of Twisted are used that it does not document: C{dataBuffer}, C{_tempDataBuffer} and the
+transport's C{protocol}.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from twisted.internet.protocol import Protocol
 from twisted.internet.tcp import Connection
 
 Write = Callable[[bytes], None]
@@ -33,3 +36,8 @@ def writer(transport: Any) -> Write:
             queue(data[sent:] if sent else data)
 
     return write
+
+
+def heard_by(transport: Any, protocol: Protocol) -> None:
+    """Have what comes delivered to C{protocol} itself: endpoints leave a protocol of theirs between for good."""
+    transport.protocol = protocol

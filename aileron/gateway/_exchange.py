@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from attrs import frozen
+
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
-from aileron.http1 import Body, Chunked, Client, Malformed, RequestHead, ResponseHead, UntilClose, end_to_end
+from aileron.http1 import Body, Chunked, Client, Malformed, ResponseHead, UntilClose, announced, end_to_end
 from aileron.interfaces import IMeter
 from aileron.values import Dialect, Ending
 
@@ -64,11 +66,31 @@ class Carrier(Protocol[A]):
         """It is over."""
 
 
+@frozen
+class Terms(Generic[A]):
+    """What one client's requests have in common that differ in their length alone.
+
+    :ivar write: to the client.
+    :ivar dialect: in which the client expects errors.
+    :ivar keep: whether it may send another request on its connection.
+    :ivar most_bytes: of a body, framing included; L{None}: without limit.
+    """
+
+    client: Client
+    write: Write
+    carrier: Carrier[A]
+    method: bytes
+    dialect: Dialect
+    keep: bool
+    most_bytes: int | None
+
+
 class Exchange(Generic[A]):
     """One request and its answer.  It is L{aileron.http1.Taken} to the client's channel.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
     :ivar over: whether it is over, in whatever way.
+    :ivar length: of the request's body in bytes, or L{aileron.http1.CHUNKED}.
     :ivar refusal: status of what its carrier refuses.
     :ivar meter: counts it.
     :ivar give_up: ends the search for an upstream, while there is one.
@@ -87,31 +109,21 @@ class Exchange(Generic[A]):
     _replayable = True
     _begun = _spoiled = _reusable = _slow = _held = False
 
-    def __init__(
-        self,
-        head: RequestHead,
-        client: Client,
-        write: Write,
-        carrier: Carrier[A],
-        asked: A,
-        dialect: Dialect,
-        most_bytes: int | None = None,
-    ) -> None:
+    def __init__(self, terms: Terms[A], length: int, asked: A) -> None:
         """Begin to collect a request.
 
-        :param write: to the client.
-        :param asked: what C{carrier} wants to know when it begins; not kept longer, since answers may take long.
-        :param dialect: in which the client expects errors.
-        :param most_bytes: of the request's body, framing included; L{None}: without limit.
+        :param asked: what its carrier wants to know when it begins; not kept longer, since answers may take long.
         """
-        self._client, self._write, self._carrier = client, write, carrier
+        self._terms, self.length = terms, length
         self._asked: A | None = asked
-        self.dialect = dialect
-        self._method = head.method
-        self._request: Body | None = head.body()
-        self._most_bytes, self._announced = most_bytes, head.length
-        self._keep = b"close" not in head.fields.get(b"connection", b"").lower()
+        self._write, self._keep = terms.write, terms.keep
+        self._request = announced(length)
         self._kept: list[bytes] = []
+
+    @property
+    def dialect(self) -> Dialect:
+        """In which the client expects errors."""
+        return self._terms.dialect
 
     # the client's side: see Taken -----------------------------------------------------------------------------------
 
@@ -130,8 +142,9 @@ class Exchange(Generic[A]):
             self._request = None
             data = data[:end]
         self._uploaded += len(data)
-        if self._most_bytes is not None and self._uploaded > self._most_bytes:
-            self._too_long(self._most_bytes)
+        most = self._terms.most_bytes
+        if most is not None and self._uploaded > most:
+            self._too_long(most)
             return -1
         if data:
             self._send(data)
@@ -149,12 +162,12 @@ class Exchange(Generic[A]):
 
     def start(self) -> None:
         """See L{Taken.start}."""
-        if self._most_bytes is not None and self._announced > self._most_bytes:
-            self._too_long(self._most_bytes)
-        else:
-            asked, self._asked = self._asked, None
-            if asked is not None:
-                self._carrier.begin(self, asked)
+        most, asked = self._terms.most_bytes, self._asked
+        if most is not None and self.length > most:
+            self._too_long(most)
+        elif asked is not None:
+            self._asked = None
+            self._terms.carrier.begin(self, asked)
 
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
@@ -177,7 +190,7 @@ class Exchange(Generic[A]):
     def detained(self) -> bool:
         """Whether it was refused, because of what happened while it waited for its upstream."""
         self.give_up = None
-        hindrance = self._carrier.hindrance()
+        hindrance = self._terms.carrier.hindrance()
         if hindrance is not None:
             self.fail(hindrance, self.refusal)
         return self.over
@@ -247,7 +260,7 @@ class Exchange(Generic[A]):
 
     def _begin_answer(self, head: ResponseHead, raw: bytes, rest: bytes) -> None:
         self.meter.arrived()
-        body = head.body(self._method)
+        body = head.body(self._terms.method)
         end = 0 if body is None else body.take(rest)
         closes = type(body) is UntilClose
         self._keep = self._keep and not closes and self._request is None
@@ -280,7 +293,7 @@ class Exchange(Generic[A]):
             else:
                 upstream.abort()  # else what it does not read of the request would keep it open
         self._end(Ending.COMPLETE)
-        self._client.over(self._keep)
+        self._terms.client.over(self._keep)
 
     def upstream_left(self, *, cleanly: bool) -> None:
         """The upstream's connection is gone before the answer was whole."""
@@ -298,7 +311,7 @@ class Exchange(Generic[A]):
             self.fail(error, 502, Ending.CUT)
         else:
             self._end(Ending.COMPLETE)
-            self._client.over(False)
+            self._terms.client.over(False)
 
     def _pass_rest(self) -> None:
         """What was held back for want of knowing how it goes on."""
@@ -311,13 +324,13 @@ class Exchange(Generic[A]):
         """What was sent to the upstream waits: take no more from the client."""
         if not self._held:
             self._held = True
-            self._client.hold()
+            self._terms.client.hold()
 
     def upstream_has_caught_up(self) -> None:
         """It was sent."""
         if self._held:
             self._held, self.stirred = False, True
-            self._client.release()
+            self._terms.client.release()
 
     # ends -----------------------------------------------------------------------------------------------------------
 
@@ -337,9 +350,9 @@ class Exchange(Generic[A]):
         self._let_go_of_upstream()
         self._end(ending)
         if self._begun:
-            self._client.cut(framed=type(self._answer) is not UntilClose)
+            self._terms.client.cut(framed=type(self._answer) is not UntilClose)
         else:
-            self._client.dismiss(self._carrier.refusal(self, error, status))
+            self._terms.client.dismiss(self._terms.carrier.refusal(self, error, status))
 
     def _let_go_of_upstream(self) -> None:
         upstream, self.upstream = self.upstream, None
@@ -355,6 +368,6 @@ class Exchange(Generic[A]):
     def _end(self, ending: Ending) -> None:
         self.over = True
         self._forget_request()
-        self._carrier.ended(self)
+        self._terms.carrier.ended(self)
         self.meter.uploaded(self._uploaded)
         self.meter.ended(ending)

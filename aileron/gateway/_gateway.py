@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -12,7 +11,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.errors import AileronError, Forbidden, InternalError, InvalidRequest, NetworkError, VaultLocked
-from aileron.http1 import Client, RequestHead, Taken
+from aileron.http1 import Client, Likeness, RequestHead, Way
 from aileron.interfaces import IMeters, ISessions, IVault
 from aileron.values import Ending, GatewaySettings, Session
 
@@ -20,50 +19,18 @@ from ._admission import Keyed, check, keyed
 from ._destination import Destination
 from ._door import Door
 from ._eager import writer
-from ._exchange import Exchange
+from ._exchange import Exchange, Terms
 from ._failures import answer
 from ._injection import Injection
 from ._routes import RelayTo, RouteTable, routes
 from ._silence import Silence
+from ._ways import Asked, Dismissed
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
 _NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
 _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
-
-
-class Asked(NamedTuple):
-    """A request that was taken."""
-
-    head: RequestHead
-    found: Keyed
-    to: RelayTo
-
-
-class Dismissed:
-    """A request that is refused by its head.  It is L{aileron.http1.Taken}."""
-
-    def __init__(self, client: Client, whole_answer: bytes) -> None:
-        self._client = client
-        self._answer = whole_answer
-
-    def take(self, data: bytes) -> int:
-        """Its body is of no interest."""
-        return -1
-
-    def start(self) -> None:
-        """Say so."""
-        self._client.dismiss(self._answer)
-
-    def client_is_slow(self) -> None:
-        """There is nothing to wait for."""
-
-    def client_has_caught_up(self) -> None:
-        """There is nothing to go on with."""
-
-    def client_left(self) -> None:
-        """There is nothing to take down."""
 
 
 class Gateway:
@@ -120,8 +87,8 @@ class Gateway:
         except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
             _log.failure("looking at what is under way")
 
-    def taken(self, head: RequestHead, client: Client) -> Taken | None:
-        """See L{Taker.taken}."""
+    def way(self, head: RequestHead, client: Client) -> Way | None:
+        """See L{Taker.way}."""
         found = keyed(head)
         decision = self._table.decide(head, found.path)
         if decision is None:
@@ -135,14 +102,26 @@ class Gateway:
             return Dismissed(client, answer(InvalidRequest(_UNSOUND), 400, to.dialect))
         if switching:
             return Dismissed(client, answer(InvalidRequest(_NO_WEBSOCKET), 426, to.dialect))
-        asked = Asked(head, found, to)
-        return Exchange(head, client, writer(client.transport), self, asked, to.dialect, self._settings.max_body_bytes)
+        return self._onward(head, client, found, to)
+
+    def _onward(self, head: RequestHead, client: Client, found: Keyed, to: RelayTo) -> Asked:
+        terms = Terms(
+            client,
+            writer(client.transport),
+            self,
+            head.method,
+            to.dialect,
+            keep=b"close" not in head.fields.get(b"connection", b"").lower(),
+            most_bytes=self._settings.max_body_bytes,
+        )
+        onward = self._destinations[to.provider.name].head(head, found, to.path)
+        return Asked(terms, to, found.digest, Likeness(onward, head.length))
 
     # the carrier of its exchanges: see Carrier ----------------------------------------------------------------------
 
     def begin(self, exchange: Exchange[Asked], asked: Asked) -> None:
         """See L{Carrier.begin}."""
-        digest = asked.found.digest
+        digest = asked.digest
         session = None if digest is None else self._sessions.known_gateway_key(digest)
         if digest is None or session is not None:
             self._carry(exchange, asked, session)
@@ -185,9 +164,9 @@ class Gateway:
             self._send(exchange, asked, session)
 
     def _send(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
-        head, found, to = asked
+        to, screen = asked.to, None
         destination = self._destinations[to.provider.name]
-        onward, screen = destination.head(head, found, to.path), None
+        onward = asked.onward.telling(exchange.length)
         if to.provider.credential is not None:
             try:
                 onward, screen = self._injection.inject(onward, to.provider, session, inference=to.inference)

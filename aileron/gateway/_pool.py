@@ -15,7 +15,7 @@ from zope.interface import implementer
 from aileron.errors import AileronError, NetworkError
 from aileron.values import Ending
 
-from ._eager import Write, writer
+from ._eager import Write, heard_by, writer
 from ._exchange import Exchange
 
 MOST_IDLE = 128
@@ -46,6 +46,7 @@ class Connection(Protocol):
 
     def connectionMade(self) -> None:
         """Be told when what is sent has to wait."""
+        heard_by(self.transport, self)
         self.transport.setTcpNoDelay(True)
         self.transport.setTcpKeepAlive(True)
         self.transport.registerProducer(self, True)

@@ -27,7 +27,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ._certificates import Identity, handshake_failed
-from ._eager import Write, writer
+from ._eager import Write, heard_by, writer
 from ._unreachable import Cause, Unreachable
 
 _MOST_RECORD_BYTES = 16384
@@ -72,6 +72,7 @@ class TlsLayer(Protocol):
 
     def connectionMade(self) -> None:
         """Say hello."""
+        heard_by(self.transport, self)
         self._send = writer(self.transport)
         self._shake_hands()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from ._fields import FIELD, TOKEN
+from ._fields import CHUNKED, FIELD, TOKEN
 from ._malformed import Malformed
 
 _EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]{0,400})?"
@@ -137,3 +137,11 @@ class UntilClose:
     def take(self, data: bytes) -> int:
         """See L{Body}."""
         return -1
+
+
+def announced(length: int) -> Body | None:
+    """A fresh finder of the end of a request's body, or L{None} where no body follows.
+
+    :param length: in bytes, or L{CHUNKED}.
+    """
+    return Chunked() if length == CHUNKED else Fixed(length) if length else None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ._bodies import Body, Chunked, Fixed
+from ._bodies import Body, announced
 from ._fields import CHUNKED, FIELDS, MAX_FIELDS, TOKEN, length_of, once
 from ._malformed import Malformed
 
@@ -50,7 +50,7 @@ class RequestHead(NamedTuple):
 
     def body(self) -> Body | None:
         """A fresh finder of the body's end, or L{None} where no body follows."""
-        return Chunked() if self.length == CHUNKED else Fixed(self.length) if self.length else None
+        return announced(self.length)
 
 
 def parse_request(raw: bytes) -> RequestHead:

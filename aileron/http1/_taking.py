@@ -64,8 +64,18 @@ class Taken(Protocol):
         """The client's connection is gone.  Nothing is called after this."""
 
 
+class Way(Protocol):
+    """What becomes of one client's requests whose heads differ in the length of their bodies alone."""
+
+    def taken(self, length: int) -> Taken:
+        """One of them.
+
+        :param length: of its body in bytes, or L{CHUNKED}.
+        """
+
+
 class Taker(Protocol):
     """Decides by their heads which requests it takes."""
 
-    def taken(self, head: RequestHead, client: Client) -> Taken | None:
-        """The request, if it is taken; L{None}: it is for the site's own resources."""
+    def way(self, head: RequestHead, client: Client) -> Way | None:
+        """Of the request with this head, and of those like it; L{None}: they are for the site's own resources."""

@@ -12,7 +12,7 @@ from twisted.internet.tcp import Connection
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._eager import writer
+from aileron.gateway._eager import heard_by, writer
 
 
 class Socket:
@@ -131,6 +131,22 @@ class NameTests(SynchronousTestCase):
         connection.loseConnection()
         self.assertTrue(connection.disconnecting)
         self.assertTrue(connection.connected)
+
+
+class HearerTests(SynchronousTestCase):
+    """Whom a connection's bytes go to."""
+
+    def test_straight(self) -> None:
+        """What comes, and the end, go to the protocol that was named last."""
+        connection, _ = connected(Socket())
+        heard: list[Any] = []
+        protocol: Any = Protocol()
+        protocol.dataReceived, protocol.connectionLost = heard.append, heard.append
+        heard_by(connection, protocol)
+        connection.socket.recv = lambda size: b"data"
+        connection.doRead()
+        connection.protocol.connectionLost("reason")
+        self.assertEqual(heard, [b"data", "reason"])
 
 
 class WriterTests(SynchronousTestCase):
