@@ -38,7 +38,7 @@ def read_beginning(data: bytes) -> Beginning:
         if head.code == 101:
             raise Malformed("The provider switched protocols, which nobody had asked for.")
         lines = end_to_end(head.lines, head.connection)
-        interim += b"".join((b"HTTP/1.1 %d" % head.code, head.reason, lines, b"\r\n\r\n"))
+        interim += b"".join((b"HTTP/1.1 ", head.status, lines, b"\r\n\r\n"))
         start = end
     if len(data) - start > MAX_HEAD_BYTES:
         raise Malformed("The provider's answer has too long a head.")

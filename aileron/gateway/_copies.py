@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import partial
 
 from aileron.values import Usage
 
@@ -22,7 +23,7 @@ _named_coding = re.compile(rb"\r\n(?i:content-encoding):[ \t]*([^\r]*)").search
 _chunked = re.compile(rb"\r\n(?i:transfer-encoding):").search
 _streamed = re.compile(rb"\r\n(?i:content-type):[ \t]*(?i:text/event-stream)").search
 # A line of nothing but a chunk's size stands in no JSON that is sent in one line, and in no event.
-_CHUNK_LINE = re.compile(rb"(?:\A|\r\n)[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?\r\n")
+_without_chunk_lines = partial(re.compile(rb"\r\n[0-9A-Fa-f]{1,15}(?:;[^\r\n]*)?\r\n").sub, b"")
 _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 
@@ -129,7 +130,10 @@ def _usage(head: bytes, text: Excerpt) -> Usage | None:
 
 def _lines_out(part: bytes, chunked: bool) -> bytes:
     """A part of a body, which may begin anywhere, without the lines between its chunks."""
-    return _CHUNK_LINE.sub(b"", part) if chunked else part
+    if not chunked:
+        return part
+    first = _chunk(part)
+    return _without_chunk_lines(part if first is None else part[first.end() :])
 
 
 def _unframed(data: bytes) -> bytes:

@@ -44,8 +44,8 @@ class Counts:
         self._added = [0] * (len(ADDED_BOUNDS) + 1)
         self._first_byte_seconds = self._added_seconds = self._whole_seconds = 0.0
 
-    def end(self, code: int, ending: Ending, seconds: float) -> None:
-        """One exchange is over, after so long.
+    def end(self, code: int, ending: Ending, seconds: float, sent_bytes: int, received_bytes: int) -> None:
+        """One exchange is over, after so long; so much of bodies went there and came back.
 
         :param code: of its answer; 0: there was none.
         """
@@ -53,9 +53,6 @@ class Counts:
         self._endings[ending] += 1
         self._whole[bisect_left(WAIT_BOUNDS, seconds)] += 1
         self._whole_seconds += seconds
-
-    def carry(self, sent_bytes: int, received_bytes: int) -> None:
-        """So much of bodies went there and came back."""
         self._sent_bytes += sent_bytes
         self._received_bytes += received_bytes
 

@@ -267,7 +267,7 @@ class Exchange(Generic[A]):
         whole = rest if end < 0 else rest[:end]
         last = b"\r\n\r\n" if self._keep else b"\r\nConnection: close\r\n\r\n"
         lines = end_to_end(head.lines, head.connection)
-        onward = b"".join((b"HTTP/1.1 %d" % head.code, head.reason, lines, last))
+        onward = b"".join((b"HTTP/1.1 ", head.status, lines, last))
         if self._screen is not None:
             onward, whole = self._screen.head(onward, chunked=type(body) is Chunked), self._screen.body(whole)
         self._write(onward + whole)

@@ -178,8 +178,7 @@ class _Meter:
         begun, answered, sent = self._begun, self._answered, self._sent
         seconds = self._clock() - begun
         for counts in self._to:
-            counts.end(self._code, ending, seconds)
-            counts.carry(self._uploaded, self._received)
+            counts.end(self._code, ending, seconds, self._uploaded, self._received)
             if answered and sent:
                 back = answered - self._arrived if self._arrived else 0.0
                 counts.wait(answered - begun, sent - begun + back)

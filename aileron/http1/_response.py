@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from ._bodies import Body, Chunked, Fixed, UntilClose
@@ -11,11 +12,13 @@ from ._malformed import Malformed
 
 UNTIL_CLOSE = -2
 
-_HEAD = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})((?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
+_MOST_REMEMBERED = 256
+_LONGEST_REMEMBERED = 4096
+
+_HEAD = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
 _SEEN = re.compile(
     rb"\r\n(?=[cCtT])(connection|content[-_]length|transfer[-_]encoding): *([^\r]*)", re.IGNORECASE
 ).findall
-
 
 _LISTS = frozenset((b"connection",))
 
@@ -23,7 +26,7 @@ _LISTS = frozenset((b"connection",))
 class ResponseHead(NamedTuple):
     """What an answer's head says.
 
-    :ivar reason: what stands after the code, with the space before it.
+    :ivar status: the code as it came, with what stands after it.
     :ivar connection: value of the field of that name, L{None} where there is none.
     :ivar length: of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}, as it would be of an answer that has one.
     :ivar keep: whether its sender means to keep the connection.
@@ -31,7 +34,7 @@ class ResponseHead(NamedTuple):
     """
 
     code: int
-    reason: bytes
+    status: bytes
     connection: bytes | None
     length: int
     keep: bool
@@ -57,15 +60,24 @@ def parse_response(raw: bytes) -> ResponseHead:
     match = _HEAD(raw)
     if match is None:
         raise Malformed("This is no HTTP/1.1 answer that can be read in only one way.")
-    minor, code, reason, lines = match.groups()
-    fields, status = once(_SEEN(lines), _LISTS), int(code)
+    minor, status, lines = match.groups()
+    code = int(status[:3])
+    ends = _ends if len(lines) <= _LONGEST_REMEMBERED else _ends.__wrapped__
+    connection, length, keep = ends(code, minor == b"0", tuple(_SEEN(lines)))
+    return ResponseHead(code, status, connection, length, keep, lines)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes | None, int, bool]:
+    """Connection, length and whether its sender means to keep the connection; most answers say of these the same."""
+    fields = once(seen, _LISTS)
     length = length_of(fields)
     if length is not None:
-        _check_length(status, length, old=minor == b"0")
+        _check_length(code, length, old=old)
     connection = fields.get(b"connection")
     said = words(connection) if connection else ()
-    keep = b"close" not in said if minor == b"1" else b"keep-alive" in said
-    return ResponseHead(status, reason, connection, UNTIL_CLOSE if length is None else length, keep, lines)
+    keep = b"keep-alive" in said if old else b"close" not in said
+    return connection, UNTIL_CLOSE if length is None else length, keep
 
 
 def _check_length(code: int, length: int, *, old: bool) -> None:
