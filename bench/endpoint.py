@@ -39,6 +39,7 @@ from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
 from aileron.testing import (
     MemoryBindings,
+    MemoryBrakes,
     MemoryConnectors,
     MemoryControl,
     MemoryOperators,
@@ -212,6 +213,7 @@ async def started(
             connectors=connectors,
             vault=vault,
             bindings=bindings,
+            brakes=MemoryBrakes(vault),
             trust=MemoryTrust(vault, [*_words(reactor, catalogue, connectors)]),
             control=MemoryControl(vault),
             clock=reactor,

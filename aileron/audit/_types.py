@@ -17,6 +17,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "approval.denied": "The operator said no.",
         "approval.expired": "Nobody decided in the time that the action allows.",
         "approval.stale": "What was shown is no longer what would run: it is shown anew and needs a new decision.",
+        "pause.begun": "Everything, or one session, was paused: nothing of it begins.",
+        "pause.ended": "The operator resumed what was paused; what was approved by then is asked anew.",
         "execution.started": "A run may now have an effect; kept before the first byte leaves. Its actor is who "
         "called the action, or the daemon where a decision was waited for.",
         "execution.attempt": "An attempt of a step failed and another is made; kept before the first byte leaves.",

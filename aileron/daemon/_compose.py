@@ -96,6 +96,7 @@ async def _start_runner(
             bindings=vault,
             trust=vault,
             control=vault,
+            brakes=vault,
             config=config_file,
             clock=reactor,
             ids=fresh_ids(reactor),

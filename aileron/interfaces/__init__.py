@@ -5,6 +5,7 @@ An C{async def} of an interface is implemented by an C{async def}; callers await
 
 from ._audit import IAudit
 from ._bindings import IBindings
+from ._brakes import IBrakes
 from ._catalogue import ICatalogue
 from ._config import IConfigFile
 from ._connector import IConnector
@@ -27,6 +28,7 @@ __all__ = [
     "IAudit",
     "IBindingFlags",
     "IBindings",
+    "IBrakes",
     "ICatalogue",
     "IConfigFile",
     "IConnector",

@@ -12,9 +12,11 @@ from aileron.values import (
     AttemptRow,
     Call,
     Decision,
+    Halt,
     Offer,
     Offering,
     Page,
+    Pause,
     Run,
     RunQuery,
     StepRow,
@@ -145,4 +147,25 @@ class IRunner(Interface):
         """Start no more effects in this life, and answer as soon as none is under way; then the vault can be locked.
 
         Cancelling ends the wait, not the hold.  Twice is safe.
+        """
+
+    def pauses() -> tuple[Pause, ...]:
+        """What is paused, in the order in which it was."""
+
+    async def pause(session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        """Let no run begin any more, and no further attempt of one that has begun; durable when it returns.
+
+        It survives every restart.  Twice is safe: the first one stands.
+
+        :param session_id: of whose runs; L{None}: of all.
+        :return: the pause, and what is under way; nothing goes C{executing} after that.
+        :raises StoreUnavailable: it holds in this life and may not in the next.
+        """
+
+    async def resume(session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        """Lift a pause.  Whatever was approved and had not begun is put up for decision anew, one by one.
+
+        :param session_id: of whose runs; L{None}: of all but the sessions that are paused for themselves.
+        :return: what was put up.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it stays paused.
         """

@@ -8,7 +8,7 @@ from attrs import frozen
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, StateConflict, StoreUnavailable
+from aileron.errors import AileronError, ApprovalStale, Conflict, Paused, StateConflict, StoreUnavailable
 from aileron.values import Approval, Run, RunState, Transition
 
 from ._asking import Asking
@@ -18,6 +18,7 @@ from ._expiry import Expiry
 from ._gate import Gate
 from ._ledger import Ledger
 from ._lifecycle import transition
+from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan
@@ -45,6 +46,7 @@ class Advance:
     _permit: Permit
     _expiry: Expiry
     _undo: Undo
+    _pauses: Pauses
     _probe: Callable[[str], None]
 
     def start(self, run: Run) -> None:
@@ -67,13 +69,18 @@ class Advance:
             except StoreUnavailable:
                 _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
                 await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
+            except NotYet as early:  # whatever the run's row says of it
+                self._undo.wait(run_id, early.at, self._ring)
+                return None
+            except Paused:  # since it was looked at; who resumes asks it anew
+                return None
             except StateConflict as conflict:
                 _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
                 return None
 
     async def _take_further(self, run: Run) -> None:
-        """To the effect, or to wait for its time or for the vault, or back to be asked anew."""
-        if run.state is RunState.APPROVED and self._undo.waits(run, self._ring):
+        """To the effect, or to wait for its time or the vault, or back to be asked anew."""
+        if self._held_back(run):
             return
         unlocked = self._permit.may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
@@ -86,13 +93,16 @@ class Advance:
                 await self._begin(run)
         except UNUSABLE:
             unlocked = False
-        except NotYet as early:  # whatever the run's row says of it
-            self._undo.wait(run.id, early.at, self._ring)
-            return
         if not unlocked:
             self._permit.missed()
             event = self._pen.of_run("run.awaiting_vault", run)
             await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
+
+    def _held_back(self, run: Run) -> bool:
+        """Whether it must not begin yet; who resumes, or an alarm, takes it up again."""
+        if self._pauses.find(run.session_id) is not None:
+            return True
+        return run.state is RunState.APPROVED and self._undo.waits(run, self._ring)
 
     async def _begin(self, run: Run) -> None:
         """Through the gate's last look to the effect, or back to be asked anew.

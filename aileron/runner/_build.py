@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.interfaces import (
     IAudit,
     IBindings,
+    IBrakes,
     ICatalogue,
     IConfigFile,
     IConnectors,
@@ -35,12 +36,14 @@ from ._gate import Gate
 from ._intake import Intake
 from ._ledger import Ledger
 from ._offering import Offerings
+from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Planner
 from ._recovery import Recovery
 from ._retry import RetryPolicy
 from ._runner import Runner
+from ._switch import Switch
 from ._tasks import Tasks
 from ._undo import Undo
 
@@ -70,6 +73,7 @@ class Collaborators:
     bindings: IBindings
     trust: ITrust
     control: IControl
+    brakes: IBrakes
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]
@@ -89,7 +93,8 @@ def build(with_: Collaborators) -> Runner:
     asking = Asking(ledger, offerings, planner, decisions, pen)
     alarms = Alarms(with_.clock)
     undo = Undo(alarms, pen, with_.monotonic or with_.clock.seconds)
-    gate = Gate(ledger, offerings, asking, decisions, pen, undo)
+    pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, pen, with_.clock)
+    gate = Gate(ledger, offerings, asking, decisions, pen, undo, pauses)
     freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
     desk = Desk(
         with_.trust,
@@ -103,9 +108,10 @@ def build(with_: Collaborators) -> Runner:
         pen,
         freshness.note,
     )
-    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, RetryPolicy(with_.chance), with_.probe)
+    retry = RetryPolicy(with_.chance)
+    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, retry, pauses, with_.probe)
     permit, expiry = Permit(with_.vault), Expiry(alarms, gate.expire)
-    approved = Advance(ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, with_.probe)
+    approved = Advance(ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, pauses, with_.probe)
     runs, vault, limits = with_.runs, with_.vault, with_.limits
     return Runner(
         runs,
@@ -116,11 +122,13 @@ def build(with_: Collaborators) -> Runner:
         decisions,
         freshness,
         desk,
-        Intake(runs, vault, ledger, offerings, planner, asking, executor, tasks, pen, expiry, limits, permit),
+        Intake(runs, vault, ledger, offerings, planner, asking, executor, tasks, pen, expiry, limits, permit, pauses),
         Endings(runs, ledger, decisions, expiry, pen),
         approved,
         Recovery(runs, ledger, pen, approved, expiry, decisions),
         expiry,
         permit,
         tasks,
+        pauses,
+        Switch(runs, asking, approved, pauses, permit, expiry, ledger, pen),
     )

@@ -34,6 +34,7 @@ from aileron.values import (
 from ._decisions import Verify
 from ._ledger import Ledger
 from ._lifecycle import transition
+from ._pausing import Pauses
 from ._pen import Pen
 from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
@@ -46,6 +47,10 @@ _STORE_PAUSE_SECONDS = 1.0
 _ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
 _STOPPED = Outcome(
     fault=Fault("outcome_unknown", "The daemon stopped before an answer came.", "runtime"), sent=True, classified=False
+)
+_PAUSED = Outcome(
+    fault=Fault("paused", "Everything was paused until the time was up; this step was not begun.", "runtime"),
+    sent=False,
 )
 _BROKEN = Outcome(
     fault=Fault("connector_runtime_error", "The connector failed in a way it does not declare.", "sandbox"),
@@ -85,6 +90,7 @@ class Executor:
     _pen: Pen
     _clock: IReactorTime
     _retry: RetryPolicy
+    _pauses: Pauses
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
@@ -104,7 +110,9 @@ class Executor:
             steps=pinned,
         )
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
-        return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify)
+        return transition(
+            run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=self._pauses.guarded(verify)
+        )
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
         """Bring a run to its end whose C{opening} is committed.
@@ -139,11 +147,13 @@ class Executor:
         return await self._insist(run.id, lambda: self._ledger.apply(ending))
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
-        """Attempt one step until it is done, refused, in doubt, or out of time."""
-        number = 0
+        """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
+        number, outcome = 0, _PAUSED
         while True:
             number += 1
             if position or number > 1:
+                if not await self._pauses.over(execution.run.session_id, self._remaining(execution)):
+                    return _with_retries(outcome, max(0, number - 2))
                 await self._note_attempt(execution, planned, number)
             outcome = await self._attempt(execution, planned)
             self._probe("answered")

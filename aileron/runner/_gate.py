@@ -15,6 +15,7 @@ from ._decisions import MOST_AHEAD, TICK, Decisions, EarlierKey, NoDecision
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
+from ._pausing import Pauses
 from ._pen import Pen
 from ._plan import Plan
 from ._undo import Undo
@@ -30,6 +31,7 @@ class Gate:
     _decisions: Decisions
     _pen: Pen
     _undo: Undo
+    _pauses: Pauses
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
@@ -45,6 +47,7 @@ class Gate:
             )
         undo_seconds = 0.0
         if decision.approved:
+            self._pauses.refuse(approval.run.session_id)
             undo_seconds = self._rule_of(approval).undo_seconds
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins

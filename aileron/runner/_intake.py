@@ -19,6 +19,7 @@ from ._expiry import Expiry
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
+from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan, Planner
@@ -41,6 +42,7 @@ class Intake:
     _expiry: Expiry
     _limits: PendingLimits
     _permit: Permit
+    _pauses: Pauses
 
     async def submit(self, call: Call) -> Run:
         """See L{aileron.interfaces.IRunner.submit}."""
@@ -50,6 +52,7 @@ class Intake:
             if known is not None:
                 return known
             action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
+        self._pauses.refuse(call.session.id if call.session else None)
         if not action.approval.required:
             self._require_vault()
         run = self._new_run(call, action, arguments)

@@ -16,9 +16,11 @@ from aileron.values import (
     AttemptRow,
     Call,
     Decision,
+    Halt,
     Offer,
     Offering,
     Page,
+    Pause,
     Run,
     RunQuery,
     RunState,
@@ -38,8 +40,10 @@ from ._gate import Gate
 from ._intake import Intake
 from ._ledger import Ledger
 from ._offering import Offerings
+from ._pausing import Pauses
 from ._permit import Permit
 from ._recovery import Recovery
+from ._switch import Switch
 from ._tasks import Tasks
 
 _log = Logger()
@@ -68,12 +72,15 @@ class Runner:
     _expiry: Expiry
     _permit: Permit
     _tasks: Tasks
+    _pauses: Pauses
+    _switch: Switch
 
     # the life of the runner ------------------------------------------------------------------
 
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
         self._offerings.refresh()
+        await self._pauses.learn()
         await self._freshness.check()
         await self._recovery.recover()
         self._permit.could_act = self._freshness.comparable
@@ -83,6 +90,8 @@ class Runner:
         self._offerings.refresh()
         could, can = self._permit.could_act, self._permit.may_act() and self._freshness.comparable
         self._permit.could_act = can
+        if can:
+            self._pauses.settle_up()
         if can and not could:
             self._tasks.start("what waits for the vault", self._resume())
         elif self._freshness.moved or self._decisions.owing:
@@ -196,6 +205,18 @@ class Runner:
         if approval.run.state is RunState.APPROVED:
             self._approved.start(approval.run)
         return approval
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """See L{IRunner.pauses}."""
+        return self._pauses.all()
+
+    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        """See L{IRunner.pause}."""
+        return await self._tasks.shielded(self._switch.pause(session_id, reason, actor))
+
+    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        """See L{IRunner.resume}."""
+        return await self._tasks.shielded(self._switch.resume(session_id, actor))
 
     async def pending(self, session_id: str | None) -> int:
         """See L{IRunner.pending}."""

@@ -2,6 +2,7 @@
 
 from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word
+from ._brakes import BrakesContract, MemoryBrakes, example_caps, example_pauses
 from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
@@ -34,12 +35,14 @@ __all__ = [
     "Asked",
     "AuditContract",
     "BindingsContract",
+    "BrakesContract",
     "CatalogueContract",
     "ConnectorContract",
     "ConnectorRig",
     "ControlContract",
     "GrantsContract",
     "MemoryBindings",
+    "MemoryBrakes",
     "MemoryCatalogue",
     "MemoryConnectors",
     "MemoryControl",
@@ -61,9 +64,11 @@ __all__ = [
     "UnthreadedReactor",
     "VaultContract",
     "example_ask",
+    "example_caps",
     "example_decision",
     "example_event",
     "example_grant",
+    "example_pauses",
     "example_run",
     "example_scope",
     "example_session",

@@ -14,6 +14,7 @@ from ._actions import (
     Step,
 )
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
+from ._brakes import Halt, OwnCap, Pause
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, Row, Verdict
 from ._connectors import (
     READ,
@@ -126,6 +127,7 @@ __all__ = [
     "GatewayTotals",
     "Grant",
     "GrantState",
+    "Halt",
     "HandOver",
     "HandOverState",
     "Histogram",
@@ -140,7 +142,9 @@ __all__ = [
     "Operation",
     "OperatorSession",
     "Outcome",
+    "OwnCap",
     "Page",
+    "Pause",
     "PendingLimits",
     "Predicate",
     "PredicateKind",

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from attrs import evolve, field, frozen
 
-from aileron.values import Binding, Grant, Trusted, TrustKind
+from aileron.values import Binding, Grant, OwnCap, Pause, Trusted, TrustKind
 
 from ._cipher import Sealed
 from ._kdf import KdfParameters
@@ -34,6 +34,8 @@ class Document:
     :ivar spent: what was used, and until when each is remembered: marks of decisions, in hexadecimal, and runs.
     :ivar forgotten: until when the latest of those held that are remembered no more: what ended by then is not known.
     :ivar grants: oldest first.
+    :ivar pauses: what the operator has stopped, and agents for themselves.
+    :ivar caps: the operator's own, by their name.
     :ivar mac: over all the rest, under the data key.
     """
 
@@ -48,6 +50,8 @@ class Document:
     spent: Mapping[str, datetime] = field(factory=dict)
     forgotten: datetime | None = None
     grants: tuple[Grant, ...] = ()
+    pauses: tuple[Pause, ...] = ()
+    caps: tuple[OwnCap, ...] = ()
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> Entry | None:

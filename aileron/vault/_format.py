@@ -6,7 +6,7 @@ import base64
 import json
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Binding, Scope, Trusted, TrustKind, loads_strict, timestamp
+from aileron.values import JSON, Binding, Cap, OwnCap, Pause, Scope, Trusted, TrustKind, loads_strict, timestamp
 
 from ._cipher import Sealed
 from ._document import Document, Entry, trust_key
@@ -42,6 +42,8 @@ def body_json(document: Document) -> dict[str, JSON]:
         "spent": {used: timestamp(until) for used, until in document.spent.items()},
         "forgotten": None if document.forgotten is None else timestamp(document.forgotten),
         "grants": [grant_json(grant) for grant in document.grants],
+        "pauses": [pause.as_json() for pause in document.pauses],
+        "caps": [_cap_json(own) for own in document.caps],
     }
 
 
@@ -83,6 +85,18 @@ def _trusted_json(word: Trusted) -> dict[str, JSON]:
     }
 
 
+def _cap_json(own: OwnCap) -> dict[str, JSON]:
+    return {
+        "action": own.action,
+        "argument": own.cap.argument,
+        "per_session": own.cap.per_session,
+        "most": own.cap.most,
+        "seconds": int(own.cap.seconds),
+        "set_at": timestamp(own.set_at),
+        "set_by": own.set_by,
+    }
+
+
 def _sealed_json(sealed: Sealed) -> dict[str, JSON]:
     return {"nonce": _text_of(sealed.nonce), "ciphertext": _text_of(sealed.ciphertext)}
 
@@ -118,6 +132,8 @@ def _document(fields: Fields) -> Document:
         spent=fields.moments("spent"),
         forgotten=fields.optional_moment("forgotten"),
         grants=tuple(grant_of(each) for each in fields.list("grants")),
+        pauses=tuple(_pause(each) for each in fields.list("pauses")),
+        caps=tuple(_cap(each) for each in fields.list("caps")),
         mac=fields.data("mac"),
     )
     fields.end()
@@ -184,6 +200,21 @@ def _trusted(fields: Fields) -> Trusted:
     )
     fields.end()
     return word
+
+
+def _pause(fields: Fields) -> Pause:
+    since, by = fields.moment("since"), fields.text("by")
+    pause = Pause(since, by, fields.optional_text("reason"), fields.optional_text("session_id"))
+    fields.end()
+    return pause
+
+
+def _cap(fields: Fields) -> OwnCap:
+    most, seconds = fields.number("most"), fields.number("seconds")
+    cap = Cap(most, float(seconds), fields.optional_text("argument"), fields.flag("per_session"))
+    own = OwnCap(cap, fields.moment("set_at"), fields.text("set_by"), fields.optional_text("action"))
+    fields.end()
+    return own
 
 
 def _seal(fields: Fields | None) -> tuple[int, str] | None:

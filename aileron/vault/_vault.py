@@ -13,6 +13,7 @@ from aileron.interfaces import IVault
 from aileron.values import VaultState
 
 from ._bindings import FileBindings
+from ._brakes import FileBrakes
 from ._cipher import DataKey
 from ._control import FileControl
 from ._grants import FileGrants
@@ -22,8 +23,8 @@ from ._trust import FileTrust
 
 
 @implementer(IVault)
-class VaultFile(FileBindings, FileTrust, FileControl):
-    """The vault at C{path}: state, bindings, trust, grants and control key over one open file.
+class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes):
+    """The vault at C{path}: state, bindings, trust, grants, brakes and control key over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
     A file that is not what the holder of the key wrote last is refused at every use: L{VaultDamaged}.
@@ -46,6 +47,7 @@ class VaultFile(FileBindings, FileTrust, FileControl):
         FileTrust.__init__(self, self._file)
         FileControl.__init__(self, self._file)
         self.grants = FileGrants(self._file, clock)
+        FileBrakes.__init__(self, self._file)
 
     def __repr__(self) -> str:
         return f"<VaultFile {self.state().value}>"

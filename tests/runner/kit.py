@@ -18,6 +18,7 @@ from aileron.runner import Collaborators, Runner, build
 from aileron.store import Store
 from aileron.testing import (
     MemoryBindings,
+    MemoryBrakes,
     MemoryConnectors,
     MemoryControl,
     MemoryTrust,
@@ -110,6 +111,7 @@ class RunnerCase(SynchronousTestCase):
         self.vault = MemoryVault()
         self.trust, self.control = MemoryTrust(self.vault), MemoryControl(self.vault)
         self.bindings = MemoryBindings(self.vault)
+        self.brakes = MemoryBrakes(self.vault)
         self.believe_connectors()
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
@@ -142,6 +144,7 @@ class RunnerCase(SynchronousTestCase):
                 bindings=self.bindings,
                 trust=self.trust,
                 control=self.control,
+                brakes=self.brakes,
                 config=self.config,
                 clock=self.clock,
                 ids=self.fresh_id,
@@ -165,7 +168,7 @@ class RunnerCase(SynchronousTestCase):
     def unlock_anew(self, state: VaultState = VaultState.UNLOCKED) -> None:
         """Have the next life find the same vault, in C{state}."""
         self.vault = MemoryVault(state)
-        self.trust._vault = self.control._vault = self.bindings._vault = self.vault
+        self.trust._vault = self.control._vault = self.bindings._vault = self.brakes._vault = self.vault
 
     def believe(self, kind: TrustKind, name: str, digest: str, enabled: bool = True) -> None:
         """Let the operator have trusted a file."""

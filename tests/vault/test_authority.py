@@ -7,9 +7,17 @@ from datetime import timedelta
 import attrs
 
 from aileron.errors import Conflict, InvalidRequest
-from aileron.testing import ControlContract, TrustContract, trusted_word
+from aileron.testing import (
+    BrakesContract,
+    ControlContract,
+    TrustContract,
+    example_caps,
+    example_pauses,
+    trusted_word,
+)
 from aileron.values import JSON, Mark, TrustKind
 from aileron.vault import VaultFile, keys
+from aileron.vault._format import decode
 
 from .case import NOON, PASSPHRASE, OpenCase
 
@@ -41,6 +49,32 @@ class VaultFileControlTests(ControlContract, OpenCase):
 
     def break_disk(self) -> None:
         self.fill_disk()
+
+
+class VaultFileBrakesTests(BrakesContract, OpenCase):
+    def make_brakes(self) -> VaultFile:
+        return self.vault
+
+    def lock(self) -> None:
+        self.vault.lock()
+
+    def break_disk(self) -> None:
+        self.fill_disk()
+
+    def test_survives(self) -> None:
+        """What is braked is known in the daemon's next life, with all that was said, once it has the key."""
+        pauses, caps = example_pauses(), example_caps()
+        self.vault.keep_pauses(pauses)
+        self.vault.keep_caps(caps)
+        self.assertEqual((self.unlocked().pauses(), self.unlocked().caps()), (pauses, caps))
+        self.assertEqual((self.locked().pauses(), self.locked().caps()), ((), ()))
+
+    def test_passphrase(self) -> None:
+        """Another passphrase keeps them."""
+        self.vault.keep_caps(example_caps())
+        self.vault.lock()
+        keys.change_passphrase(self.path, PASSPHRASE, _NEW)
+        self.assertEqual(len(decode(self.path.read_bytes()).caps), 2)
 
 
 class TrustTests(OpenCase):

@@ -7,8 +7,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import (
     BindingsContract,
+    BrakesContract,
     ControlContract,
     MemoryBindings,
+    MemoryBrakes,
     MemoryControl,
     MemoryOperators,
     MemoryTrust,
@@ -39,6 +41,21 @@ class MemoryBindingsTests(BindingsContract, SynchronousTestCase):
 
     def lock(self) -> None:
         self.vault.lock()
+
+
+class MemoryBrakesTests(BrakesContract, SynchronousTestCase):
+    def setUp(self) -> None:
+        self.vault = MemoryVault()
+        self.brakes = MemoryBrakes(self.vault)
+
+    def make_brakes(self) -> MemoryBrakes:
+        return self.brakes
+
+    def lock(self) -> None:
+        self.vault.lock()
+
+    def break_disk(self) -> None:
+        self.brakes.full = True
 
 
 class MemoryTrustTests(TrustContract, SynchronousTestCase):

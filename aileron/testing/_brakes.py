@@ -1,0 +1,122 @@
+"""Brakes in memory, and what every keeper of them must do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from aileron.errors import StoreUnavailable, VaultLocked
+from aileron.interfaces import IBrakes
+from aileron.values import Cap, OwnCap, Pause
+
+from ._examples import NOON
+from ._vault import MemoryVault
+
+if TYPE_CHECKING:
+    from twisted.trial.unittest import SynchronousTestCase as _Case
+else:
+    _Case = object
+
+
+@implementer(IBrakes)
+class MemoryBrakes:
+    """Brakes, kept nowhere.
+
+    :param vault: whose state they obey; unlocked by default.
+    :ivar full: a test sets it, and every change fails as on a full disk.
+    """
+
+    def __init__(self, vault: MemoryVault | None = None) -> None:
+        self._vault = MemoryVault() if vault is None else vault
+        self._pauses: tuple[Pause, ...] = ()
+        self._caps: tuple[OwnCap, ...] = ()
+        self.full = False
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """See L{IBrakes}."""
+        return self._pauses if self._vault.ever_unlocked() else ()
+
+    def keep_pauses(self, pauses: Sequence[Pause]) -> None:
+        """See L{IBrakes}."""
+        self._check()
+        self._pauses = tuple(pauses)
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        """See L{IBrakes}."""
+        return self._caps if self._vault.ever_unlocked() else ()
+
+    def keep_caps(self, caps: Sequence[OwnCap]) -> None:
+        """See L{IBrakes}."""
+        self._check()
+        self._caps = tuple(sorted(caps, key=lambda each: each.name))
+
+    def _check(self) -> None:
+        self._vault.check()
+        if self.full:
+            raise StoreUnavailable("The vault could not be written.")
+
+
+def example_pauses() -> tuple[Pause, ...]:
+    """Everything, and one session."""
+    return Pause(NOON, "operator-1", "look at this"), Pause(NOON, "session-1", None, "session-1")
+
+
+def example_caps() -> tuple[OwnCap, ...]:
+    """One for all actions, and one for each recipient of one."""
+    recipients = Cap(3, 86_400.0, argument="to", per_session=True)
+    return (
+        OwnCap(Cap(100, 3600.0), NOON, "operator-1"),
+        OwnCap(recipients, NOON, "operator-1", "ship-update"),
+    )
+
+
+class BrakesContract(_Case):
+    """Mix into a test case whose L{make_brakes} makes an unlocked vault's brakes, with nothing on them."""
+
+    def make_brakes(self) -> IBrakes:
+        """Brakes."""
+        raise NotImplementedError
+
+    def lock(self) -> None:
+        """Lock the vault that was made first."""
+        raise NotImplementedError
+
+    def break_disk(self) -> None:
+        """Let every write fail from now on."""
+        raise NotImplementedError
+
+    def test_provides(self) -> None:
+        """It provides IBrakes."""
+        self.assertTrue(verifyObject(IBrakes, self.make_brakes()))
+
+    def test_kept(self) -> None:
+        """What was kept is told, in the place of all that was kept before."""
+        brakes = self.make_brakes()
+        self.assertEqual((brakes.pauses(), brakes.caps()), ((), ()))
+        brakes.keep_pauses(example_pauses())
+        brakes.keep_caps(example_caps()[::-1])
+        self.assertEqual((brakes.pauses(), brakes.caps()), (example_pauses(), example_caps()))
+        brakes.keep_pauses(example_pauses()[:1])
+        brakes.keep_caps(())
+        self.assertEqual((brakes.pauses(), brakes.caps()), (example_pauses()[:1], ()))
+
+    def test_locked_brakes(self) -> None:
+        """While locked what was verified is still known, and nothing changes."""
+        brakes = self.make_brakes()
+        brakes.keep_pauses(example_pauses())
+        self.lock()
+        self.assertRaises(VaultLocked, brakes.keep_pauses, ())
+        self.assertRaises(VaultLocked, brakes.keep_caps, ())
+        self.assertEqual(brakes.pauses(), example_pauses())
+
+    def test_full_disk(self) -> None:
+        """What could not be written is not believed, and nothing is lifted."""
+        brakes = self.make_brakes()
+        brakes.keep_pauses(example_pauses())
+        self.break_disk()
+        self.assertRaises(StoreUnavailable, brakes.keep_pauses, ())
+        self.assertRaises(StoreUnavailable, brakes.keep_caps, example_caps())
+        self.assertEqual((brakes.pauses(), brakes.caps()), (example_pauses(), ()))
