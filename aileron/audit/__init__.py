@@ -1,7 +1,7 @@
 """What is recorded when: sealed into a chain that can be checked."""
 
 from ._check import check_chain
-from ._checkpoints import fingerprint
+from ._checkpoints import fingerprint, is_signed
 from ._export import Exporting, record_line
 from ._seal import GENESIS, payload_digest, seal
 from ._types import RECORDED
@@ -16,6 +16,7 @@ __all__ = [
     "Verification",
     "check_chain",
     "fingerprint",
+    "is_signed",
     "payload_digest",
     "record_line",
     "seal",

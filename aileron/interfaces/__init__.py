@@ -3,6 +3,7 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
+from ._archive import IArchive
 from ._audit import IAudit
 from ._bindings import IBindings
 from ._brakes import IBrakes
@@ -17,14 +18,17 @@ from ._flags import IBindingFlags
 from ._grants import IGrants
 from ._meters import IMeter, IMeters, ITotals
 from ._operators import IOperators
+from ._record_keys import IRecordKeys
 from ._runner import IRunner
 from ._runs import IRuns
 from ._sessions import ISessions
 from ._trust import ITrust
 from ._vault import IVault
 from ._watermarks import IWatermarks
+from ._witness import IWitness
 
 __all__ = [
+    "IArchive",
     "IAudit",
     "IBindingFlags",
     "IBindings",
@@ -40,6 +44,7 @@ __all__ = [
     "IMeter",
     "IMeters",
     "IOperators",
+    "IRecordKeys",
     "IRunner",
     "IRuns",
     "ISessions",
@@ -47,4 +52,5 @@ __all__ = [
     "ITrust",
     "IVault",
     "IWatermarks",
+    "IWitness",
 ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen
 
+from aileron.interfaces import IWitness
 from aileron.values import Event, Link, compact
 
 from . import _audit_events_table as events_table
+from . import _audit_macs_table as macs_table
 from . import _audit_payloads_table as payloads_table
 from ._batch import Batch
 
@@ -22,12 +24,14 @@ class Seals:
     :ivar seal: the hash of a record from the previous one's and its own link.
     :ivar payload_digest: of a salt and a payload's text.
     :ivar salt: a fresh one at each call, from a source that nobody can guess.
+    :ivar witness: who looks on, if anybody does.
     """
 
     genesis: str
     seal: Callable[[str, Link], str]
     payload_digest: Callable[[str, str], str]
     salt: Callable[[], str]
+    witness: IWitness | None = None
 
     def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
         """Write C{events} at the chain's end, in order."""
@@ -43,8 +47,29 @@ class Seals:
             previous = sealed
         events_table.insert(cursor, links)
         payloads_table.insert(cursor, payloads)
+        if self.witness is not None and links:
+            _show(cursor, self.witness, links)
 
 
 def keep(batch: Batch, seals: Seals, events: Iterable[Event]) -> None:
     """Have C{events} at the chain's end when C{batch} is committed, after those that were kept in it before."""
     batch.owe(seals.append, events)
+
+
+def _show(cursor: sqlite3.Cursor, witness: IWitness, links: Sequence[tuple[Link, str, str]]) -> None:
+    witness.saw(link.event for link, _, _ in links)
+    macs = [(link.sequence, witness.mac(link.sequence, sealed)) for link, _, sealed in links]
+    macs_table.insert(cursor, [(sequence, *mac) for sequence, mac in macs if mac is not None])
+
+
+def after_commit(seals: Seals) -> Callable[[sqlite3.Cursor], Callable[[], None] | None]:
+    """What a transaction asks at its end: what to call once it is durable, or L{None}."""
+    witness = seals.witness
+
+    def ask(cursor: sqlite3.Cursor) -> Callable[[], None] | None:
+        if witness is None or not witness.attentive:
+            return None
+        last, _ = events_table.head(cursor) or (0, "")
+        return lambda: witness.kept(last)
+
+    return ask

@@ -13,10 +13,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
-from aileron.interfaces import IAudit, IBindingFlags, IContents, IRuns, ISessions, IWatermarks
+from aileron.interfaces import IArchive, IAudit, IBindingFlags, IContents, IRuns, ISessions, IWatermarks
 
+from ._archive import SQLiteArchive
 from ._audit import SQLiteAudit
-from ._chain import Seals
+from ._chain import Seals, after_commit
 from ._connections import Threads, Tuning, reading_pool, writing_pool
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
@@ -49,6 +50,7 @@ class Store:
 
     runs: IRuns
     audit: IAudit
+    archive: IArchive
     sessions: ISessions
     contents: IContents
     watermarks: IWatermarks
@@ -101,11 +103,12 @@ def make_store(
         writing_pool(path, reactor, threads, tuning),
         reading_pool(path, reactor, threads, tuning),
     )
-    writer, readers = Writer(pools.writing, tuning.max_batch), Readers(pools.reading)
+    writer, readers = Writer(pools.writing, tuning.max_batch, after_commit(seals)), Readers(pools.reading)
     sessions = SQLiteSessions(writer, readers, clock, seals)
     return Store(
         runs=SQLiteRuns(writer, readers, clock, seals),
         audit=SQLiteAudit(writer, readers, seals),
+        archive=SQLiteArchive(writer, readers),
         sessions=sessions,
         contents=SQLiteContents(writer, readers),
         watermarks=SQLiteWatermarks(writer, readers),

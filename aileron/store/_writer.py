@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from attrs import define, field
 from twisted.enterprise.adbapi import ConnectionPool
@@ -21,6 +21,8 @@ from ._refusals import closing, refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+AtEnd: TypeAlias = Callable[[sqlite3.Cursor], Callable[[], None] | None]
 
 _log = Logger()
 
@@ -46,10 +48,12 @@ class Writer:
 
     :param pool: exactly one thread and one connection, without transactions of its own.
     :param max_batch: most functions that share a commit.
+    :param at_end: asked at the end of each transaction; what it answers is called once that is durable.
     """
 
     _pool: ConnectionPool
     _max_batch: int = 256
+    _at_end: AtEnd | None = None
     _queue: deque[_Job] = field(factory=deque, init=False)
     _writing: bool = field(default=False, init=False)
     _at_rest: Waiting = field(factory=Waiting, init=False)
@@ -88,7 +92,7 @@ class Writer:
             return
         self._writing = True
         batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
-        told = self._pool.runWithConnection(_apply, batch).addCallbacks(
+        told = self._pool.runWithConnection(_apply, batch, self._at_end).addCallbacks(
             self._tell, self._refuse, (batch,), None, (batch,)
         )
         told.addErrback(lambda failure: _log.failure("telling a batch", failure))
@@ -127,13 +131,23 @@ def _answer(job: _Job, outcome: Any) -> None:
         job.done.callback(outcome)
 
 
-def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job]) -> list[Any]:
-    """In the writer's thread: one transaction, which the pool commits or rolls back.
+def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job], at_end: AtEnd | None) -> list[Any]:
+    """In the writer's thread: one transaction, and after it what somebody wants to do once it is durable."""
+    batch = connection.cursor(Batch)
+    outcomes = _apply_all(connection, batch, jobs)
+    durable = None if at_end is None else at_end(batch)
+    connection.commit()
+    if durable is not None:
+        durable()
+    return outcomes
+
+
+def _apply_all(connection: sqlite3.Connection, batch: Batch, jobs: Sequence[_Job]) -> list[Any]:
+    """One transaction, which is still to be committed; the pool rolls back what raises.
 
     Savepoints are a fifth of all work, and hardly any function raises: only when one did, the batch is undone and done
     again with a savepoint each, so that the others keep theirs.
     """
-    batch = connection.cursor(Batch)
     batch.execute("BEGIN IMMEDIATE")
     if len(jobs) > 1:
         try:

@@ -19,6 +19,7 @@ from ._examples import example_ask, example_decision, example_event, example_run
 from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
 from ._operators_contract import OperatorsContract
+from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._runs_contract import RunsContract
 from ._scripted_site import Asked, RefusingAgent, ScriptedSite
@@ -49,9 +50,11 @@ __all__ = [
     "MemoryCredential",
     "MemoryGrants",
     "MemoryOperators",
+    "MemoryRecordKeys",
     "MemoryTrust",
     "MemoryVault",
     "OperatorsContract",
+    "RecordKeysContract",
     "RefusingAgent",
     "RunsContract",
     "ScriptedConnector",

@@ -15,7 +15,7 @@ from ._actions import (
 )
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
 from ._brakes import Halt, OwnCap, Pause
-from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, Row, Verdict
+from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, Maced, Row, Stretch, Verdict
 from ._connectors import (
     READ,
     WRITE,
@@ -134,6 +134,7 @@ __all__ = [
     "Input",
     "Link",
     "LoadError",
+    "Maced",
     "Mark",
     "NewBinding",
     "NewGrant",
@@ -164,6 +165,7 @@ __all__ = [
     "StandingGrant",
     "Step",
     "StepRow",
+    "Stretch",
     "Traffic",
     "Transition",
     "TrustItem",

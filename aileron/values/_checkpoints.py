@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from attrs import asdict, fields, frozen
+from attrs import asdict, field, fields, frozen
 
 from ._json import JSON, digest
 
@@ -132,3 +132,24 @@ class Verdict:
     def as_json(self) -> dict[str, JSON]:
         """As the commands and the routes tell it."""
         return {"sound": self.sound, **asdict(self, recurse=True), "keys": list(self.keys)}
+
+
+@frozen
+class Stretch:
+    """A stretch of the record that is written while nothing can be signed.
+
+    :ivar key: the first of its keys, each of which is made from the one before and takes its place.
+    """
+
+    id: str
+    key: bytes = field(repr=False)
+
+
+@frozen
+class Maced:
+    """A record's hash, and the MAC over it, if it has one."""
+
+    sequence: int
+    hash: str
+    stretch: str | None
+    mac: bytes | None

@@ -22,6 +22,20 @@ class Entry:
 
 
 @frozen
+class RecordKeys:
+    """The keys of the record.
+
+    :ivar public_key: Ed25519, in hexadecimal.
+    :ivar signing: the private one, sealed.
+    :ivar stretches: the first key of each stretch that is not over, sealed, by its id.
+    """
+
+    public_key: str
+    signing: Sealed
+    stretches: tuple[tuple[str, Sealed], ...] = ()
+
+
+@frozen
 class Document:
     """A whole vault.
 
@@ -36,6 +50,7 @@ class Document:
     :ivar grants: oldest first.
     :ivar pauses: what the operator has stopped, and agents for themselves.
     :ivar caps: the operator's own, by their name.
+    :ivar record: the keys of the record, once there are any.
     :ivar mac: over all the rest, under the data key.
     """
 
@@ -52,6 +67,7 @@ class Document:
     grants: tuple[Grant, ...] = ()
     pauses: tuple[Pause, ...] = ()
     caps: tuple[OwnCap, ...] = ()
+    record: RecordKeys | None = None
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> Entry | None:

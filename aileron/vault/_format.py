@@ -9,7 +9,7 @@ from aileron.errors import InvalidRequest
 from aileron.values import JSON, Binding, Cap, OwnCap, Pause, Scope, Trusted, TrustKind, loads_strict, timestamp
 
 from ._cipher import Sealed
-from ._document import Document, Entry, trust_key
+from ._document import Document, Entry, RecordKeys, trust_key
 from ._errors import damaged
 from ._fields import Fields
 from ._grant_format import grant_json, grant_of
@@ -44,6 +44,7 @@ def body_json(document: Document) -> dict[str, JSON]:
         "grants": [grant_json(grant) for grant in document.grants],
         "pauses": [pause.as_json() for pause in document.pauses],
         "caps": [_cap_json(own) for own in document.caps],
+        "record": None if document.record is None else _record_json(document.record),
     }
 
 
@@ -97,6 +98,14 @@ def _cap_json(own: OwnCap) -> dict[str, JSON]:
     }
 
 
+def _record_json(record: RecordKeys) -> dict[str, JSON]:
+    return {
+        "public_key": record.public_key,
+        "signing": _sealed_json(record.signing),
+        "stretches": [{"id": name, **_sealed_json(sealed)} for name, sealed in record.stretches],
+    }
+
+
 def _sealed_json(sealed: Sealed) -> dict[str, JSON]:
     return {"nonce": _text_of(sealed.nonce), "ciphertext": _text_of(sealed.ciphertext)}
 
@@ -134,6 +143,7 @@ def _document(fields: Fields) -> Document:
         grants=tuple(grant_of(each) for each in fields.list("grants")),
         pauses=tuple(_pause(each) for each in fields.list("pauses")),
         caps=tuple(_cap(each) for each in fields.list("caps")),
+        record=_record(fields.optional_inner("record")),
         mac=fields.data("mac"),
     )
     fields.end()
@@ -215,6 +225,15 @@ def _cap(fields: Fields) -> OwnCap:
     own = OwnCap(cap, fields.moment("set_at"), fields.text("set_by"), fields.optional_text("action"))
     fields.end()
     return own
+
+
+def _record(fields: Fields | None) -> RecordKeys | None:
+    if fields is None:
+        return None
+    stretches = tuple((each.text("id"), _whole_sealed(each)) for each in fields.list("stretches"))
+    record = RecordKeys(fields.text("public_key"), _whole_sealed(fields.inner("signing")), stretches)
+    fields.end()
+    return record
 
 
 def _seal(fields: Fields | None) -> tuple[int, str] | None:

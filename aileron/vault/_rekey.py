@@ -5,10 +5,19 @@ from __future__ import annotations
 from attrs import evolve
 
 from ._cipher import DataKey, Randomness, Sealed, new_data_key, unseal
-from ._document import Document
+from ._document import Document, RecordKeys
 from ._errors import VaultDamaged, WrongPassphrase, damaged
 from ._kdf import SALT_BYTES, KdfParameters, stretch
-from ._sealing import authenticated, is_sound, seal_entry, unseal_entry, wrapping_context
+from ._sealing import (
+    SIGNING,
+    authenticated,
+    is_sound,
+    seal_entry,
+    seal_part,
+    unseal_entry,
+    unseal_part,
+    wrapping_context,
+)
 
 _VAULT_ID_BYTES = 16
 
@@ -49,8 +58,20 @@ def rekeyed(document: Document, key: DataKey, passphrase: str, randomness: Rando
     entries = tuple(
         seal_entry(document, new_key, entry.binding, unseal_entry(document, key, entry)) for entry in document.entries
     )
-    changed = evolve(document, kdf=kdf, data_key=wrapped, entries=entries, revision=document.revision + 1)
+    record = None if document.record is None else _record_under(document, document.record, key, new_key)
+    revision = document.revision + 1
+    changed = evolve(document, kdf=kdf, data_key=wrapped, entries=entries, record=record, revision=revision)
     return authenticated(changed, new_key), new_key
+
+
+def _record_under(document: Document, record: RecordKeys, old: DataKey, new: DataKey) -> RecordKeys:
+    """The record's keys stay: what they signed must verify, and what goes on must go on."""
+
+    def moved(name: str, sealed: Sealed) -> Sealed:
+        return seal_part(document, new, name, unseal_part(document, old, name, sealed))
+
+    stretches = tuple((name, moved(name, sealed)) for name, sealed in record.stretches)
+    return evolve(record, signing=moved(SIGNING, record.signing), stretches=stretches)
 
 
 def _new_key(vault: str, passphrase: str, randomness: Randomness) -> tuple[DataKey, KdfParameters, Sealed]:

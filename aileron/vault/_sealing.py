@@ -10,10 +10,13 @@ from attrs import evolve
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Binding, canonical
 
-from ._cipher import DataKey, seal, unseal
+from ._cipher import DataKey, Sealed, seal, unseal
 from ._document import Document, Entry
 from ._format import binding_json, body_json, kdf_json
 from ._kdf import KdfParameters
+
+SIGNING = "record signing"
+"""The part that is the record's private key."""
 
 
 def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
@@ -52,6 +55,27 @@ def unseal_entry(document: Document, key: DataKey, entry: Entry) -> bytes:
     :raises VaultDamaged: the entry or anything it is bound to was altered.
     """
     return unseal(_entry_key(key), entry.sealed, _entry_context(document.vault, entry.binding))
+
+
+def seal_part(document: Document, key: DataKey, name: str, secret: bytes) -> Sealed:
+    """Keep a secret of the vault's own so that it opens only as this part of this vault."""
+    return seal(_part_key(key), secret, _part_context(document.vault, name))
+
+
+def unseal_part(document: Document, key: DataKey, name: str, sealed: Sealed) -> bytes:
+    """The secret that L{seal_part} kept.
+
+    :raises VaultDamaged: it was altered, or is another part.
+    """
+    return unseal(_part_key(key), sealed, _part_context(document.vault, name))
+
+
+def _part_key(key: DataKey) -> bytes:
+    return key.subkey("aileron vault parts v1")
+
+
+def _part_context(vault: str, name: str) -> JSON:
+    return {"tag": "aileron.vault.part.v1", "vault": vault, "part": name}
 
 
 def _entry_key(key: DataKey) -> bytes:

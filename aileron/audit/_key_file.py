@@ -1,0 +1,99 @@
+"""The key of the next record while the vault is locked, on the disk, and no longer there once it was used.
+
+It is no row of the database: a database keeps old pages, in its log above all, and with them the keys that are over.
+Two places are written in turn, the older one first, so that a crash leaves one that is whole; then the other is wiped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from attrs import field, frozen
+
+_PLACE = 256
+_PLACES = 2
+_MODE = 0o600
+_EVOLVE = b"aileron.audit.next-key.v1\n"
+
+
+@frozen
+class StretchState:
+    """Where a stretch stands.
+
+    :ivar stretch: its id.
+    :ivar index: how many of its records were written.
+    :ivar key: of the next one.
+    """
+
+    stretch: str
+    index: int
+    key: bytes = field(repr=False)
+
+    def moved(self, steps: int) -> StretchState:
+        """So many records later."""
+        key = self.key
+        for _ in range(steps):
+            key = sha256(_EVOLVE + key).digest()
+        return StretchState(self.stretch, self.index + steps, key)
+
+
+@frozen
+class KeyFile:
+    """One file with one L{StretchState}.
+
+    :ivar sync: makes a file's content durable.
+    """
+
+    path: Path
+    sync: Callable[[int], None] = os.fsync
+
+    def load(self) -> StretchState | None:
+        """What stands there; L{None}: nothing that is whole, or nothing at all.
+
+        :raises OSError: it cannot be read.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            found = [_read(file.read(_PLACE)) for _ in range(_PLACES)]
+        # Both are whole only after a crash between the two writes: then the later one, which was written, counts.
+        whole = [each for each in found if each is not None]
+        return max(whole, key=lambda each: each[0])[1] if whole else None
+
+    def save(self, state: StretchState) -> None:
+        """Let C{state} stand there, durably, and nothing else.
+
+        :raises OSError: it could not be written; what stood there, or C{state}, does.
+        """
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+        try:
+            places = [_read(os.pread(descriptor, _PLACE, place * _PLACE)) for place in range(_PLACES)]
+            counts = [-1 if each is None else each[0] for each in places]
+            older = counts.index(min(counts))
+            os.pwrite(descriptor, _written(max(counts) + 1, state), older * _PLACE)
+            self.sync(descriptor)
+            os.pwrite(descriptor, bytes(_PLACE), (1 - older) * _PLACE)
+            self.sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _written(count: int, state: StretchState) -> bytes:
+    text = f"{count} {state.stretch} {state.index} {state.key.hex()}".encode("ascii")
+    return (text + b" " + sha256(text).hexdigest().encode("ascii") + b"\n").ljust(_PLACE, b"\0")
+
+
+def _read(place: bytes) -> tuple[int, StretchState] | None:
+    text, _, checked = place.rstrip(b"\0\n").rpartition(b" ")
+    if sha256(text).hexdigest().encode("ascii") != checked:
+        return None
+    try:
+        count, stretch, index, key = text.decode("ascii").split(" ")
+        return int(count), StretchState(stretch, int(index), bytes.fromhex(key))
+    except ValueError:
+        return None

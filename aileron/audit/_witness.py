@@ -1,0 +1,132 @@
+"""Looks on while events are kept: seals what is written while nothing can be signed, and notices what must be."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+from hashlib import sha256
+
+from attrs import define, field
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron.interfaces import IWitness
+from aileron.values import Event
+
+from ._key_file import KeyFile, StretchState
+
+TAMPER = "tamper.detected"
+
+DECISIVE = frozenset(
+    {
+        "approval.approved",
+        "approval.denied",
+        "trust.given",
+        "trust.taken",
+        "binding.created",
+        "binding.rebound",
+        "binding.revoked",
+        "run.settled",
+        TAMPER,
+    }
+)
+"""What the operator decided, and what was found: a checkpoint follows each within a second."""
+
+_MAC = b"aileron.audit.mac.v1\n"
+_log = Logger()
+
+
+def mac_of(state: StretchState, sealed: str) -> bytes:
+    """HMAC-SHA256 over a record's hash, under the key of its place in the stretch."""
+    return hmac.digest(state.key, _MAC + sealed.encode("utf-8", "surrogatepass"), sha256)
+
+
+@implementer(IWitness)
+@define(eq=False)
+class Witness:
+    """See L{IWitness}.
+
+    Which key a record gets hangs on its sequence alone, counted from the last one that is durable: what was undone and
+    is written anew gets the same.
+
+    :ivar locked: whether records get MACs.
+    :ivar due: whether a decision is durable of which no checkpoint tells yet.
+    :ivar tampered: how many C{tamper.detected} were kept in this life.
+    """
+
+    _file: KeyFile
+    locked: bool = False
+    due: bool = False
+    tampered: int = 0
+    _state: StretchState | None = None
+    _next: int | None = None  # the sequence that gets the key of C{_state}
+    _ahead: list[StretchState] = field(factory=list)  # what comes after it, as far as it was used
+    _seen: set[str] = field(factory=set)
+    _found: int = 0
+
+    @property
+    def state(self) -> StretchState | None:
+        """Where the stretch stands, as far as it is durable."""
+        return self._state
+
+    def load(self) -> None:
+        """Take up what stands in the file."""
+        try:
+            self._state = self._file.load()
+        except OSError as error:
+            _log.error("the key of the locked record cannot be read: {error}", error=error.strerror)
+
+    def go_on(self, index: int) -> None:
+        """The database has come to C{index} in this stretch: a crash may have left the file a little behind."""
+        if self._state is not None and index > self._state.index:
+            self._keep(self._state.moved(index - self._state.index))
+
+    def begin(self, stretch: str, key: bytes) -> None:
+        """Let another stretch begin; no record has a MAC of it yet.
+
+        :raises OSError: it could not be written; the old one stands.
+        """
+        state = StretchState(stretch, 0, key)
+        self._file.save(state)
+        self._state, self._next, self._ahead = state, None, []
+
+    @property
+    def attentive(self) -> bool:
+        """See L{IWitness}."""
+        return self.locked or bool(self._seen)
+
+    def saw(self, events: Iterable[Event]) -> None:
+        """See L{IWitness}."""
+        for event in events:
+            if event.type in DECISIVE:
+                self._seen.add(event.id if event.type == TAMPER else "")
+
+    def mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
+        """See L{IWitness}."""
+        if not self.locked or self._state is None:
+            return None
+        if self._next is None:
+            self._next, self._ahead = sequence, [self._state]
+        place = sequence - self._next
+        if place < 0:  # of a database that was put back under us; the next unlock tells
+            return None
+        while place >= len(self._ahead):
+            self._ahead.append(self._ahead[-1].moved(1))
+        return self._state.stretch, mac_of(self._ahead[place], sealed)
+
+    def kept(self, last: int) -> None:
+        """See L{IWitness}."""
+        if self._seen:
+            self.tampered += len(self._seen - {""})
+            self._seen.clear()
+            self.due = True
+        if self.locked and self._state is not None and self._next is not None and last >= self._next:
+            self._keep(self._state.moved(last + 1 - self._next))
+            self._next, self._ahead = last + 1, [self._state]
+
+    def _keep(self, state: StretchState) -> None:
+        try:
+            self._file.save(state)
+        except OSError as error:  # the file lags behind: the next start goes on from what the database says
+            _log.error("the key of the locked record cannot be written: {error}", error=error.strerror)
+        self._state = state

@@ -1,0 +1,45 @@
+"""The keys that the record hangs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zope.interface import Interface
+
+from aileron.values import JSON, Stretch
+
+
+class IRecordKeys(Interface):
+    """Keys in the vault by which others can tell that a record is what it was.
+
+    Every method but L{public_key} raises L{aileron.errors.VaultLocked} while the vault is not unlocked, and
+    L{aileron.errors.BindingFailed} where its file is damaged, or another program wrote it.
+    """
+
+    def public_key() -> str | None:
+        """The Ed25519 public key in hexadecimal; L{None}: there is none yet, or it cannot be read.
+
+        While the vault is locked this is but a claim of its file.
+        """
+
+    def make_key() -> str:
+        """The public key, whose private one is made if there is none yet; durable when it returns.
+
+        :raises StoreUnavailable: the file could not be written; nothing was kept.
+        """
+
+    def endorse(statement: Mapping[str, JSON]) -> str:
+        """The signature over the RFC 8785 form of C{statement}, in hexadecimal.
+
+        :raises Conflict: there is no key yet.
+        """
+
+    def stretches() -> tuple[Stretch, ...]:
+        """What was kept by L{put_stretches}."""
+
+    def put_stretches(stretches: Sequence[Stretch]) -> None:
+        """Keep the first keys of C{stretches}, in the place of all earlier ones; durable when it returns.
+
+        :raises Conflict: there is no key yet.
+        :raises StoreUnavailable: the file could not be written; what was kept before stands.
+        """

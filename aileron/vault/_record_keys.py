@@ -1,0 +1,70 @@
+"""The keys of the record, each sealed by itself in the vault's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from zope.interface import implementer
+
+from aileron.errors import AileronError, Conflict
+from aileron.interfaces import IRecordKeys
+from aileron.values import JSON, Stretch, canonical
+
+from ._document import RecordKeys
+from ._open_file import OpenFile
+from ._sealing import SIGNING, seal_part, unseal_part
+
+
+@implementer(IRecordKeys)
+class FileRecordKeys:
+    """The record's keys in one vault file."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+
+    def public_key(self) -> str | None:
+        """See L{IRecordKeys}."""
+        try:
+            document = self._file.look()
+        except AileronError:
+            return None
+        return None if document is None or document.record is None else document.record.public_key
+
+    def make_key(self) -> str:
+        """See L{IRecordKeys}."""
+        key, document = self._file.opened()
+        if document.record is not None:
+            return document.record.public_key
+        private = Ed25519PrivateKey.generate()
+        public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        secret = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+        sealed = seal_part(document, key, SIGNING, secret)
+        self._file.write(evolve(document, record=RecordKeys(public, sealed)))
+        return public
+
+    def endorse(self, statement: Mapping[str, JSON]) -> str:
+        """See L{IRecordKeys}."""
+        key, document = self._file.opened()
+        private = unseal_part(document, key, SIGNING, _made(document.record).signing)
+        return Ed25519PrivateKey.from_private_bytes(private).sign(canonical(statement)).hex()
+
+    def stretches(self) -> tuple[Stretch, ...]:
+        """See L{IRecordKeys}."""
+        key, document = self._file.opened()
+        kept = () if document.record is None else document.record.stretches
+        return tuple(Stretch(name, unseal_part(document, key, name, sealed)) for name, sealed in kept)
+
+    def put_stretches(self, stretches: Sequence[Stretch]) -> None:
+        """See L{IRecordKeys}."""
+        key, document = self._file.opened()
+        sealed = tuple((each.id, seal_part(document, key, each.id, each.key)) for each in stretches)
+        self._file.write(evolve(document, record=evolve(_made(document.record), stretches=sealed)))
+
+
+def _made(record: RecordKeys | None) -> RecordKeys:
+    if record is None:
+        raise Conflict("The record has no key yet.")
+    return record
