@@ -29,6 +29,10 @@ MAX_HEAD_BYTES = 16384
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
 
+_CARRIED = tuple(
+    (name.encode("ascii"), f"{name}: {value}\r\n".encode("ascii"))
+    for name, value in {**HEADERS, "Server": "aileron"}.items()
+)
 _GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 discard: Callable[[bytes], int] = len
@@ -191,11 +195,12 @@ class Channel(HTTPChannel):
         self._go_on()
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """See L{HTTPChannel.writeHeaders}: here in one piece, not in a hundred that the transport looks at singly."""
-        fields = b"".join(
-            [b"%b: %b\r\n" % (name, value) for name, values in headers.getAllRawHeaders() for value in values]
-        )
-        self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, fields))
+        """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it."""
+        given = dict(headers.getAllRawHeaders())
+        given.pop(b"Server", None)
+        lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]
+        lines += [line for name, line in _CARRIED if name not in given]
+        self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
 
     def refuse(self, status: int, message: str) -> None:
         """Answer in the envelope, read nothing more of it, and close."""

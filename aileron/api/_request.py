@@ -23,10 +23,10 @@ class MemoryRequest(Request):
 
     def begin(self, head: RequestHead) -> None:
         """Take over the head, as checked: its fields say nothing in two ways, and its version is ours."""
-        self._head = head
+        self._head, headers = head, self.requestHeaders
         for line in head.lines.split(b"\r\n")[1:]:
             name, _, value = line.partition(b":")
-            self.requestHeaders.addRawHeader(name, value.strip(b" \t"))
+            headers.addRawHeader(name, value.strip(b" \t"))
         self.parseCookies()  # type: ignore[no-untyped-call]
         self.content = BytesIO()
 

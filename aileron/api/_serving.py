@@ -16,14 +16,12 @@ from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import JSON, violation
 
 from ._endpoint import Endpoint, Visit
-from ._faults import HEADERS, Answer, failed, http_failure
+from ._faults import Answer, failed, http_failure
 from ._guard import Caller, Identify, Who, admit
 from ._parts import Parts
 from ._reading import header, preferred_wait, read_body, read_query
 
 _log = Logger()
-
-_RAW_HEADERS = [(name, [value]) for name, value in {**HEADERS, "Server": "aileron"}.items()]
 
 
 def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) -> Callable[..., Deferred[bytes]]:
@@ -72,13 +70,6 @@ def _body(endpoint: Endpoint, request: IRequest) -> Mapping[str, JSON]:
     if not isinstance(body, Mapping):
         raise InvalidRequest.listing("The body is not what this route takes.", ("", violation("type", "object")))
     return body
-
-
-def dress(request: IRequest) -> None:
-    """Put on what every answer carries, whoever writes it."""
-    headers = request.responseHeaders
-    for name, values in _RAW_HEADERS:
-        headers.setRawHeaders(name, values)
 
 
 def write(request: IRequest, answer: Answer) -> bytes:

@@ -15,7 +15,7 @@ from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
 from ._openapi import document, page
 from ._parts import Parts
-from ._serving import dress, guarded, routing_failed, write
+from ._serving import guarded, routing_failed, write
 from ._tables import TABLES
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
@@ -92,7 +92,7 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 
 
 class _Root(Resource):
-    """Dresses every answer and hands each request to whom it belongs."""
+    """Hands each request to whom it belongs."""
 
     isLeaf = True
 
@@ -104,7 +104,6 @@ class _Root(Resource):
 
     def render(self, request: IRequest) -> bytes | int:
         """See L{IResource.render}."""
-        dress(request)
         if b"%" in request.path and not _readable(request.path):
             return write(request, http_failure(400, "The path is not UTF-8."))
         first = request.path[1:].partition(b"/")[0]

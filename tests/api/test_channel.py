@@ -323,6 +323,20 @@ class FramingTests(ChannelCase):
         self.assertEqual([request.getCookie(b"a"), request.getCookie(b"c")], [b"b", b"d"])
         self.assertEqual((request.method, request.uri, request.clientproto), (b"GET", b"/x", b"HTTP/1.1"))
 
+    def test_own_headers(self) -> None:
+        """An answer carries each header of every answer once; a resource may say another value, but not who serves."""
+        self.echo.hold = True
+        line = Line(self.site)
+        line.say(head())
+        (request,) = self.echo.held
+        request.setHeader("content-security-policy", "default-src 'self'")
+        request.setHeader("server", "other")
+        request.finish()
+        lines = line.hear().split(b"\r\n")
+        for name, value in {**HEADERS, "Content-Security-Policy": "default-src 'self'", "Server": "aileron"}.items():
+            found = [line for line in lines if line.lower().startswith(name.lower().encode() + b":")]
+            self.assertEqual(found, [f"{name}: {value}".encode()])
+
     def test_expected(self) -> None:
         """A client that asks first whether to send its body is told to go on, once its head has passed."""
         line = Line(self.site)
