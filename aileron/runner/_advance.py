@@ -23,6 +23,7 @@ from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan
 from ._tasks import Tasks
+from ._turns import Turns
 from ._undo import Undo
 
 _log = Logger()
@@ -47,6 +48,7 @@ class Advance:
     _expiry: Expiry
     _undo: Undo
     _pauses: Pauses
+    _turns: Turns
     _probe: Callable[[str], None]
 
     def start(self, run: Run) -> None:
@@ -110,20 +112,25 @@ class Advance:
         :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
         :raises NotYet: its decision lets it begin later; likewise.
         """
+        opened = await self._turns.take(run.id, lambda: self._open(run))
+        if opened is not None:
+            await self._carry_out(*opened)
+
+    async def _open(self, run: Run) -> tuple[Run, Plan, Transition, Approval] | None:
+        """The run as it has begun; nothing, if it is asked anew."""
         ready = await self._gate.ready(run)
         if ready is None:
             self._expiry.mind(await self._ledger.approval(run.id))
-            return
+            return None
         plan, approval = ready
         verify = self._decisions.verification(plan.digest(run), approval.mark)
         opening = self._executor.opening(run, plan, verify=verify)
         try:
-            begun = await self._ledger.apply(opening)
+            return await self._ledger.apply(opening), plan, opening, approval
         except ApprovalStale as found:
             await self._asking.ask_anew(run, found)
             self._expiry.mind(await self._ledger.approval(run.id))
-        else:
-            await self._carry_out(begun, plan, opening, approval)
+            return None
 
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
         """Use the decision, then have the effect; where it cannot be used nothing is sent."""

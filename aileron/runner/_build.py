@@ -45,6 +45,7 @@ from ._retry import RetryPolicy
 from ._runner import Runner
 from ._switch import Switch
 from ._tasks import Tasks
+from ._turns import Turns
 from ._undo import Undo
 
 
@@ -110,8 +111,10 @@ def build(with_: Collaborators) -> Runner:
     )
     retry = RetryPolicy(with_.chance)
     executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, retry, pauses, with_.probe)
-    permit, expiry = Permit(with_.vault), Expiry(alarms, gate.expire)
-    approved = Advance(ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, pauses, with_.probe)
+    permit, expiry, turns = Permit(with_.vault), Expiry(alarms, gate.expire), Turns()
+    approved = Advance(
+        ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, pauses, turns, with_.probe
+    )
     runs, vault, limits = with_.runs, with_.vault, with_.limits
     return Runner(
         runs,
@@ -128,6 +131,7 @@ def build(with_: Collaborators) -> Runner:
         Recovery(runs, ledger, pen, approved, expiry, decisions),
         expiry,
         permit,
+        turns,
         tasks,
         pauses,
         Switch(runs, asking, approved, pauses, permit, expiry, ledger, pen),

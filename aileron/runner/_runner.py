@@ -45,6 +45,7 @@ from ._permit import Permit
 from ._recovery import Recovery
 from ._switch import Switch
 from ._tasks import Tasks
+from ._turns import Turns
 
 _log = Logger()
 
@@ -71,6 +72,7 @@ class Runner:
     _recovery: Recovery
     _expiry: Expiry
     _permit: Permit
+    _turns: Turns
     _tasks: Tasks
     _pauses: Pauses
     _switch: Switch
@@ -176,11 +178,13 @@ class Runner:
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """See L{IRunner.withdraw}."""
-        return await self._tasks.shielded(self._endings.withdraw(run_id, actor, reason))
+        withdrawn = self._turns.take(run_id, lambda: self._endings.withdraw(run_id, actor, reason))
+        return await self._tasks.shielded(withdrawn)
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         """See L{IRunner.settle}."""
-        return await self._tasks.shielded(self._endings.settle(run_id, happened, note, actor))
+        settled = self._turns.take(run_id, lambda: self._endings.settle(run_id, happened, note, actor))
+        return await self._tasks.shielded(settled)
 
     # approvals -------------------------------------------------------------------------------
 
@@ -197,7 +201,7 @@ class Runner:
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
-        return await self._tasks.shielded(self._decide(run_id, decision))
+        return await self._tasks.shielded(self._turns.take(run_id, lambda: self._decide(run_id, decision)))
 
     async def _decide(self, run_id: str, decision: Decision) -> Approval:
         approval = await self._gate.decide(run_id, decision)

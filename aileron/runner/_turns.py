@@ -1,0 +1,29 @@
+"""One at a time for each run: whoever decides it, takes it back or begins it waits for who is at it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from attrs import define, field
+from twisted.internet.defer import DeferredLock
+
+T = TypeVar("T")
+
+
+@define(eq=False)
+class Turns:
+    """The database alone would let one of two win; but each writes to the vault before, where nothing is undone."""
+
+    _locks: dict[str, DeferredLock] = field(factory=dict, init=False)
+
+    async def take(self, run_id: str, work: Callable[[], Awaitable[T]]) -> T:
+        """What C{work} comes to, once nobody else is at that run.  It must not take a turn of the same run itself."""
+        lock = self._locks.setdefault(run_id, DeferredLock())
+        await lock.acquire()
+        try:
+            return await work()
+        finally:
+            lock.release()
+            if not lock.locked:
+                self._locks.pop(run_id, None)
