@@ -3,9 +3,10 @@
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
+from ._config import Config
 from ._heap import settle_heap
 from ._ids import fresh_ids
-from ._run import makeService, serve
-from ._settings import Options
+from ._run import live, makeService, serve
+from ._settings import Options, Settings
 
-__all__ = ["Options", "fresh_ids", "makeService", "serve", "settle_heap"]
+__all__ = ["Config", "Options", "Settings", "fresh_ids", "live", "makeService", "serve", "settle_heap"]

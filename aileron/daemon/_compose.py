@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
@@ -33,10 +34,18 @@ _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 20.0
 _SALT_BYTES = 16
 
+Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
-async def start(reactor: Any, settings: Settings, life: Life) -> None:
+
+def as_they_are(collaborators: Collaborators) -> Collaborators:
+    """What the runner works with, with nothing between."""
+    return collaborators
+
+
+async def start(reactor: Any, settings: Settings, life: Life, around: Around = as_they_are) -> None:
     """Build everything and serve; C{life} learns how each part is taken down.
 
+    :param around: given what the runner will work with, returns what it works with: where a crash is tried.
     :raises Exception: whatever keeps it from starting; what was built by then is taken down by C{life}.
     """
     home = settings.home
@@ -49,7 +58,7 @@ async def start(reactor: Any, settings: Settings, life: Life) -> None:
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     own_ports: set[int] = set()
-    runner, connectors = await _start_runner(reactor, settings, store, vault, config_file, own_ports, life)
+    runner, connectors = await _start_runner(reactor, settings, store, vault, config_file, own_ports, life, around)
     sites = Sites(reactor, settings, store, vault, runner, connectors)
     agent, operator = await sites.open(life)
     own_ports.update((agent.port, operator.port))
@@ -77,6 +86,7 @@ async def _start_runner(
     config_file: ConfigFile,
     own_ports: set[int],
     life: Life,
+    around: Around,
 ) -> tuple[Runner, Registry]:
     home = settings.home
     transport = system_transport(reactor, lambda: own_ports)
@@ -84,27 +94,26 @@ async def _start_runner(
         home.connectors, lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
     )
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
-    runner = build(
-        Collaborators(
-            runs=store.runs,
-            audit=store.audit,
-            contents=store.contents,
-            watermarks=store.watermarks,
-            catalogue=catalogue,
-            connectors=connectors,
-            vault=vault,
-            bindings=vault,
-            trust=vault,
-            control=vault,
-            brakes=vault,
-            config=config_file,
-            clock=reactor,
-            ids=fresh_ids(reactor),
-            chance=random.random,
-            limits=settings.limits,
-            monotonic=time.monotonic,
-        )
+    collaborators = Collaborators(
+        runs=store.runs,
+        audit=store.audit,
+        contents=store.contents,
+        watermarks=store.watermarks,
+        catalogue=catalogue,
+        connectors=connectors,
+        vault=vault,
+        bindings=vault,
+        trust=vault,
+        control=vault,
+        config=config_file,
+        clock=reactor,
+        ids=fresh_ids(reactor),
+        chance=random.random,
+        limits=settings.limits,
+        monotonic=time.monotonic,
+        brakes=vault,
     )
+    runner = build(around(collaborators))
     catalogue.refresh()
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()

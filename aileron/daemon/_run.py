@@ -15,15 +15,15 @@ from aileron.errors import AileronError
 from aileron.hardening import harden
 from aileron.home import prepare
 
-from ._compose import start
+from ._compose import Around, as_they_are, start
 from ._life import AileronService
 from ._settings import Options, Settings
 
 _LOG_BYTES, _LOG_FILES = 5_000_000, 5
 
 
-def _service(reactor: Any, settings: Settings) -> AileronService:
-    return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life)))
+def _service(reactor: Any, settings: Settings, around: Around = as_they_are) -> AileronService:
+    return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life, around)))
 
 
 def makeService(options: Options) -> AileronService:
@@ -57,20 +57,27 @@ def serve(arguments: Sequence[str]) -> int:
 
     :return: the exit status: 0, or 1 if it could not start.
     """
+    options = Options()  # type: ignore[no-untyped-call]
+    options.parseOptions(list(arguments))  # type: ignore[no-untyped-call]
+    return live(Settings.read(options))
+
+
+def live(settings: Settings, around: Around = as_they_are) -> int:
+    """As L{serve}, of settings that are read.
+
+    :param around: see L{aileron.daemon._compose.start}.
+    """
     if sys.platform == "linux":
         from ._reactor import install
 
         install()
     from twisted.internet import reactor
 
-    options = Options()  # type: ignore[no-untyped-call]
-    options.parseOptions(list(arguments))  # type: ignore[no-untyped-call]
-    settings = Settings.read(options)
     prepare(settings.home)
     log_file = LogFile("aileron.log", str(settings.home.log), _LOG_BYTES, maxRotatedFiles=_LOG_FILES, defaultMode=0o600)
     observer = FileLogObserver(log_file, formatEventAsClassicLogText)  # type: ignore[arg-type]
     globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
-    service = _service(reactor, settings)
+    service = _service(reactor, settings, around)
     reactor.callWhenRunning(service.startService)
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
     reactor.run()

@@ -1,0 +1,1 @@
+"""What the product promises of runs, tried: C{python -m tests.matrix}."""

@@ -1,0 +1,112 @@
+"""What was promised to those who asked, and whether a run keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from attrs import define, field
+
+from .furnished import KINDS, Kind
+from .world import World
+
+BY_NAME = {kind.name: kind for kind in KINDS}
+NOTHING_SENT = ("received", "pending_approval", "approved", "awaiting_vault", "denied", "cancelled", "expired")
+ENDS = ("completed", "failed", "denied", "cancelled", "expired")
+_DECIDED = ("approved", "awaiting_vault", "executing", "completed", "failed", "unknown")
+LOST, DOUBLED, WRONG, UNASKED = "lost", "doubled", "wrongly failed", "unasked"
+
+
+@define(eq=False)
+class Call:
+    """A call of an agent, and all that anybody was told of it.
+
+    :ivar text: no other call has it.
+    :ivar run_id: as the agent was told, or as it was found.
+    :ivar promised: whether somebody was told that it is there.
+    :ivar asked: what was asked of it, answered or not: C{approve}, C{deny}, C{withdraw}, C{settle}.
+    :ivar confirmed: of that, what was answered with a yes.
+    :ivar end: its end, once somebody has seen it.
+    """
+
+    text: str
+    kind: Kind
+    key: str | None
+    run_id: str | None = None
+    promised: bool = False
+    asked: set[str] = field(factory=set)
+    confirmed: set[str] = field(factory=set)
+    state: str = ""
+    end: str | None = None
+
+
+@define(eq=False)
+class Book:
+    """All calls of one home."""
+
+    world: World
+    calls: dict[str, Call] = field(factory=dict)
+
+    def again(self) -> list[Call]:
+        """Those that nobody has answered and that may be asked again, under their key."""
+        return [call for call in self.calls.values() if call.key and not call.promised]
+
+    def hold(self, runs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+        """What does not hold of the runs that are there, by their ids: which promise is broken, and by what."""
+        by_text: dict[str, list[Mapping[str, Any]]] = {}
+        for run in runs.values():
+            by_text.setdefault(run["arguments"]["text"], []).append(run)
+        for call in self.calls.values():
+            found = by_text.get(call.text, [])
+            if len(found) > 1 and call.key is not None:
+                yield DOUBLED, f"{call.text}: two runs of one call: {found}"
+            for run in found:
+                call.run_id = call.run_id or run["id"]
+            if call.promised and call.run_id not in runs:
+                yield LOST, f"{call.text}: the run is gone"
+            elif call.run_id is not None:
+                yield from self._hold_one(call, runs[call.run_id])
+        yield from self._doubled()
+
+    def _hold_one(self, call: Call, run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        state = call.state = str(run["state"])
+        yield from (
+            (LOST, f"{call.text} {call.kind.name} {state}, asked to {sorted(call.asked)}: {what}")
+            for what in _forgotten(call, state)
+        )
+        done, told = self.world.steps_of(call.text), f"{call.text} {call.kind.name} {state} {run.get('failure')}"
+        if done and state in NOTHING_SENT:
+            yield WRONG, f"{told}: it happened: {done}"
+        if done and call.kind.gated and "approve" not in call.asked:
+            yield UNASKED, f"{told}: it happened, and nobody had approved it"
+        if "settle" not in call.asked:
+            if state == "failed" and done - set((run["failure"].get("details") or {}).get("steps_done", ())):
+                yield WRONG, f"{told}: {done} happened"
+            if state == "completed" and done != set(call.kind.steps):
+                yield LOST, f"{told}: only {done} happened"
+        if state in ENDS:
+            call.end = state
+
+    def _doubled(self) -> Iterator[tuple[str, str]]:
+        for (text, step), times in self.world.effects.items():
+            if times > 1:
+                yield DOUBLED, f"{text}: {step} happened {times} times"
+        for (text, step), keys in self.world.keys.items():
+            if len(keys) > 1:
+                yield DOUBLED, f"{text}: {step} came under {len(keys)} effect keys"
+
+
+def _forgotten(call: Call, state: str) -> Iterator[str]:
+    """What of that which was confirmed shows no more."""
+    if call.end not in (None, state):
+        yield f"it had ended: {call.end}"
+    if "deny" in call.confirmed and state != "denied":
+        yield "it was denied"
+    if "withdraw" in call.confirmed and state != "cancelled":
+        yield "it was withdrawn"
+    # A withdrawal that a kill cut in two leaves no decision that counts: it is asked anew.
+    withdrawn = "withdraw" in call.asked and state in ("cancelled", "pending_approval", "denied", "expired")
+    if "approve" in call.confirmed and state not in _DECIDED and not withdrawn:
+        yield "it was approved"
+    if "settle" in call.confirmed and state not in ("completed", "failed"):
+        yield "it was settled"

@@ -1,0 +1,112 @@
+"""A home with a vault, a connector to the counting service, and actions of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.home import Home, prepare
+from aileron.vault.keys import DataKey, create
+
+from .sites import Site
+
+PASSPHRASE = "seven quiet lamps over the harbour"
+CONNECTOR = """[connector]
+name = "local://matrix/service"
+version = "1.0.0"
+base_url = {{ default = "http://127.0.0.1:{port}", bindable = false }}
+hosts = ["127.0.0.1:{port}"]
+private_network = true
+"""
+_OPERATION = """[operations.{name}]
+method = "POST"
+path = "/{name}"
+headers = {{ Idempotency-Key = "${{effect.key}}" }}
+json = {{ text = "${{in.text}}" }}
+effect = "write"
+refused = [503]
+timeout_seconds = 1
+idempotent = {idempotent}
+"""
+_ACTION = """+++
+name = "{name}"
+version = "1.0.0"
+timeout_seconds = 5
+[[requires.connectors]]
+name = "local://matrix/service"
+version = "1.0.0"
+capabilities = ["post", "put"]
+[[inputs]]
+name = "text"
+type = "string"
+description = "What to say"
+{steps}
+{approval}
++++
+Says something.
+"""
+_STEP = """[[execute]]
+id = "{id}"
+connector = "local://matrix/service"
+op = "{operation}"
+inputs = {{ text = "${{args.text}}" }}
+"""
+
+
+@frozen
+class Kind:
+    """An action: its steps by their ids, and how the operator is asked, if at all.
+
+    :ivar approval: its table's lines.
+    """
+
+    name: str
+    steps: dict[str, str]
+    approval: str | None = "required = true"
+
+    @property
+    def gated(self) -> bool:
+        """Whether the operator is asked."""
+        return self.approval is not None
+
+    def text(self) -> str:
+        """Its file."""
+        steps = "\n".join(_STEP.format(id=id_, operation=operation) for id_, operation in self.steps.items())
+        approval = "" if self.approval is None else f"[approval]\n{self.approval}"
+        return _ACTION.format(name=self.name, steps=steps, approval=approval)
+
+
+KINDS = (
+    Kind("once", {"only": "post"}),
+    Kind("safe", {"only": "put"}),
+    Kind("open-once", {"only": "post"}, None),
+    Kind("open-safe", {"only": "put"}, None),
+    Kind("steps", {"first": "put", "second": "post", "third": "put"}),
+    Kind("brief", {"only": "post"}, 'required = true\nexpires_after = "1s"'),
+)
+
+
+def furnish(root: Path, port: int) -> DataKey:
+    """Make the home; its vault's key."""
+    home = Home(root)
+    prepare(home)
+    operations = (("post", "false"), ("put", "true"))
+    declared = "".join(_OPERATION.format(name=name, idempotent=idempotent) for name, idempotent in operations)
+    _write(home.connectors / "service.toml", CONNECTOR.format(port=port) + declared)
+    for kind in KINDS:
+        _write(home.actions / f"{kind.name}.md", kind.text())
+    return create(home.secrets, PASSPHRASE)
+
+
+async def trust_all(operator: Site) -> None:
+    """Let the operator trust what lies there."""
+    items = (await operator.get("/v1/trust")).body["items"]
+    wanted = [{name: item[name] for name in ("kind", "name", "digest")} for item in items]
+    said = await operator.post("/v1/trust", {"items": wanted})
+    assert said.well, said
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o600)

@@ -1,0 +1,159 @@
+"""Lives of the daemon, one after the other, without the seconds that its imports take: a process that forks them.
+
+C{python -m tests.matrix.crash.nursery}: reads one L{Birth} a line, forks it, prints its process id, and, once it has
+ended, how: C{{"status": …, "points": […]}}, the points that it came to.  Nobody here has a reactor but the lives.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, define, field, frozen
+
+from aileron.daemon import Config, Settings, live
+from aileron.home import Home
+from aileron.runner import Collaborators
+from aileron.vault import DataKey
+
+from .points import around
+
+_MANY = 1_000_000
+_PRELOADED = (
+    "klein",
+    "twisted.web.client",
+    "twisted.web.server",
+    "aileron.api",
+    "aileron.web",
+    "aileron.gateway",
+    "aileron.store",
+    "sqlite3",
+)
+
+
+@frozen
+class Birth:
+    """What one life is told.
+
+    :ivar key: of the vault, in hexadecimal; L{None}: it stays locked.
+    :ivar point: where it ends by itself; empty: nowhere.
+    :ivar times: the how manieth time that it comes there.
+    :ivar delay: seconds from then to the end; below zero: at once, before anything else happens.
+    :ivar shift: seconds by which its clock is wrong.
+    :ivar most_bytes: of a file that it may write; zero: as many as it likes.
+    """
+
+    home: str
+    key: str | None
+    point: str = ""
+    times: int = 1
+    delay: float = -1.0
+    shift: float = 0.0
+    most_bytes: int = 0
+
+    def line(self) -> str:
+        """As the nursery reads it."""
+        return json.dumps(asdict(self))
+
+
+@define
+class Fate:
+    """Ends this process where it is told to."""
+
+    birth: Birth
+    told: int
+    _reached: int = field(default=0, init=False)
+
+    def reached(self, point: str) -> None:
+        """The probe."""
+        os.write(self.told, f"{point}\n".encode())
+        if point != self.birth.point:
+            return
+        self._reached += 1
+        if self._reached != self.birth.times:
+            return
+        if self.birth.delay < 0:
+            self.end()
+        else:
+            threading.Timer(self.birth.delay, self.end).start()
+
+    def end(self) -> None:
+        """As C{kill -9} does."""
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lead(birth: Birth, told: int) -> int:
+    """One life, from its start to its end."""
+    if birth.most_bytes:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (birth.most_bytes, birth.most_bytes))
+    if birth.shift:
+        _shift(birth.shift)
+    fate = Fate(birth, told)
+
+    def watched(collaborators: Collaborators) -> Collaborators:
+        return around(collaborators, fate.reached)
+
+    key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
+    limits = Config(per_session=_MANY, per_home=_MANY, per_action=_MANY)
+    return live(Settings(Home(Path(birth.home)), key, limits), watched)
+
+
+def _shift(seconds: float) -> None:
+    """Let the reactor's clock be wrong."""
+    from twisted.internet import base
+    from twisted.python.runtime import seconds as right
+
+    base.ReactorBase.seconds = staticmethod(lambda: right() + seconds)
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    for module in _PRELOADED:
+        importlib.import_module(module)
+    # Some of them ask for a reactor, for uses that a daemon has not; each life has one of its own.
+    del sys.modules["twisted.internet.reactor"]
+    for line in sys.stdin:
+        _one(Birth(**json.loads(line)))
+
+
+def _one(birth: Birth) -> None:
+    with tempfile.TemporaryFile() as told:
+        pid = os.fork()
+        if pid == 0:
+            _child(birth, told.fileno())
+        _say(pid=pid)
+        _, status = os.waitpid(pid, 0)
+        told.seek(0)
+        _say(status=os.waitstatus_to_exitcode(status), points=told.read().decode().splitlines())
+
+
+def _child(birth: Birth, told: int) -> None:
+    code = 1
+    try:
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nowhere, 0)
+        os.dup2(2, 1)
+        code = lead(birth, told)
+    except BaseException:  # noqa: BLE001 - a process's rim: what is above belongs to another life
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    main()

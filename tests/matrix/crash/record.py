@@ -1,0 +1,55 @@
+"""The record of a home that nobody serves, checked from the first event to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from aileron.audit import check_chain
+from aileron.home import Home
+from aileron.testing import unopened_store
+from aileron.values import AuditQuery, Record, RunQuery, RunState
+
+_PASSING = (RunState.RECEIVED, RunState.EXECUTING)
+
+
+def unsound(root: Path) -> Iterator[str]:
+    """What is wrong with it."""
+    store = unopened_store(Home(root).database)
+    _now(store.open())
+    records = list(_records(store))
+    broken = check_chain(records)
+    if broken is not None:
+        yield f"the record does not hold from {broken} on"
+    begun = [record.event.run_id for record in records if record.event.type == "execution.started"]
+    if len(begun) != len(set(begun)):
+        yield "a run began twice"
+    for run in _now(store.runs.list(RunQuery(states=_PASSING))).items:
+        yield f"{run.id} stays {run.state.value}"
+    _now(store.close())
+
+
+def _records(store: Any) -> Iterator[Record]:
+    pages, cursor = [], None
+    while True:
+        page = _now(store.audit.list(AuditQuery(limit=1000, cursor=cursor)))
+        pages.append(page.items)
+        if page.cursor is None:
+            break
+        cursor = page.cursor
+    for items in reversed(pages):
+        yield from reversed(items)
+
+
+def _now(work: Any) -> Any:
+    """What C{work} answers, which it does at once."""
+    told: list[Any] = []
+    Deferred.fromCoroutine(work).addBoth(told.append)
+    (found,) = told
+    if isinstance(found, Failure):
+        found.raiseException()
+    return found

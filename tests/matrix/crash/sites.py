@@ -1,0 +1,96 @@
+"""The daemon's two sites, asked by somebody who must expect that it ends in the middle of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+from aileron.home import Discovery
+from aileron.vault.keys import DataKey, Exchange, client_proof, new_nonce, operator_key
+
+_SECONDS = 20.0
+
+
+class GoneError(Exception):
+    """The daemon ended before it answered."""
+
+
+@frozen
+class Said:
+    """An answer."""
+
+    status: int
+    body: Mapping[str, Any]
+
+    @property
+    def well(self) -> bool:
+        """Whether it is a success."""
+        return self.status < 300
+
+
+@frozen
+class Site:
+    """One site, with one credential."""
+
+    url: str
+    token: str
+
+    async def get(self, path: str) -> Said:
+        """Look."""
+        return await self._ask("GET", path, None)
+
+    async def post(self, path: str, body: Mapping[str, Any] | None = None, wait: int | None = None) -> Said:
+        """Do.
+
+        :param wait: as of C{Prefer}.
+        """
+        return await self._ask("POST", path, body or {}, wait)
+
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None = None) -> Said:
+        try:
+            return await asyncio.wait_for(self._asked(method, path, body, wait), _SECONDS)
+        except TimeoutError:
+            raise AssertionError(f"{method} {path} got no answer") from None
+        except (OSError, EOFError) as error:
+            raise GoneError from error
+
+    async def _asked(self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None) -> Said:
+        where = urlsplit(self.url)
+        content = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        head += f"Authorization: Bearer {self.token}\r\n" if self.token else ""
+        head += "Connection: close\r\n" + (f"Prefer: wait={wait}\r\n" if wait is not None else "")
+        if body is not None:
+            head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+        reader, writer = await asyncio.open_connection(where.hostname, where.port)
+        try:
+            writer.write(f"{head}\r\n".encode() + content)
+            answered = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            length = int(answered.lower().split("content-length:")[1].split("\r\n")[0])
+            return Said(int(answered.split(" ")[1]), json.loads(await reader.readexactly(length)))
+        finally:
+            writer.close()
+
+
+async def operator(found: Discovery, key: DataKey) -> Site:
+    """The operator, logged in as C{aileron operator login} does it.
+
+    :raises GoneError: it ended.
+    """
+    nonce = new_nonce()
+    site = Site(found.operator_url, "")
+    theirs = (await site.post("/v1/operator/challenge", {"nonce": nonce})).body["nonce"]
+    proof = client_proof(operator_key(key), Exchange(nonce, theirs, found.instance, found.operator_url))
+    said = await site.post("/v1/operator/login", {"nonce": theirs, "proof": proof})
+    return Site(found.operator_url, said.body["token"])
+
+
+async def agent(found: Discovery) -> Site:
+    """A new session of an agent."""
+    said = await Site(found.url, found.launch_key).post("/v1/sessions", {"agent": "matrix", "working_dir": "/"})
+    return Site(found.url, said.body["token"])

@@ -1,0 +1,221 @@
+"""One home, and the many lives of the daemon on it: each ends by a kill, and the next must keep every promise."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from aileron.vault.keys import DataKey
+
+from .book import Book
+from .furnished import furnish, trust_all
+from .lives import Life, Nursery
+from .load import Load
+from .nursery import Birth
+from .record import unsound
+from .sites import GoneError, Site, agent, operator
+from .tally import SOUND, STUCK, Tally
+from .world import World
+
+AT_RANDOM, SHORTLY_AFTER, IN_SERVICE = "at random", "shortly after a point", "during a request"
+_LOAD_SECONDS = 2.0
+_DRAIN_SECONDS = 30.0
+_LOCKED = 0.08
+
+
+@define(eq=False)
+class Points:
+    """Which points there are, how often a life comes to each, and which ended the fewest lives.
+
+    :ivar hit: how many lives each has ended.
+    """
+
+    chance: random.Random
+    reached: Counter[str] = field(factory=Counter)
+    hit: Counter[str] = field(factory=Counter)
+    tried: Counter[str] = field(factory=Counter)
+
+    def saw(self, points: tuple[str, ...]) -> None:
+        """A life came to these."""
+        self.reached = Counter(points) | self.reached
+
+    def next(self) -> tuple[str, int]:
+        """Where to end the next life, and how many times to let it pass there before."""
+        least = min(self.reached, key=lambda point: (self.hit[point] + self.tried[point] / 4, self.chance.random()))
+        self.tried[least] += 1
+        return least, self.chance.randint(1, max(1, min(3, self.reached[least] // 5)))
+
+
+@define(eq=False)
+class Trial:
+    """A home under trial."""
+
+    root: Path
+    nursery: Nursery
+    points: Points
+    tally: Tally
+    chance: random.Random
+    world: World = field(init=False)
+    book: Book = field(init=False)
+    key: DataKey = field(init=False)
+    agent: Site = field(init=False)
+    life: Life | None = field(init=False, default=None)
+    died: str = field(init=False, default=AT_RANDOM)
+
+    def __attrs_post_init__(self) -> None:
+        self.world = World(self.chance, self._kill)
+        self.book = Book(self.world)
+
+    def _kill(self) -> None:
+        if self.life is not None:
+            self.life.end()
+
+    async def run(self, kills: int) -> None:
+        """Furnish the home, end its daemon C{kills} times, let what is left end, and look at the record."""
+        await self.world.open()
+        self.key = furnish(self.root, self.world.port)
+        await self._settle_in()
+        for _ in range(kills):
+            await self._one(self._birth())
+        await self._end_well()
+        for what in unsound(self.root):
+            self.tally.broke(self.died, SOUND, what)
+        self.world.close()
+        self.tally.calls += len(self.book.calls)
+        self.tally.effects += sum(self.world.effects.values())
+        self.tally.requests += sum(self.world.requests.values())
+
+    async def _settle_in(self) -> None:
+        """The first life: nothing is killed, everything is trusted, and all actions are called once."""
+        self.world.calm = True
+        life = self.life = await self.nursery.begin(self._plain())
+        found = await life.found()
+        assert found is not None, "the daemon does not start"
+        who = await operator(found, self.key)
+        await trust_all(who)
+        self.agent = await agent(found)
+        await Load(self.book, self.chance, self.agent, who, new=20).run()
+        life.end(signal.SIGTERM)
+        self.points.saw((await life.death).points)
+        self.world.calm = False
+
+    def _plain(self) -> Birth:
+        return Birth(str(self.root), spelled(self.key))
+
+    def _birth(self) -> Birth:
+        """How the next life will end, if it comes to that."""
+        dice = self.chance.random()
+        if dice < 0.7:
+            point, times = self.points.next()
+            return Birth(str(self.root), spelled(self.key), point, times)
+        locked = self.chance.random() < _LOCKED
+        key = None if locked else spelled(self.key)
+        if dice < 0.85:
+            delay = self.chance.random() * 0.004
+            return Birth(str(self.root), key, self.chance.choice(sorted(self.points.reached)), 1, delay)
+        return Birth(str(self.root), key)
+
+    async def _one(self, birth: Birth) -> None:
+        """A life, from what it finds to its end by force."""
+        before, life = self.world.kills, await self.nursery.begin(birth)
+        self.life = life
+        seconds = _LOAD_SECONDS if birth.point else self.chance.random() * _LOAD_SECONDS / 2
+        timer = asyncio.get_running_loop().call_later(seconds, life.end)
+        found = await life.found()
+        if found is not None:
+            with suppress(GoneError):
+                await self._use(birth, Site(found.url, self.agent.token), found)
+        life.end()
+        timer.cancel()
+        death = await life.death
+        self.points.saw(death.points)
+        self.points.hit[birth.point] += death.points.count(birth.point) >= birth.times
+        self.died = _where(birth, death.points, self.world.kills > before)
+        self.tally.rows[self.died].kills += 1
+        if death.status != -signal.SIGKILL:
+            self.tally.broke(self.died, STUCK, f"the daemon ended by itself: {death.status}")
+
+    async def _use(self, birth: Birth, asking: Site, found: Any) -> None:
+        who = None if birth.key is None else await operator(found, self.key)
+        await self._hold(asking)
+        await Load(self.book, self.chance, asking, who).run()
+
+    async def _hold(self, asking: Site) -> dict[str, Mapping[str, Any]]:
+        """Whether everything holds that was promised in the lives before."""
+        doubtful = {text for text, call in self.book.calls.items() if call.state == "unknown"}
+        runs = await every_run(asking)
+        for promise, how in self.book.hold(runs):
+            self.tally.broke(self.died, promise, how)
+        now = {text for text, call in self.book.calls.items() if call.state == "unknown"}
+        self.tally.rows[self.died].unknown += len(now - doubtful)
+        return runs
+
+    async def _end_well(self) -> None:
+        """The last life: whatever is left comes to an end."""
+        self.world.calm = True
+        life = self.life = await self.nursery.begin(self._plain())
+        found = await life.found()
+        assert found is not None, "the daemon does not start"
+        asking, who = Site(found.url, self.agent.token), await operator(found, self.key)
+        until = asyncio.get_running_loop().time() + _DRAIN_SECONDS
+        load = Load(self.book, self.chance, asking, who, new=0)
+        while left := await self._left(asking):
+            if asyncio.get_running_loop().time() > until:
+                for run in left:
+                    self.tally.broke(self.died, STUCK, f"{run['id']} is {run['state']}")
+                break
+            await self._press(load, who)
+        life.end(signal.SIGTERM)
+        await life.death
+
+    async def _left(self, asking: Site) -> list[Mapping[str, Any]]:
+        await asyncio.sleep(0.05)
+        runs = await self._hold(asking)
+        return [
+            run
+            for run in runs.values()
+            if run["state"] not in ("completed", "failed", "denied", "cancelled", "expired")
+        ]
+
+    async def _press(self, load: Load, who: Site) -> None:
+        for item in (await who.get("/v1/action-approvals?limit=100")).body["items"]:
+            await load.decide(item, "approve")
+        for call in self.book.calls.values():
+            if call.state == "unknown":
+                await load.settle(who, call)
+
+
+async def every_run(asking: Site) -> dict[str, Mapping[str, Any]]:
+    """All runs of the session, by id."""
+    runs: dict[str, Mapping[str, Any]] = {}
+    cursor = ""
+    while True:
+        body = (await asking.get(f"/v1/runs?limit=1000{cursor}")).body
+        runs |= {run["id"]: run for run in body["items"]}
+        if body["cursor"] is None:
+            return runs
+        cursor = f"&cursor={body['cursor']}"
+
+
+def spelled(key: DataKey) -> str:
+    """A key in hexadecimal, as the nursery is told it."""
+    reading, writing = os.pipe()
+    key.send(writing)
+    with open(reading, "rb") as pipe:
+        return pipe.read().hex()
+
+
+def _where(birth: Birth, points: tuple[str, ...], in_service: bool) -> str:
+    came = birth.point and points.count(birth.point) >= birth.times
+    if came:
+        return birth.point if birth.delay < 0 else SHORTLY_AFTER
+    return IN_SERVICE if in_service else AT_RANDOM
