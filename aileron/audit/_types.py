@@ -19,6 +19,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "approval.stale": "What was shown is no longer what would run: it is shown anew and needs a new decision.",
         "pause.begun": "Everything, or one session, was paused: nothing of it begins.",
         "pause.ended": "The operator resumed what was paused; what was approved by then is asked anew.",
+        "cap.set": "The operator set a cap of their own; kept before the vault is written.",
+        "cap.removed": "The operator removed a cap of their own; kept before the vault is written.",
         "execution.started": "A run may now have an effect; kept before the first byte leaves. Its actor is who "
         "called the action, or the daemon where a decision was waited for.",
         "execution.attempt": "An attempt of a step failed and another is made; kept before the first byte leaves.",

@@ -15,6 +15,7 @@ from aileron.values import (
     Halt,
     Offer,
     Offering,
+    OwnCap,
     Page,
     Pause,
     Run,
@@ -168,4 +169,21 @@ class IRunner(Interface):
         :param session_id: of whose runs; L{None}: of all but the sessions that are paused for themselves.
         :return: what was put up.
         :raises VaultLocked, BindingFailed, StoreUnavailable: it stays paused.
+        """
+
+    def caps() -> tuple[OwnCap, ...]:
+        """The operator's own caps; nothing while the vault was never unlocked in this life."""
+
+    async def set_caps(caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        """Set these, each in the place of the earlier one of its name, all or none; durable when it returns.
+
+        :return: as they stand, with when and by whom.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: nothing was kept.
+        """
+
+    async def remove_cap(which: OwnCap, actor: Actor) -> None:
+        """Remove the cap of that name.
+
+        :raises NotFound: there is none.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it stays.
         """

@@ -9,6 +9,7 @@ from zope.interface import Interface
 from aileron.values import (
     Approval,
     AttemptRow,
+    Charge,
     Page,
     PendingLimits,
     Progress,
@@ -81,6 +82,12 @@ class IRuns(Interface):
 
     async def attempts(run_id: str) -> tuple[AttemptRow, ...]:
         """Attempts, in order."""
+
+    async def room(charges: Sequence[Charge]) -> None:
+        """Pass only where a transition with these C{charges} could be applied now; nothing is counted.
+
+        :raises LimitExceeded: one of them is full.
+        """
 
     async def count(query: RunQuery) -> int:
         """How many runs match; C{limit} and C{cursor} are ignored."""

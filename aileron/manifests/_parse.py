@@ -9,6 +9,7 @@ from aileron.values import SEMVER, Action, ApprovalRule, ConnectorPin, digest_of
 from ._faults import Faults
 from ._inputs import MAX_INPUTS, read_inputs
 from ._json_schema import input_schema
+from ._limits import read_limits
 from ._source import read_source
 from ._steps import MAX_STEPS, Scope, read_steps
 from ._table import Rule, Table, repeated
@@ -32,9 +33,9 @@ _HASH = Rule.shape(r"sha256:\S+", "must begin with sha256: and go on")
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
-_KEYS = ("name", "version", "source", "requires", "match", "inputs", "execute", "approval", "timeout_seconds")
+_KEYS = ("name", "version", "source", "requires", "match", "inputs", "execute", "approval", "limits", "timeout_seconds")
 _APPROVAL_KEYS = ("required", "expires_after", "undo_seconds")
-_LATER_KEYS = ("limits", "late_fields")
+_LATER_KEYS = ("late_fields",)
 _LATER_APPROVAL_KEYS = ("preview", "late_fields")
 
 
@@ -81,6 +82,7 @@ def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
         digest=digest_of_bytes(data),
         path=path,
         text=data.decode("utf-8"),
+        caps=read_limits(root.table("limits"), {one.name for one in inputs}),
     )
     root.close(_KEYS, _LATER_KEYS)
     return action

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from attrs import frozen
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, Paused, StateConflict, StoreUnavailable
-from aileron.values import Approval, Run, RunState, Transition
+from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
+from aileron.values import Approval, Run, RunState, Transition, timestamp
 
 from ._asking import Asking
 from ._decisions import UNUSABLE, Decisions, NotYet
@@ -124,13 +125,25 @@ class Advance:
             return None
         plan, approval = ready
         verify = self._decisions.verification(plan.digest(run), approval.mark)
-        opening = self._executor.opening(run, plan, verify=verify)
         try:
+            opening = self._executor.opening(run, plan, verify=verify)
             return await self._ledger.apply(opening), plan, opening, approval
         except ApprovalStale as found:
-            await self._asking.ask_anew(run, found)
-            self._expiry.mind(await self._ledger.approval(run.id))
-            return None
+            await self._ask_anew(run, found)
+        except LimitExceeded as full:
+            await self._ask_anew(run, ApprovalStale(self._until_room(full)))
+        return None
+
+    async def _ask_anew(self, run: Run, found: ApprovalStale) -> None:
+        await self._asking.ask_anew(run, found)
+        self._expiry.mind(await self._ledger.approval(run.id))
+
+    def _until_room(self, full: LimitExceeded) -> str:
+        """What is full, and when it is no more."""
+        left = full.details.get("retry_after")
+        if not isinstance(left, int | float):
+            return full.message
+        return f"{full.message} There is room at {timestamp(self._pen.now() + timedelta(seconds=left))}."
 
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
         """Use the decision, then have the effect; where it cannot be used nothing is sent."""

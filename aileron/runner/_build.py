@@ -26,6 +26,7 @@ from aileron.values import PendingLimits
 from ._advance import Advance
 from ._alarms import Alarms
 from ._asking import Asking
+from ._capping import Caps
 from ._decisions import Decisions
 from ._desk import Desk
 from ._endings import Endings
@@ -97,20 +98,10 @@ def build(with_: Collaborators) -> Runner:
     pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, pen, with_.clock)
     gate = Gate(ledger, offerings, asking, decisions, pen, undo, pauses)
     freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
-    desk = Desk(
-        with_.trust,
-        with_.contents,
-        with_.audit,
-        with_.vault,
-        with_.catalogue,
-        with_.connectors,
-        with_.config,
-        offerings,
-        pen,
-        freshness.note,
-    )
+    desk = _desk(with_, offerings, pen, freshness)
     retry = RetryPolicy(with_.chance)
-    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, retry, pauses, with_.probe)
+    caps = Caps(with_.runs, with_.brakes, with_.audit, pen)
+    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, retry, pauses, caps, with_.probe)
     permit, expiry, turns = Permit(with_.vault), Expiry(alarms, gate.expire), Turns()
     approved = Advance(
         ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, pauses, turns, with_.probe
@@ -125,7 +116,9 @@ def build(with_: Collaborators) -> Runner:
         decisions,
         freshness,
         desk,
-        Intake(runs, vault, ledger, offerings, planner, asking, executor, tasks, pen, expiry, limits, permit, pauses),
+        Intake(
+            runs, vault, ledger, offerings, planner, asking, executor, tasks, pen, expiry, limits, permit, pauses, caps
+        ),
         Endings(runs, ledger, decisions, expiry, pen),
         approved,
         Recovery(runs, ledger, pen, approved, expiry, decisions),
@@ -134,5 +127,21 @@ def build(with_: Collaborators) -> Runner:
         turns,
         tasks,
         pauses,
-        Switch(runs, asking, approved, pauses, permit, expiry, ledger, pen),
+        caps,
+        Switch(runs, asking, approved, pauses, permit, expiry, ledger, turns, pen),
+    )
+
+
+def _desk(with_: Collaborators, offerings: Offerings, pen: Pen, freshness: Freshness) -> Desk:
+    return Desk(
+        with_.trust,
+        with_.contents,
+        with_.audit,
+        with_.vault,
+        with_.catalogue,
+        with_.connectors,
+        with_.config,
+        offerings,
+        pen,
+        freshness.note,
     )

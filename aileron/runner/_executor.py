@@ -31,6 +31,7 @@ from aileron.values import (
     Transition,
 )
 
+from ._capping import Caps
 from ._decisions import Verify
 from ._ledger import Ledger
 from ._lifecycle import transition
@@ -91,6 +92,7 @@ class Executor:
     _clock: IReactorTime
     _retry: RetryPolicy
     _pauses: Pauses
+    _caps: Caps
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
@@ -99,6 +101,7 @@ class Executor:
         :param run: as it will be approved.
         :param actor: who made it begin.
         :param verify: checked inside the transaction.
+        :raises LimitExceeded: it could never be counted.
         """
         pinned: JSON = [planned.pinned() for planned in plan.steps]
         event = self._pen.of_run(
@@ -109,10 +112,10 @@ class Executor:
             arguments=run.arguments,
             steps=pinned,
         )
+        charges = self._caps.charges(plan, run.arguments, run.session_id)
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
-        return transition(
-            run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=self._pauses.guarded(verify)
-        )
+        verify = self._pauses.guarded(verify)
+        return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify, charges=charges)
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
         """Bring a run to its end whose C{opening} is committed.

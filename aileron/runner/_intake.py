@@ -14,6 +14,7 @@ from aileron.manifests import check_arguments
 from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
 
 from ._asking import Asking
+from ._capping import Caps
 from ._executor import Executor
 from ._expiry import Expiry
 from ._ledger import Ledger
@@ -43,6 +44,7 @@ class Intake:
     _limits: PendingLimits
     _permit: Permit
     _pauses: Pauses
+    _caps: Caps
 
     async def submit(self, call: Call) -> Run:
         """See L{aileron.interfaces.IRunner.submit}."""
@@ -58,6 +60,7 @@ class Intake:
         run = self._new_run(call, action, arguments)
         plan = self._planner.plan(action, arguments, run.effect_key)
         if run.gated:
+            await self._caps.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._ask(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
 

@@ -19,6 +19,7 @@ from aileron.values import (
     Halt,
     Offer,
     Offering,
+    OwnCap,
     Page,
     Pause,
     Run,
@@ -31,6 +32,7 @@ from aileron.values import (
 
 from ._advance import Advance
 from ._asking import Asking
+from ._capping import Caps
 from ._decisions import UNUSABLE, Decisions
 from ._desk import Desk
 from ._endings import Endings
@@ -75,6 +77,7 @@ class Runner:
     _turns: Turns
     _tasks: Tasks
     _pauses: Pauses
+    _caps: Caps
     _switch: Switch
 
     # the life of the runner ------------------------------------------------------------------
@@ -221,6 +224,18 @@ class Runner:
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
         """See L{IRunner.resume}."""
         return await self._tasks.shielded(self._switch.resume(session_id, actor))
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        """See L{IRunner.caps}."""
+        return self._caps.own()
+
+    async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        """See L{IRunner.set_caps}."""
+        return await self._tasks.shielded(self._caps.put(caps, actor))
+
+    async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
+        """See L{IRunner.remove_cap}."""
+        await self._tasks.shielded(self._caps.remove(which, actor))
 
     async def pending(self, session_id: str | None) -> int:
         """See L{IRunner.pending}."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import suppress
 
 from attrs import define, evolve
 
-from aileron.errors import ApprovalStale, StateConflict, VaultLocked
+from aileron.errors import ApprovalStale, VaultLocked
 from aileron.interfaces import IRuns
 from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
 
@@ -18,6 +17,7 @@ from ._ledger import Ledger
 from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
+from ._turns import Turns
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
 _NOT_BEGUN = RunQuery(states=(RunState.APPROVED, RunState.AWAITING_VAULT), limit=1000, oldest_first=True)
@@ -36,6 +36,7 @@ class Switch:
     _permit: Permit
     _expiry: Expiry
     _ledger: Ledger
+    _turns: Turns
     _pen: Pen
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
@@ -62,10 +63,18 @@ class Switch:
         async for run in self._matching(_NOT_BEGUN, session_id):
             if not run.gated or self._stays_paused(run, session_id):
                 continue
-            with suppress(StateConflict):  # it was taken back
-                await self._asking.ask_anew(run, why)
-                self._expiry.mind(await self._ledger.approval(run.id))
-                yield await self._ledger.run(run.id)
+            asked = await self._turns.take(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
+            if asked is not None:
+                yield asked
+
+    async def _ask_one(self, run_id: str, why: ApprovalStale) -> Run | None:
+        run = await self._ledger.run(run_id)
+        if run.state not in _NOT_BEGUN.states:  # it was taken back
+            return None
+        await self._asking.ask_anew(run, why)
+        approval = await self._ledger.approval(run_id)
+        self._expiry.mind(approval)
+        return approval.run
 
     def _stays_paused(self, run: Run, resumed: str | None) -> bool:
         """Whether its session is paused for itself: it is asked anew when that is resumed."""

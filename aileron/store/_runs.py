@@ -15,6 +15,7 @@ from aileron.interfaces import IRuns
 from aileron.values import (
     Approval,
     AttemptRow,
+    Charge,
     Page,
     PendingLimits,
     Progress,
@@ -104,6 +105,10 @@ class SQLiteRuns:
     async def attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
         """See L{IRuns.attempts}."""
         return await self._readers.read(attempts_table.of_run, run_id)
+
+    async def room(self, charges: Sequence[Charge]) -> None:
+        """See L{IRuns.room}."""
+        await self._readers.read(charges_table.room, tuple(charges), utc(self._clock.seconds()))
 
     async def count(self, query: RunQuery) -> int:
         """See L{IRuns.count}."""

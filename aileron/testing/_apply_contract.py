@@ -140,6 +140,16 @@ class ApplyContract(RunsCase):
         later = evolve(again, at=started.at + timedelta(hours=1))
         self.assertIs(self.do(self.runs.apply(later)).state, _S.CANCELLED)
 
+    def test_room(self) -> None:
+        """Whether there is room is told, and nothing is counted by asking; a lowered limit has room when enough left."""
+        charge, other = Charge("key", 1, 3600.0, "One an hour."), Charge("other", 1, 60.0, "")
+        run = self.pending()
+        self.do(self.runs.room((charge, charge)))
+        self.do(self.runs.apply(example_transition(run, _S.CANCELLED, "first", charges=(evolve(charge, most=5),))))
+        self.do(self.runs.room((other,)))
+        refused = self.refused(self.runs.room((other, charge)), LimitExceeded)
+        self.assertEqual(refused.message, "One an hour.")
+
     def test_asked(self) -> None:
         """What is asked is kept beside its run."""
         run = self.pending()

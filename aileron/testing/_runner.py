@@ -24,12 +24,10 @@ from aileron.values import (
     Candidate,
     ConnectorPin,
     Decision,
-    Halt,
     LoadError,
     Offer,
     Offering,
     Page,
-    Pause,
     Run,
     RunQuery,
     RunState,
@@ -44,6 +42,8 @@ from aileron.values import (
     utc,
 )
 from aileron.waiting import Waiting
+
+from ._scripted_brakes import ScriptedBrakes
 
 _WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
 
@@ -71,7 +71,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
 
 @implementer(IRunner)
 @define
-class ScriptedRunner:
+class ScriptedRunner(ScriptedBrakes):
     """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
 
     :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.
@@ -91,7 +91,6 @@ class ScriptedRunner:
     _lying: dict[tuple[TrustKind, str], Candidate] = field(factory=dict)
     _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict)
     _texts: dict[str, str] = field(factory=dict)
-    _pauses: dict[str | None, Pause] = field(factory=dict)
 
     @classmethod
     def of(cls, *offers: Offer, clock: IReactorTime | None = None) -> ScriptedRunner:
@@ -265,22 +264,6 @@ class ScriptedRunner:
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)
-
-    def pauses(self) -> tuple[Pause, ...]:
-        """See L{IRunner}."""
-        return tuple(self._pauses.values())
-
-    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """See L{IRunner}; nothing that is scripted obeys it."""
-        pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
-        return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
-
-    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """See L{IRunner}; a run that is approved waits again."""
-        if self._pauses.pop(session_id, None) is None:
-            return ()
-        approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items
-        return tuple(self.finish(run.id, RunState.PENDING) for run in approved)
 
     # within -----------------------------------------------------------------------------------------------------------
 

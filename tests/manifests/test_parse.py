@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.manifests import ManifestFault, parse, tool_name
-from aileron.values import JSON, ApprovalRule, ConnectorPin, Input, LoadError, Step
+from aileron.values import JSON, ApprovalRule, Cap, ConnectorPin, Input, LoadError, Step
 
 from .files import END, HEAD, PIN, STEP, action, manifest, one_input
 
@@ -282,8 +282,7 @@ class TopLevelTests(Faults):
 
     def test_later_keys(self) -> None:
         """A key whose behaviour is not built is refused in so many words, never ignored."""
-        for tail in ("[limits]\nper_hour = 3", "[approval]\npreview = {}"):
-            self.assert_fault(manifest(tail="\n" + tail), "is not supported yet")
+        self.assert_fault(manifest(tail="\n[approval]\npreview = {}"), "is not supported yet")
         self.assert_fault(manifest(tail="\n[approval]\nrequired = true\nlate_fields = ['x']"), "not supported yet")
         self.assert_fault(manifest(head=HEAD + "late_fields = []\n"), "`late_fields` is not supported yet", 4)
 
@@ -345,6 +344,23 @@ class TopLevelTests(Faults):
         self.assert_fault(manifest(tail="\n[approval]\nrequired = true\nexpires_after = 0"), "from 1 to")
         self.assert_fault(manifest(tail="\n[approval]\nexpires_after = 60"), "needs `required = true`")
         self.assert_fault(manifest(tail='\n[approval]\nrequired = "yes"'), "must be true or false")
+
+    def test_limits(self) -> None:
+        """Limits are whole numbers for an hour or a day, of all, of a session, or of each value of a declared input."""
+        written = "per_hour = 3\nper_session_per_day = 9\n[limits.per_argument.a]\nper_day = 2"
+        found = parse(manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + written), "x").caps
+        self.assertEqual(found, (Cap(3, 3600.0), Cap(9, 86400.0, per_session=True), Cap(2, 86400.0, "a")))
+        for tail, problem in (
+            ("per_hour = 0", "`per_hour` must be from 1 to 1000000"),
+            ("per_hour = 1.5", "`per_hour` must be an integer"),
+            ("per_day = true", "`per_day` must be a number"),
+            ("per_minute = 1", "'per_minute'"),
+            ("per_argument = 3", "`per_argument` must be a table"),
+            ("[limits.per_argument.b]\nper_day = 2", "'b' is not a declared input"),
+            ("[limits.per_argument.a]\nper_session_per_day = 2", "'per_session_per_day'"),
+        ):
+            text = manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + tail)
+            self.assertIn(problem, " ".join(fault.message for fault in self.faults(text)))
 
     def test_undo(self) -> None:
         """An undo window is at most an hour, and needs an approval."""

@@ -1,0 +1,64 @@
+"""The brakes of a scripted runner: kept, told, and obeyed by nothing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from attrs import define, evolve, field
+
+from aileron.errors import NotFound
+from aileron.values import Actor, Halt, OwnCap, Page, Pause, Run, RunQuery, RunState
+
+
+@define
+class ScriptedBrakes:
+    """What of L{IRunner} pauses and limits."""
+
+    _pauses: dict[str | None, Pause] = field(factory=dict, init=False)
+    _caps: dict[tuple[str, str, bool, float], OwnCap] = field(factory=dict, init=False)
+
+    @abstractmethod
+    async def runs(self, query: RunQuery) -> Page[Run]:
+        """See L{IRunner}."""
+
+    @abstractmethod
+    def finish(self, run_id: str, state: RunState, **changes: Any) -> Run:
+        """Bring a run to C{state}."""
+
+    @abstractmethod
+    def _now(self) -> datetime:
+        """By the clock."""
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """See L{IRunner}."""
+        return tuple(self._pauses.values())
+
+    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        """See L{IRunner}; nothing that is scripted obeys it."""
+        pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
+        return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
+
+    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        """See L{IRunner}; a run that is approved waits again."""
+        if self._pauses.pop(session_id, None) is None:
+            return ()
+        approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items
+        return tuple(self.finish(run.id, RunState.PENDING) for run in approved)
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        """See L{IRunner}."""
+        return tuple(self._caps[name] for name in sorted(self._caps))
+
+    async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        """See L{IRunner}."""
+        fresh = {each.name: evolve(each, set_at=self._now(), set_by=actor.id) for each in caps}
+        self._caps |= fresh
+        return tuple(fresh.values())
+
+    async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
+        """See L{IRunner}."""
+        if self._caps.pop(which.name, None) is None:
+            raise NotFound("There is no such cap.")

@@ -1,0 +1,297 @@
+"""No more runs begin than a limit allows, whoever asks and however fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+
+from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
+from aileron.runner._capping import MOST_VALUES, USUAL_FOR_WRITES, _counted, _values
+from aileron.values import JSON, Cap, Decision, OwnCap, Run, RunState, utc
+
+from .kit import OPERATOR, START, manifest, step
+from .test_decisions import DecidedCase
+
+HOUR, DAY = 3600.0, 86_400.0
+
+
+class CappedCase(DecidedCase):
+    """Actions with limits."""
+
+    def limit(self, name: str, limits: str, *, gated: bool = False, operation: str = "post") -> None:
+        """Write an action with C{[limits]}."""
+        text = manifest(name, step(operation), gated=gated)
+        self.write(name, text.replace("[[execute]]", f"[limits]\n{limits}\n\n[[execute]]"))
+        self.runner.look()
+
+    def cap(self, cap: Cap, action: str | None = None) -> None:
+        """Let the operator set a cap."""
+        self.sync(self.runner.set_caps([OwnCap(cap, utc(0), "", action)], OPERATOR))
+
+    def full(self, *args: str | None, **kwargs: str | None) -> LimitExceeded:
+        """A call that is refused for a limit."""
+        error = self.fails(self.runner.submit(self.call(*args, **kwargs)), LimitExceeded)  # type: ignore[arg-type]
+        assert isinstance(error, LimitExceeded)
+        return error
+
+
+class ManifestTests(CappedCase):
+    """Limits of the manifest."""
+
+    def test_hour(self) -> None:
+        """The run after the last that the hour allows is refused, is not kept, and told when there is room."""
+        self.limit("few", "per_hour = 2")
+        self.submit("few")
+        self.clock.advance(600)
+        self.submit("few", session="session-2")
+        refused = self.full("few")
+        self.assertEqual(refused.details, {"retry_after": 3000})
+        self.assertEqual(refused.message, "The limit for few is reached: 2 times an hour.")
+        self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(2,)])
+        self.clock.advance(3000)
+        self.submit("few")
+        self.full("few")
+
+    def test_windows(self) -> None:
+        """An hour and a day are counted over the same runs."""
+        self.limit("few", "per_hour = 2\nper_day = 3")
+        for _ in range(2):
+            self.submit("few")
+        self.full("few")
+        self.clock.advance(HOUR)
+        self.submit("few")
+        self.assertEqual(self.full("few").details, {"retry_after": DAY - HOUR})
+
+    def test_session(self) -> None:
+        """A limit of a session counts each apart."""
+        self.limit("few", "per_session_per_hour = 1\nper_session_per_day = 1")
+        self.submit("few")
+        self.full("few")
+        self.submit("few", session="session-2")
+        self.submit("few", session=None)
+
+    def test_argument(self) -> None:
+        """A limit of an argument counts each of its values apart, whatever their case and the blanks around."""
+        self.limit("few", "[limits.per_argument.text]\nper_hour = 1")
+        self.submit("few", {"text": "Anna@example.com"})
+        self.full("few", {"text": " anna@EXAMPLE.com "})  # type: ignore[arg-type]
+        self.submit("few", {"text": "bela@example.com"})
+
+    def test_reads(self) -> None:
+        """A limit that is written counts reads too."""
+        self.limit("few", "per_hour = 1", operation="look")
+        self.submit("few")
+        self.full("few")
+
+    def test_other_actions(self) -> None:
+        """Another action has room."""
+        self.limit("few", "per_hour = 1")
+        self.submit("few")
+        self.submit("open")
+
+    def test_opaque(self) -> None:
+        """No value of an argument lies in the table."""
+        self.limit("few", "[limits.per_argument.text]\nper_hour = 5")
+        self.submit("few", {"text": "canary-value"})
+        keys = [str(key) for (key,) in self.sql("SELECT key FROM charges")]
+        self.assertEqual(len(keys), 2)
+        self.assertNotIn("canary-value", " ".join(keys))
+
+
+class UsualTests(CappedCase):
+    """The limit that nobody has to write."""
+
+    def loop(self, name: str, times: int) -> None:
+        """Call an action often, with other arguments each time."""
+        for number in range(times):
+            self.submit(name, {"text": f"{number}"})
+
+    def test_loop(self) -> None:
+        """An agent in a loop is stopped at an ungated write; another session and the operator are not."""
+        self.loop("open", USUAL_FOR_WRITES.most)
+        self.full("open")
+        self.submit("open", session="session-2")
+        self.submit("open", session=None)
+
+    def test_reads(self) -> None:
+        """Reads are free."""
+        self.write("reading", manifest("reading", step("look"), gated=False))
+        self.runner.look()
+        self.loop("reading", USUAL_FOR_WRITES.most + 1)
+        self.assertEqual(self.sql("SELECT * FROM charges"), [])
+
+    def test_manifest_says_otherwise(self) -> None:
+        """A manifest with an hourly limit of its own has that instead."""
+        self.limit("few", "per_session_per_hour = 61")
+        self.loop("few", 61)
+        self.full("few")
+
+    def test_operator_says_otherwise(self) -> None:
+        """The operator's own cap of the action stands in its place."""
+        self.cap(Cap(61, HOUR, per_session=True), "open")
+        self.loop("open", 61)
+        self.full("open")
+
+
+class OwnTests(CappedCase):
+    """The operator's own caps."""
+
+    def test_action(self) -> None:
+        """A cap of an action counts beside the manifest's."""
+        self.limit("few", "per_hour = 5")
+        self.cap(Cap(1, HOUR), "few")
+        self.submit("few")
+        self.full("few")
+
+    def test_all(self) -> None:
+        """A cap of everything counts all actions together, reads and the operator's own calls as well."""
+        self.cap(Cap(2, DAY))
+        self.submit("open")
+        self.submit("open", session=None)
+        self.assertIn("all actions together", self.full("open").message)
+
+    def test_replaced_and_removed(self) -> None:
+        """A new number replaces the one before; what is removed counts no more; each is on record."""
+        self.cap(Cap(1, HOUR), "open")
+        self.submit("open")
+        self.full("open")
+        self.cap(Cap(2, HOUR), "open")
+        self.submit("open")
+        self.full("open")
+        which = self.runner.caps()[0]
+        self.assertEqual((which.cap.most, which.set_by, which.set_at), (2, OPERATOR.id, utc(START)))
+        self.sync(self.runner.remove_cap(which, OPERATOR))
+        self.submit("open")
+        self.fails(self.runner.remove_cap(which, OPERATOR), NotFound)
+        found = self.sql("SELECT type FROM audit_events WHERE type LIKE 'cap.%' ORDER BY seq")
+        self.assertEqual(found, [("cap.set",), ("cap.set",), ("cap.removed",)])
+
+    def test_restart(self) -> None:
+        """Caps and what was counted outlive the daemon."""
+        self.cap(Cap(1, HOUR), "open")
+        self.submit("open")
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+        self.full("open")
+
+    def test_full_disk(self) -> None:
+        """What could not be kept does not count."""
+        self.brakes.full = True
+        own = OwnCap(Cap(1, HOUR), utc(0), "", "open")
+        self.fails(self.runner.set_caps([own], OPERATOR), StoreUnavailable)
+        self.assertEqual(self.runner.caps(), ())
+
+
+class GatedTests(CappedCase):
+    """Limits of what is approved."""
+
+    def setUp(self) -> None:
+        """A gated action that may run once an hour."""
+        super().setUp()
+        self.limit("gated", "per_hour = 1", gated=True)
+
+    def test_before_asking(self) -> None:
+        """Nobody is asked for what could not begin."""
+        self.approve(self.submit())
+        self.full()
+        self.assertEqual(self.sync(self.runner.pending(None)), 0)
+
+    def test_asked_anew(self) -> None:
+        """An approved run that meets a full limit is asked anew, and says why and until when; then it can begin."""
+        one, two = self.submit(), self.submit("gated", {"text": "another"})
+        self.approve(one)
+        self.clock.advance(60)
+        self.approve(two)
+        self.assertIs(self.now(two).state, RunState.PENDING)
+        stale = self.sync(self.runner.approval(two.id)).stale or ""
+        self.assertIn("The limit for gated is reached: once an hour. There is room at 2027-01-15T09:00:00", stale)
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.clock.advance(HOUR)
+        self.approve(two)
+        self.assertIs(self.now(two).state, RunState.COMPLETED)
+
+    def test_denied_is_free(self) -> None:
+        """What was denied, or waits, is not counted."""
+        self.approve(self.submit(), approved=False)
+        self.assertEqual(self.sql("SELECT * FROM charges"), [])
+
+
+class RaceTests(CappedCase):
+    """Two at the last place."""
+
+    def test_ungated(self) -> None:
+        """Of many calls at once as many begin as there is room for."""
+        self.limit("few", "per_hour = 3")
+        calls = [self.call("few", {"text": f"{number}"}) for number in range(8)]
+        self.pool.hold()
+        asked = [self.later(self.runner.submit(call)) for call in calls]
+        self.pool.release()
+        for each in asked:
+            each.addErrback(lambda failure: failure.trap(LimitExceeded))
+        self.assertEqual(len(self.connector.sendings), 3)
+
+    def test_gated(self) -> None:
+        """Of runs that are approved at once as many begin as there is room for; the others are asked anew."""
+        self.limit("gated", "per_hour = 2", gated=True)
+        runs = [self.submit("gated", {"text": f"number {number} of many others"}) for number in range(5)]
+        digests = [self.sync(self.runner.approval(run.id)).digest for run in runs]
+        self.pool.hold()
+        decided: list[Deferred[object]] = [self.deciding(*each) for each in zip(runs, digests, strict=True)]
+        self.pool.release()
+        for each in decided:
+            self.successResultOf(each)
+        states = sorted(self.now(run).state for run in runs)
+        self.assertEqual(states, [RunState.COMPLETED] * 2 + [RunState.PENDING] * 3)
+        self.assertEqual(len(self.connector.sendings), 2)
+
+    def deciding(self, run: Run, digest: str) -> Deferred[object]:
+        """Approve, without waiting."""
+        return self.later(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)))
+
+
+class ValueTests(CappedCase):
+    """How values are counted."""
+
+    def test_kinds(self) -> None:
+        """A text is no number, however it is written, and true is not 1."""
+        counted = {_counted(value) for value in ("1", 1, True, None, "true", [1], {"a": 1})}
+        self.assertEqual(len(counted), 7)
+
+    def test_arrays(self) -> None:
+        """Each element of an array is counted once; nothing where there is nothing."""
+        self.assertEqual(_values("to", ["a", "B", " A "]), ("text a", "text b"))
+        self.assertEqual((_values("to", None), _values("to", [])), ((), ()))
+
+    def test_too_many(self) -> None:
+        """An argument with very many values is refused and not half counted."""
+        many: JSON = [str(number) for number in range(MOST_VALUES + 1)]
+        self.assertRaises(LimitExceeded, _values, "to", many)
+
+    @settings(deadline=None, max_examples=50)
+    @given(st.text())
+    def test_case(self, text: str) -> None:
+        """A text counts as the same with blanks around it."""
+        arguments: Mapping[str, JSON] = {"to": f" {text}\t"}
+        self.assertEqual(_values("to", arguments["to"]), _values("to", text))
+
+
+class ForgedTests(CappedCase):
+    """Rows that another program deleted."""
+
+    def test_forgets(self) -> None:
+        """A cap forgets what was deleted, as the security model says; the record does not."""
+        self.limit("few", "per_hour = 1")
+        self.submit("few")
+        self.sql("DELETE FROM charges")
+        self.submit("few")
+        self.assertEqual(self.sql("SELECT count(*) FROM audit_events WHERE type = 'execution.started'"), [(2,)])
+
+    def test_clock_set_back(self) -> None:
+        """Nothing is won by setting the clock back."""
+        self.limit("few", "per_hour = 1")
+        self.submit("few")
+        self.clock.rightNow -= 2 * HOUR
+        self.full("few")
