@@ -141,7 +141,7 @@ class ApplyContract(RunsCase):
         self.assertIs(self.do(self.runs.apply(later)).state, _S.CANCELLED)
 
     def test_room(self) -> None:
-        """Whether there is room is told, and nothing is counted by asking; a lowered limit has room when enough left."""
+        """Whether there is room is told, and nothing is counted by asking."""
         charge, other = Charge("key", 1, 3600.0, "One an hour."), Charge("other", 1, 60.0, "")
         run = self.pending()
         self.do(self.runs.room((charge, charge)))

@@ -25,7 +25,7 @@ from ._trust import FileTrust
 
 @implementer(IVault)
 class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes):
-    """The vault at C{path}: state, bindings, trust, grants, brakes, control key and the record's keys over one open file.
+    """The vault at C{path}: state, bindings, trust, grants, brakes and keys over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
     A file that is not what the holder of the key wrote last is refused at every use: L{VaultDamaged}.
