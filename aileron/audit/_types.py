@@ -13,6 +13,9 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "run.cancelled": "A run was withdrawn, or dropped at a start of the daemon, before anything was sent.",
         "run.settled": "A person said what came of a run whose outcome was unknown.",
         "approval.requested": "A gated run was put up for decision, or put up anew.",
+        "approval.previewed": "What the service shows was fetched, or could not be, and is shown with what is "
+        "asked; of its contents only the digest is kept.",
+        "approval.modified": "The operator edited the arguments, which are shown anew; how is told.",
         "approval.approved": "The operator approved exactly what was shown.",
         "approval.denied": "The operator said no.",
         "approval.expired": "Nobody decided in the time that the action allows.",

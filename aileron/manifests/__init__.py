@@ -6,16 +6,21 @@ from ._directory import DirectoryCatalogue
 from ._faults import ManifestFault
 from ._json_schema import input_schema
 from ._parse import parse, tool_name
-from ._resolve import resolve, uses_outputs
+from ._paths import look_up
+from ._resolve import Known, preview_paths, resolve, resolve_preview, uses_outputs
 
 __all__ = [
     "DirectoryCatalogue",
+    "Known",
     "ManifestFault",
     "check",
     "check_arguments",
     "input_schema",
+    "look_up",
     "parse",
+    "preview_paths",
     "resolve",
+    "resolve_preview",
     "tool_name",
     "uses_outputs",
 ]

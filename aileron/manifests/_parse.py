@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from aileron.values import SEMVER, Action, ApprovalRule, ConnectorPin, digest_of_bytes
+from aileron.values import SEMVER, Action, ConnectorPin, digest_of_bytes
 
+from ._approval import read_approval, with_preview
 from ._faults import Faults
 from ._inputs import MAX_INPUTS, read_inputs
 from ._json_schema import input_schema
@@ -16,8 +17,6 @@ from ._table import Rule, Table, repeated
 
 MAX_CONNECTORS = 16
 DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
-MAX_EXPIRY_SECONDS = 365 * 86_400
-MAX_UNDO_SECONDS = 3600
 RESERVED_TOOL_NAMES = frozenset({"check_action_status", "aileron_diagnostics"})
 
 _SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
@@ -30,13 +29,9 @@ _FQN = Rule.shape(
     rf"builtin://{_SEGMENT}|{_OWNED}", "must look like builtin://name or github://owner/path (or gitlab, hub, local)"
 )
 _HASH = Rule.shape(r"sha256:\S+", "must begin with sha256: and go on")
-_DURATION = re.compile(r"([0-9]{1,8})([smhd])")
-_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _KEYS = ("name", "version", "source", "requires", "match", "inputs", "execute", "approval", "limits", "timeout_seconds")
-_APPROVAL_KEYS = ("required", "expires_after", "undo_seconds")
 _LATER_KEYS = ("late_fields",)
-_LATER_APPROVAL_KEYS = ("preview", "late_fields")
 
 
 def parse(data: bytes, path: str) -> Action:
@@ -64,8 +59,11 @@ def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
     name, version = _read_name(root), root.text("version", _VERSION)
     requires = _read_pins(root)
     inputs = read_inputs(root.tables("inputs", MAX_INPUTS, required=False))
-    approval = _read_approval(root.table("approval"))
-    scope = Scope({pin.name: pin for pin in requires}, {one.name for one in inputs}, approval.required)
+    asking = root.table("approval")
+    approval = read_approval(asking)
+    pins, names = {pin.name: pin for pin in requires}, {one.name for one in inputs}
+    scope = Scope(pins, names, approval.required, "preview" in asking.values)
+    steps = read_steps(root.tables("execute", MAX_STEPS), scope)
     action = Action(
         name=name,
         version=version,
@@ -75,8 +73,8 @@ def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
         tool_name=tool_name(name),
         requires=requires,
         inputs=inputs,
-        steps=read_steps(root.tables("execute", MAX_STEPS), scope),
-        approval=approval,
+        steps=steps,
+        approval=with_preview(approval, asking, scope, steps),
         timeout_seconds=_read_timeout(root),
         input_schema=input_schema(inputs),
         digest=digest_of_bytes(data),
@@ -125,30 +123,6 @@ def _read_intent(root: Table, body: str) -> str:
     if not body.strip() and not match.values:
         root.fault(None, "write a body, or `[match] intent`: the model must be told what the action is for")
     return match.text("intent", required=isinstance(root.values.get("match"), dict))
-
-
-def _read_approval(table: Table) -> ApprovalRule:
-    undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
-    rule = ApprovalRule(table.flag("required", default=False), _read_expiry(table), undo_seconds=float(undo))
-    for key in _APPROVAL_KEYS[1:]:
-        if key in table.values and not rule.required:
-            table.fault(key, f"`{key}` needs `required = true`")
-    table.close(_APPROVAL_KEYS, _LATER_APPROVAL_KEYS)
-    return rule
-
-
-def _read_expiry(table: Table) -> float | None:
-    written = table.values.get("expires_after")
-    if isinstance(written, str):
-        found = _DURATION.fullmatch(written)
-        seconds = int(found[1]) * _UNIT_SECONDS[found[2]] if found else 0
-        if not 1 <= seconds <= MAX_EXPIRY_SECONDS:
-            table.fault(
-                "expires_after", '`expires_after` must be a duration such as "30m", "24h" or "7d", at most 365d'
-            )
-        return float(seconds)
-    number = table.number("expires_after", 1, MAX_EXPIRY_SECONDS)
-    return None if number is None else float(number)
 
 
 def _read_timeout(root: Table) -> float:

@@ -1,4 +1,4 @@
-"""The one template there is: C{${args.x}}, C{${steps.id.path}}, and C{$${} for a literal C{${}."""
+"""The one template there is: C{${args.x}}, C{${steps.id.path}}, C{${preview.path}}; C{$${} for a literal C{${}."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ._faults import shown
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)\}|\$\{")
 _ARGUMENT = re.compile(r"args\.([a-z][a-z0-9_]*)")
+_PREVIEW = re.compile(r"preview\.([^.\x00-\x1f]+(?:\.[^.\x00-\x1f]+)*)")
 _OUTPUT = re.compile(r"steps\.([A-Za-z0-9][A-Za-z0-9_-]*)((?:\.[^.\x00-\x1f]+)+)")
 
 
@@ -31,7 +32,14 @@ class OutputReference:
     path: tuple[str, ...]
 
 
-Reference: TypeAlias = ArgumentReference | OutputReference
+@frozen
+class PreviewReference:
+    """C{${preview.<path>}}, the path dotted."""
+
+    path: str
+
+
+Reference: TypeAlias = ArgumentReference | OutputReference | PreviewReference
 Part: TypeAlias = str | Reference
 
 
@@ -60,4 +68,6 @@ def _reference(inside: str | None) -> Reference:
         return ArgumentReference(found[1])
     if found := _OUTPUT.fullmatch(inside):
         return OutputReference(found[1], tuple(found[2].split(".")[1:]))
-    raise ValueError(f"{shown(inside)} in `${{…}}` is neither `args.<input>` nor `steps.<id>.<path>`")
+    if found := _PREVIEW.fullmatch(inside):
+        return PreviewReference(found[1])
+    raise ValueError(f"{shown(inside)} in `${{…}}` is none of `args.<input>`, `steps.<id>.<path>`, `preview.<path>`")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Step, canonical, json_pointer, strings_in
+from aileron.values import JSON, PreviewRule, Step, canonical, json_pointer, strings_in
 
-from ._references import ArgumentReference, OutputReference, Reference, template_parts
+from ._references import ArgumentReference, OutputReference, Part, PreviewReference, Reference, template_parts
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
@@ -27,31 +27,56 @@ _Found: TypeAlias = JSON | _Absent
 _Path: TypeAlias = tuple[str | int, ...]  # made a pointer only where something is wrong
 
 
-def resolve(step: Step, arguments: Mapping[str, JSON], outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
+@frozen
+class Known:
+    """What references may refer to.
+
+    :ivar arguments: with defaults, as L{check_arguments} returned them.
+    :ivar outputs: of the steps before, by id.
+    :ivar carried: by path into the preview, what it showed there.
+    """
+
+    arguments: Mapping[str, JSON]
+    outputs: Mapping[str, JSON] = field(factory=dict)
+    carried: Mapping[str, JSON] = field(factory=dict)
+
+
+def resolve(step: Step, known: Known) -> Mapping[str, JSON]:
     """What C{step}'s operation is given.
 
     A value that is one reference keeps the type of what it refers to; within a longer text, texts, numbers and
     booleans are written in.  An optional argument that was left out drops its key or element.  What was filled in is
     not looked at again.
 
-    :param arguments: with defaults, as L{check_arguments} returned them.
-    :param outputs: of the steps before, by id.
     :raises InvalidRequest: something cannot be filled in.
     """
-    return _Values(arguments, outputs).fill_table(step.inputs, ("steps", step.id, "inputs"))
+    return _Values(known).fill_table(step.inputs, ("steps", step.id, "inputs"))
+
+
+def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """What the operation of a preview is given; otherwise as L{resolve}."""
+    return _Values(Known(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
 
 
 def uses_outputs(step: Step) -> bool:
     """Whether C{step} can only be built once an earlier step has answered."""
-    return any(isinstance(part, OutputReference) for text in strings_in(step.inputs) for part in template_parts(text))
+    return any(isinstance(part, OutputReference) for part in _parts(step.inputs))
+
+
+def preview_paths(inputs: JSON) -> tuple[str, ...]:
+    """The paths into the preview that C{inputs} refer to, each once."""
+    return tuple(dict.fromkeys(part.path for part in _parts(inputs) if isinstance(part, PreviewReference)))
+
+
+def _parts(inputs: JSON) -> Iterator[Part]:
+    return (part for text in strings_in(inputs) for part in template_parts(text))
 
 
 @frozen
 class _Values:
     """What references refer to."""
 
-    arguments: Mapping[str, JSON]
-    outputs: Mapping[str, JSON]
+    known: Known
 
     def fill_table(self, table: Mapping[str, JSON], path: _Path) -> Mapping[str, JSON]:
         """C{table} filled in; C{path} says where it stands."""
@@ -82,9 +107,21 @@ class _Values:
     def _look_up(self, reference: Reference) -> _Found:
         match reference:
             case ArgumentReference(name):
-                return self.arguments.get(name, _Absent.ABSENT)
+                return self.known.arguments.get(name, _Absent.ABSENT)
             case OutputReference(step, path):
-                return _follow(self.outputs, (step, *path))
+                return _follow(self.known.outputs, (step, *path))
+            case PreviewReference(path=shown):
+                return _carried(self.known.carried, shown)
+
+
+def _carried(carried: Mapping[str, JSON], path: str) -> JSON:
+    """What the preview showed at C{path}: without it a write would go out untied.
+
+    :raises ValueError: nothing that ties.
+    """
+    if path not in carried:
+        raise ValueError(f"needs `preview.{path}`, of which the preview shows nothing")
+    return carried[path]
 
 
 def _follow(value: JSON, path: Sequence[str]) -> JSON:

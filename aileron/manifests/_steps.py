@@ -10,7 +10,7 @@ from aileron.toml import Path
 from aileron.values import JSON, ConnectorPin, Step
 
 from ._faults import shown
-from ._references import ArgumentReference, OutputReference, Reference, template_parts
+from ._references import ArgumentReference, OutputReference, PreviewReference, Reference, template_parts
 from ._table import Rule, Table, repeated
 
 MAX_STEPS = 16
@@ -26,64 +26,84 @@ class Scope:
 
     :ivar inputs: names of the action's inputs.
     :ivar gated: whether somebody approves the action before its steps run.
+    :ivar previewed: whether that person is shown a preview.
     """
 
     pins: Mapping[str, ConnectorPin]
     inputs: Collection[str]
     gated: bool
+    previewed: bool = False
+
+
+@frozen
+class Place:
+    """Where a template stands.
+
+    :ivar kind: C{step} or C{preview}.
+    :ivar earlier: the ids of the steps before, for a step.
+    """
+
+    kind: str
+    earlier: Collection[str] = ()
 
 
 def read_steps(tables: Sequence[Table], scope: Scope) -> tuple[Step, ...]:
     """The steps, in order; what is wrong with them is kept with their tables."""
     steps: list[Step] = []
     for table in tables:
-        step = _read_step(table)
-        _check_operation(table, step, scope)
-        earlier = {one.id for one in steps}
-        for path, message in _template_faults(step.inputs, (), scope, earlier):
-            table.faults.add((*table.path, "inputs", *path), message)
+        step = _read_step(table, scope, {one.id for one in steps})
+        capability_faults(table, step.connector, step.operation, scope)
         steps.append(step)
     for index in repeated([step.id for step in steps]):
         tables[index].fault("id", f"the step `{steps[index].id}` stands twice")
     return tuple(steps)
 
 
-def _read_step(table: Table) -> Step:
-    inputs = table.json("inputs") if table.table("inputs").values else {}
+def read_inputs_of(table: Table, key: str, scope: Scope, place: Place) -> Mapping[str, JSON]:
+    """What an operation is given, its references checked."""
+    values = table.json(key) if table.table(key).values else {}
+    inputs = values if isinstance(values, Mapping) else {}
+    for path, message in _template_faults(inputs, (), scope, place):
+        table.faults.add((*table.path, key, *path), message)
+    return inputs
+
+
+def capability_faults(table: Table, connector: str, operation: str, scope: Scope) -> None:
+    """Keep what is wrong with calling C{operation} of C{connector}: the pins do not say it."""
+    pin = scope.pins.get(connector)
+    if pin is None and connector:
+        table.fault("connector", f"{shown(connector)} is not among `[[requires.connectors]]`")
+    elif pin is not None and operation and operation not in pin.capabilities:
+        table.fault("op", f"{shown(operation)} is not among the `capabilities` of {shown(pin.name)}")
+
+
+def _read_step(table: Table, scope: Scope, earlier: Collection[str]) -> Step:
     step = Step(
         id=table.text("id", _ID),
         connector=table.text("connector"),
         operation=table.text("op"),
-        inputs=inputs if isinstance(inputs, Mapping) else {},
+        inputs=read_inputs_of(table, "inputs", scope, Place("step", earlier)),
         idempotent=table.flag("idempotent", default=False) if "idempotent" in table.values else None,
     )
     table.close(_KEYS)
     return step
 
 
-def _check_operation(table: Table, step: Step, scope: Scope) -> None:
-    pin = scope.pins.get(step.connector)
-    if pin is None and step.connector:
-        table.fault("connector", f"{shown(step.connector)} is not among `[[requires.connectors]]`")
-    elif pin is not None and step.operation and step.operation not in pin.capabilities:
-        table.fault("op", f"{shown(step.operation)} is not among the `capabilities` of {shown(pin.name)}")
-
-
-def _template_faults(value: JSON, path: Path, scope: Scope, earlier: Collection[str]) -> Iterator[tuple[Path, str]]:
+def _template_faults(value: JSON, path: Path, scope: Scope, place: Place) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
-        for message in _text_faults(value, scope, earlier):
+        for message in _text_faults(value, scope, place):
             yield path, message
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if "${" in key:
                 yield (*path, key), f"the key {shown(key)} is a template; only values can be"
-            yield from _template_faults(item, (*path, key), scope, earlier)
+            yield from _template_faults(item, (*path, key), scope, place)
     elif isinstance(value, Sequence):
         for index, item in enumerate(value):
-            yield from _template_faults(item, (*path, index), scope, earlier)
+            yield from _template_faults(item, (*path, index), scope, place)
 
 
-def _text_faults(text: str, scope: Scope, earlier: Collection[str]) -> Iterator[str]:
+def _text_faults(text: str, scope: Scope, place: Place) -> Iterator[str]:
     try:
         parts = template_parts(text)
     except ValueError as error:
@@ -91,17 +111,21 @@ def _text_faults(text: str, scope: Scope, earlier: Collection[str]) -> Iterator[
         return
     for part in parts:
         if not isinstance(part, str):
-            yield from _reference_faults(part, scope, earlier)
+            yield from _reference_faults(part, scope, place)
 
 
-def _reference_faults(reference: Reference, scope: Scope, earlier: Collection[str]) -> Iterator[str]:
+def _reference_faults(reference: Reference, scope: Scope, place: Place) -> Iterator[str]:
     match reference:
         case ArgumentReference(name) if name not in scope.inputs:
             yield f"`${{args.{name}}}` is not a declared input"
-        case OutputReference(step) if step not in earlier:
+        case OutputReference() | PreviewReference() if place.kind == "preview":
+            yield "a preview comes first: only `${args.…}` can be used there"
+        case OutputReference(step) if step not in place.earlier:
             yield f"`${{steps.{step}.…}}` is not an earlier step"
         case OutputReference() if scope.gated:
             yield (
                 "a step of an action that needs approval cannot use another step's result: "
                 "what is approved must be known beforehand"
             )
+        case PreviewReference() if not scope.previewed:
+            yield "`${preview.…}` needs `[approval.preview]`"

@@ -23,6 +23,7 @@ from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan
+from ._preview import Preview
 from ._tasks import Tasks
 from ._turns import Turns
 from ._undo import Undo
@@ -113,13 +114,14 @@ class Advance:
         :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
         :raises NotYet: its decision lets it begin later; likewise.
         """
-        opened = await self._turns.take(run.id, lambda: self._open(run))
+        preview = await self._gate.seen_before_effect(run)
+        opened = await self._turns.take(run.id, lambda: self._open(run, preview))
         if opened is not None:
             await self._carry_out(*opened)
 
-    async def _open(self, run: Run) -> tuple[Run, Plan, Transition, Approval] | None:
+    async def _open(self, run: Run, preview: Preview | None) -> tuple[Run, Plan, Transition, Approval] | None:
         """The run as it has begun; nothing, if it is asked anew."""
-        ready = await self._gate.ready(run)
+        ready = await self._gate.ready(run, preview)
         if ready is None:
             self._expiry.mind(await self._ledger.approval(run.id))
             return None

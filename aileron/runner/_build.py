@@ -32,6 +32,7 @@ from ._desk import Desk
 from ._endings import Endings
 from ._executor import Executor
 from ._expiry import Expiry
+from ._fetching import Fetching
 from ._freshness import Freshness
 from ._gate import Gate
 from ._intake import Intake
@@ -41,6 +42,7 @@ from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Planner
+from ._previewing import Previewing
 from ._recovery import Recovery
 from ._retry import RetryPolicy
 from ._runner import Runner
@@ -48,6 +50,7 @@ from ._switch import Switch
 from ._tasks import Tasks
 from ._turns import Turns
 from ._undo import Undo
+from ._waiters import Waiters
 
 
 def _no_probe(point: str) -> None:
@@ -96,17 +99,20 @@ def build(with_: Collaborators) -> Runner:
     alarms = Alarms(with_.clock)
     undo = Undo(alarms, pen, with_.monotonic or with_.clock.seconds)
     pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, pen, with_.clock)
-    gate = Gate(ledger, offerings, asking, decisions, pen, undo, pauses)
-    freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
-    desk = _desk(with_, offerings, pen, freshness)
-    retry = RetryPolicy(with_.chance)
+    permit, retry, looks = Permit(with_.vault), RetryPolicy(with_.chance), Waiters[str, None](with_.clock)
     caps = Caps(with_.runs, with_.brakes, with_.audit, pen)
     executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, retry, pauses, caps, with_.probe)
-    permit, expiry, turns = Permit(with_.vault), Expiry(alarms, gate.expire), Turns()
+    fetching = Fetching(offerings, asking, executor, with_.clock, pen, permit, pauses)
+    previewing = Previewing(with_.runs, with_.audit, ledger, asking, fetching, tasks, looks)
+    gate = Gate(ledger, offerings, asking, decisions, previewing, pen, undo, pauses)
+    freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
+    desk = _desk(with_, offerings, pen, freshness)
+    expiry, turns = Expiry(alarms, gate.expire), Turns()
     approved = Advance(
         ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, pauses, turns, with_.probe
     )
-    runs, vault, limits = with_.runs, with_.vault, with_.limits
+    runs, limits = with_.runs, with_.limits
+    taken_with = (runs, with_.vault, ledger, offerings, planner, asking)
     return Runner(
         runs,
         ledger,
@@ -116,9 +122,7 @@ def build(with_: Collaborators) -> Runner:
         decisions,
         freshness,
         desk,
-        Intake(
-            runs, vault, ledger, offerings, planner, asking, executor, tasks, pen, expiry, limits, permit, pauses, caps
-        ),
+        Intake(*taken_with, executor, tasks, pen, expiry, limits, permit, pauses, caps, previewing),
         Endings(runs, ledger, decisions, expiry, pen),
         approved,
         Recovery(runs, ledger, pen, approved, expiry, decisions),
@@ -129,6 +133,7 @@ def build(with_: Collaborators) -> Runner:
         pauses,
         caps,
         Switch(runs, asking, approved, pauses, permit, expiry, ledger, turns, pen),
+        previewing,
     )
 
 

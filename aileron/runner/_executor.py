@@ -6,13 +6,22 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from attrs import define, evolve, field
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, NotFound, StateConflict, StoreUnavailable
-from aileron.interfaces import IAudit, IBindings
+from aileron.errors import (
+    AileronError,
+    CapabilityDenied,
+    NotFound,
+    ResourceLimitExceeded,
+    StateConflict,
+    StoreUnavailable,
+    VaultLocked,
+)
+from aileron.interfaces import IAudit, IBindings, ICredential
 from aileron.values import (
     DAEMON,
     JSON,
@@ -33,6 +42,7 @@ from aileron.values import (
 
 from ._capping import Caps
 from ._decisions import Verify
+from ._echoes import echoes
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pausing import Pauses
@@ -180,14 +190,42 @@ class Executor:
             return _BROKEN
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
-        credential = None
-        scope = planned.description.scope(planned.base_url)
-        if scope is not None and planned.binding is not None:
-            credential = self._bindings.credential(planned.binding, scope)
-        seconds = self._remaining(execution)
+        credential, seconds = self._credential(planned), self._remaining(execution)
         if planned.effect == READ:
             return await planned.connector.read(request, credential, seconds)
         return await planned.connector.invoke(request, credential, seconds)
+
+    def _credential(self, planned: PlannedStep) -> ICredential | None:
+        scope = planned.description.scope(planned.base_url)
+        if scope is None or planned.binding is None:
+            return None
+        return self._bindings.credential(planned.binding, scope)
+
+    async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
+        """What the read of a preview is answered: asked once, before there is a decision, and within C{seconds}.
+
+        Cancelling drops it.
+
+        :raises CapabilityDenied: it is no read that its connector declares as idempotent.
+        :raises VaultLocked: the credential cannot be opened now.
+        """
+        if planned.request is None or planned.effect != READ or not planned.idempotent:
+            raise CapabilityDenied("Only an idempotent read shows a preview.")
+        try:
+            reading = Deferred.fromCoroutine(self._look(planned, planned.request, seconds))
+            return await reading.addTimeout(seconds, self._clock)
+        except (CancelledError, VaultLocked):
+            raise
+        except Overdue:
+            return Outcome(fault=ResourceLimitExceeded(f"No answer came within {seconds:g} seconds.").fault())
+        except AileronError as error:  # raised, by contract, before anything is sent
+            return Outcome(fault=error.fault(), sent=False)
+        except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            return _BROKEN
+
+    async def _look(self, planned: PlannedStep, request: Request, seconds: float) -> Outcome:
+        return await planned.connector.read(request, self._credential(planned), seconds)
 
     async def _pause(self, seconds: float) -> bool:
         """Wait; C{False} if the daemon stops meanwhile."""
@@ -227,25 +265,8 @@ class Executor:
             execution.outputs[planned.step.id] = outcome.output
             done = StepRow(execution.run.id, planned.step.id, position, "completed", outcome.output)
             execution.steps = (*execution.steps, done)
-        if outcome.notes.get("echoed"):
-            self._keep_echo(execution, planned, outcome)
-
-    def _keep_echo(self, execution: _Execution, planned: PlannedStep, outcome: Outcome) -> None:
-        """Remember that an answer held the credential, to be written likewise."""
-        binding, fqn = planned.binding, planned.description.fqn
-        name = None if binding is None else binding.name
-        event = self._pen.of_run(
-            "secret.echoed",
-            execution.run,
-            connector=fqn,
-            step=planned.step.id,
-            binding=name,
-            forms=outcome.notes["echoed"],
-        )
-        execution.events = (*execution.events, event)
-        if binding is not None:
-            reason = f"An answer to {fqn} held this credential."
-            execution.flags = (*execution.flags, BindingFlag(binding.name, binding.revision, event.at, reason))
+        echoed = echoes(self._pen, execution.run, planned, outcome)
+        execution.events, execution.flags = (*execution.events, *echoed.events), (*execution.flags, *echoed.flags)
 
     async def _complete(self, execution: _Execution) -> Run:
         last = execution.plan.steps[-1].step.id

@@ -7,18 +7,30 @@ from datetime import datetime
 
 from attrs import define, evolve
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, InvalidRequest, StateConflict
+from aileron.errors import (
+    AileronError,
+    ApprovalStale,
+    Conflict,
+    InvalidRequest,
+    Paused,
+    StateConflict,
+    StoreUnavailable,
+)
 from aileron.values import Actor, Approval, ApprovalRule, Decision, Run, RunState, Transition, timestamp
 
-from ._asking import Asking, difference, still_shows
-from ._decisions import MOST_AHEAD, TICK, Decisions, EarlierKey, NoDecision
+from ._asking import Asking, difference, still_shows, told
+from ._decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, NoDecision, NotYet
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
 from ._pausing import Pauses
 from ._pen import Pen
 from ._plan import Plan
+from ._preview import Preview
+from ._previewing import Previewing
 from ._undo import Undo
+
+_OTHERWISE = "What would run was changed just now."
 
 
 @define(eq=False)
@@ -29,12 +41,30 @@ class Gate:
     _offerings: Offerings
     _asking: Asking
     _decisions: Decisions
+    _previewing: Previewing
     _pen: Pen
     _undo: Undo
     _pauses: Pauses
 
-    async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IRunner.decide}."""
+    async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
+        """The preview as it is now, where an approval may rest on it.  It takes its time, so take no turn for it.
+
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        """
+        approval = await self._ledger.approval(run_id)
+        if not decision.approved or approval.review.get("preview") is None:
+            return None
+        self._offerings.refresh()
+        approval = await self._asking.fresh(approval)
+        if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
+            return None
+        return await self._fetched(approval.run)
+
+    async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
+        """See L{IRunner.decide}.
+
+        :param preview: from L{seen_before_decision}.
+        """
         looked = self._pen.now()
         _check_time(decision, looked)
         self._offerings.refresh()
@@ -43,12 +73,12 @@ class Gate:
         if decision.digest != approval.digest:
             raise ApprovalStale(
                 "What would run is no longer what was shown: look at it again.",
-                {"digest": approval.digest, "stale": approval.stale},
+                told(approval),
             )
         undo_seconds = 0.0
         if decision.approved:
+            undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
             self._pauses.refuse(approval.run.session_id)
-            undo_seconds = self._rule_of(approval).undo_seconds
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
@@ -69,22 +99,58 @@ class Gate:
             mark=signed.mark,
         )
 
-    async def ready(self, run: Run) -> tuple[Plan, Approval] | None:
+    async def seen_before_effect(self, run: Run) -> Preview | None:
+        """The preview as it is now, where a sound decision rests on it.  Likewise.
+
+        :raises VaultLocked, BindingFailed, Paused: it cannot be fetched now.
+        :raises NotYet: its decision lets it begin later.
+        """
+        try:
+            if self._asking.plan(run).preview is None:
+                return None
+            await self._sound(run)
+            return await self._fetched(run)
+        except (NotYet, Paused, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError:
+            return None  # it will be asked anew, in its turn
+
+    async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
         """What an approved run would do, and the decision for it, if that still holds; else it is asked anew.
 
+        :param preview: from L{seen_before_effect}.
         :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
         :raises NotYet: it lets the run begin later.
         """
+        try:
+            approval = await self._sound(run)
+            return self._as_approved(approval, preview), approval
+        except ApprovalStale as found:
+            await self._asking.ask_anew(run, found, preview)
+        return None
+
+    async def _sound(self, run: Run) -> Approval:
+        """The decision on record, the files having been read anew.
+
+        :raises ApprovalStale: it is none that counts.
+        :raises StateConflict: the run went elsewhere meanwhile.
+        """
         self._offerings.refresh()
         approval = await self._asking.recorded(run)
+        if approval is None:
+            raise NoDecision("There is no decision on record.")
+        if approval.run.state is not run.state:
+            raise StateConflict(approval.run)
+        await self._check(approval)
+        return approval
+
+    async def _fetched(self, run: Run) -> Preview | None:
         try:
-            if approval is None:
-                raise NoDecision("There is no decision on record.")
-            await self._check(approval)
-            return self._as_approved(approval), approval
-        except ApprovalStale as found:
-            await self._asking.ask_anew(run, found)
-        return None
+            return await self._previewing.afresh(run)
+        except (Paused, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}") from error
 
     async def _check(self, approval: Approval) -> None:
         """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key."""
@@ -137,20 +203,32 @@ class Gate:
         if approval.expires_at is not None and approval.expires_at <= self._pen.now():
             raise _too_late(evolve(approval.run, state=RunState.EXPIRED))
 
-    def _rule_of(self, approval: Approval) -> ApprovalRule:
-        """What the manifest says of an approval that could run now."""
+    async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
+        """What the manifest says of an approval that could run now, as it was shown, its preview fetched just now."""
         try:
-            return self._asking.plan(approval.run).action.approval
+            present = approval if preview is None else await self._asking.previewed(approval, preview)
+            plan = self._asking.plan_shown(approval)
+        except StateConflict as conflict:
+            raise _too_late(conflict.present) from conflict
+        except (ApprovalStale, StoreUnavailable, *UNUSABLE):
+            raise
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
+        if present.digest != approval.digest or plan.digest(approval.run) != approval.digest:
+            raise ApprovalStale(f"{present.stale or _OTHERWISE} Look at it again.", told(present))
+        if plan.preview is not None and preview is None:
+            raise ApprovalStale(f"{_OTHERWISE} Look at it again.", told(approval))
+        if plan.lacks is not None:
+            raise ApprovalStale(plan.lacks, told(approval))
+        return plan.action.approval
 
-    def _as_approved(self, approval: Approval) -> Plan:
+    def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
         """What would run now, where that is what a sound decision is for.
 
         :raises ApprovalStale: it is something else, or cannot run.
         """
         try:
-            plan = self._asking.plan(approval.run)
+            plan = self._asking.plan(approval.run, preview)
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
         if plan.digest(approval.run) != approval.digest:

@@ -24,6 +24,7 @@ from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan, Planner
+from ._previewing import Previewing
 from ._tasks import Tasks
 
 
@@ -45,6 +46,7 @@ class Intake:
     _permit: Permit
     _pauses: Pauses
     _caps: Caps
+    _previewing: Previewing
 
     async def submit(self, call: Call) -> Run:
         """See L{aileron.interfaces.IRunner.submit}."""
@@ -74,7 +76,7 @@ class Intake:
         session_id = call.session.id if call.session else None
         run = await self._runs.find_by_key(session_id, action.name, key)
         if run is not None and (
-            run.manifest_digest != action.digest or canonical(run.arguments) != canonical(arguments)
+            run.manifest_digest != action.digest or canonical(run.asked_for) != canonical(arguments)
         ):
             raise Conflict("This idempotency key was used with other arguments or another version of the action.")
         return run
@@ -107,6 +109,8 @@ class Intake:
         kept, created = await self._ledger.receive(run, [asked], self._limits)
         if created and asked.ask is not None:
             self._expiry.watch(kept.id, asked.ask.expires_at)
+            if plan.preview is not None:
+                self._previewing.begin(kept.id)
         return kept
 
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:

@@ -11,6 +11,7 @@ from aileron.errors import Conflict, NotFound
 from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVault
 from aileron.values import READ, Action, ConnectorDescription, ConnectorPin, LoadError, Offer, Offering, TrustKind
 
+from ._declared import undeclared
 from ._waiters import Waiters
 
 UNTRUSTED = "untrusted"
@@ -169,12 +170,4 @@ class Offerings:
             return f"needs {pin.name} {pin.version}; version {description.version} is there"
         if pin.hash is not None and pin.hash != description.content_hash:
             return f"pins {pin.name} to {pin.hash}; what is there is {description.content_hash}"
-        for step in action.steps:
-            if step.connector != pin.name:
-                continue
-            operation = description.operations.get(step.operation)
-            if operation is None:
-                return f"{pin.name} has no operation {step.operation}"
-            if step.idempotent and not operation.idempotent:
-                return f"step {step.id} claims to be idempotent; {pin.name} does not declare {step.operation} so"
-        return None
+        return next(undeclared(action, description), None)

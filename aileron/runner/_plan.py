@@ -6,28 +6,34 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from aileron.errors import BindingRequired, NotFound
+from aileron.errors import BindingRequired, CapabilityDenied, NotFound
 from aileron.interfaces import IBindings, IConnector, IConnectors
-from aileron.manifests import resolve, uses_outputs
+from aileron.manifests import Known, preview_paths, resolve, resolve_preview, uses_outputs
 from aileron.values import (
     JSON,
+    READ,
     Action,
     Binding,
     ConnectorDescription,
+    PreviewRule,
     Request,
     Run,
     Step,
     digest,
 )
 
+from ._preview import NOT_YET, SHOWN, Preview
+
 _DIGEST_TAG = "aileron.approval.v1"
+_PREVIEW_KEY = "-preview"  # no step is called so
 
 
 @frozen
 class PlannedStep:
     """One step with everything it will use.
 
-    :ivar request: L{None} where it uses an earlier step's result: built when that is there.
+    :ivar request: L{None} where it uses an earlier step's result: built when that is there; or where something lacks.
+    :ivar lacks: why it cannot be built, in a sentence, where it would take from the preview what that does not show.
     """
 
     step: Step
@@ -36,6 +42,7 @@ class PlannedStep:
     binding: Binding | None
     base_url: str
     request: Request | None
+    lacks: str | None = None
 
     @property
     def effect(self) -> str:
@@ -62,12 +69,35 @@ class PlannedStep:
 
 
 @frozen
+class PlannedPreview:
+    """The read that shows the service's side, and what it showed.
+
+    :ivar carried: the paths into it that steps refer to.
+    """
+
+    rule: PreviewRule
+    read: PlannedStep
+    carried: tuple[str, ...]
+    shown: Preview
+
+    def pinned(self) -> dict[str, JSON]:
+        """What the digest binds of it."""
+        return {"read": self.read.pinned(), "shown": self.shown.digest()}
+
+
+@frozen
 class Plan:
     """A whole run, worked out."""
 
     action: Action
     arguments: Mapping[str, JSON]
     steps: tuple[PlannedStep, ...]
+    preview: PlannedPreview | None = None
+
+    @property
+    def lacks(self) -> str | None:
+        """Why it cannot be approved, where the preview does not show what a step needs of it."""
+        return next((planned.lacks for planned in self.steps if planned.lacks), None)
 
     def digest(self, run: Run) -> str:
         """SHA-256 that binds all of it to C{run}: what the operator approves by naming it."""
@@ -80,12 +110,12 @@ class Plan:
                 "manifest": self.action.digest,
                 "arguments": self.arguments,
                 "steps": [planned.pinned() for planned in self.steps],
-                "preview": None,
+                "preview": None if self.preview is None else self.preview.pinned(),
             }
         )
 
     def review(self) -> dict[str, JSON]:
-        """What the operator is shown: every argument, and every request as it will leave."""
+        """What the operator is shown: every argument, every request as it will leave, and the preview."""
         return {
             "action": {"name": self.action.name, "version": self.action.version, "source": self.action.source},
             "manifest_digest": self.action.digest,
@@ -100,6 +130,7 @@ class Plan:
                 if given.name in self.arguments
             ],
             "steps": [planned.pinned() for planned in self.steps],
+            "preview": self._preview_shown(),
         }
 
     def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
@@ -107,12 +138,24 @@ class Plan:
 
         :raises AileronError: the answers make no request.
         """
+        if planned.lacks is not None:
+            raise CapabilityDenied(planned.lacks)
         if planned.request is not None:
             return planned.request
-        inputs = resolve(planned.step, self.arguments, outputs)
+        inputs = resolve(planned.step, Known(self.arguments, outputs, self._carried()))
         return planned.connector.prepare(
             planned.step.operation, inputs, planned.base_url, step_key(effect_key, planned.step)
         )
+
+    def _carried(self) -> Mapping[str, JSON]:
+        return {} if self.preview is None else self.preview.shown.carried
+
+    def _preview_shown(self) -> JSON:
+        if self.preview is None:
+            return None
+        rule, read = self.preview.rule, self.preview.read.pinned()
+        head: dict[str, JSON] = {"connector": rule.connector, "operation": rule.operation}
+        return {**head, **self.preview.shown.as_json(), "read": read, "lacking": self.lacks}
 
 
 def step_key(effect_key: str, step: Step) -> str:
@@ -127,28 +170,52 @@ class Planner:
     _connectors: IConnectors
     _bindings: IBindings
 
-    def plan(self, action: Action, arguments: Mapping[str, JSON], effect_key: str) -> Plan:
+    def plan(
+        self, action: Action, arguments: Mapping[str, JSON], effect_key: str, preview: Preview | None = None
+    ) -> Plan:
         """What C{action} would do with C{arguments} (validated, after defaults).
 
+        :param preview: what the action's preview showed, if it has one; L{None}: it is not there yet.
         :raises NotFound: a connector is gone.
         :raises BindingRequired: a connector needs a binding and none, or more than one, is there.
         :raises InvalidRequest, CapabilityDenied: the arguments make no request.
         """
-        steps = tuple(self._step(step, arguments, effect_key) for step in action.steps)
-        return Plan(action, arguments, steps)
+        rule = action.approval.preview
+        shown = NOT_YET if preview is None or rule is None else preview
+        steps = tuple(self._step(step, arguments, effect_key, shown) for step in action.steps)
+        if rule is None:
+            return Plan(action, arguments, steps)
+        carried = tuple(dict.fromkeys(path for step in action.steps for path in preview_paths(step.inputs)))
+        read = self._read(rule, arguments, effect_key)
+        return Plan(action, arguments, steps, PlannedPreview(rule, read, carried, shown))
 
-    def _step(self, step: Step, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
+    def _step(self, step: Step, arguments: Mapping[str, JSON], effect_key: str, shown: Preview) -> PlannedStep:
+        planned = self._target(step)
+        lacks = _lacking(step, shown)
+        if lacks is not None or uses_outputs(step):
+            return PlannedStep(*planned, None, lacks)
+        inputs = resolve(step, Known(arguments, {}, shown.carried))
+        return self._prepared(planned, inputs, step_key(effect_key, step))
+
+    def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
+        """The read of a preview, as a step that comes before all others."""
+        step = Step("preview", rule.connector, rule.operation, rule.args)
+        planned = self._prepared(self._target(step), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}")
+        if planned.effect != READ or not planned.idempotent:
+            raise CapabilityDenied(f"{rule.connector} does not declare {rule.operation} as an idempotent read.")
+        return planned
+
+    def _target(self, step: Step) -> _Target:
         connector = self._connectors.get(step.connector)
         if connector is None:
             raise NotFound(f"The connector {step.connector} is not there.")
         description = connector.describe()
         binding = self._binding(description)
-        base_url = _base_url(description, binding)
-        request = None
-        if not uses_outputs(step):
-            inputs = resolve(step, arguments, {})
-            request = connector.prepare(step.operation, inputs, base_url, step_key(effect_key, step))
-        return PlannedStep(step, connector, description, binding, base_url, request)
+        return step, connector, description, binding, _base_url(description, binding)
+
+    def _prepared(self, target: _Target, inputs: Mapping[str, JSON], key: str) -> PlannedStep:
+        step, connector, *_, base_url = target
+        return PlannedStep(*target, connector.prepare(step.operation, inputs, base_url, key))
 
     def _binding(self, description: ConnectorDescription) -> Binding | None:
         bound = self._bindings.for_connector(description.fqn)
@@ -163,6 +230,20 @@ class Planner:
                 {"connector": description.fqn},
             )
         return bound[0] if bound else None
+
+
+_Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]
+
+
+def _lacking(step: Step, shown: Preview) -> str | None:
+    """Why C{step} cannot take from the preview what it refers to."""
+    paths = preview_paths(step.inputs)
+    if paths and shown.status != SHOWN:
+        return f"It cannot be approved without its preview, to which the step {step.id} is tied."
+    missing = next((path for path in paths if path not in shown.carried), None)
+    if missing is None:
+        return None
+    return f"It cannot be approved: the step {step.id} is tied to `{missing}`, which the preview does not show."
 
 
 def _base_url(description: ConnectorDescription, binding: Binding | None) -> str:

@@ -44,6 +44,7 @@ from ._ledger import Ledger
 from ._offering import Offerings
 from ._pausing import Pauses
 from ._permit import Permit
+from ._previewing import Previewing
 from ._recovery import Recovery
 from ._switch import Switch
 from ._tasks import Tasks
@@ -79,6 +80,7 @@ class Runner:
     _pauses: Pauses
     _caps: Caps
     _switch: Switch
+    _previewing: Previewing
 
     # the life of the runner ------------------------------------------------------------------
 
@@ -89,6 +91,7 @@ class Runner:
         await self._freshness.check()
         await self._recovery.recover()
         self._permit.could_act = self._freshness.comparable
+        self._tasks.start("previews that were missed", self._previewing.take_up())
 
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
@@ -118,6 +121,7 @@ class Runner:
         waiting = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
         for run in (await self._runs.list(waiting)).items:
             self._approved.start(run)
+        await self._previewing.take_up()
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""
@@ -194,7 +198,7 @@ class Runner:
     async def approval(self, run_id: str) -> Approval:
         """See L{IRunner.approval}."""
         self._offerings.refresh()
-        return await self._asking.shown(await self._ledger.approval(run_id))
+        return await self._previewing.looked_at(await self._asking.shown(await self._ledger.approval(run_id)))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRunner.approvals}."""
@@ -204,10 +208,11 @@ class Runner:
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
-        return await self._tasks.shielded(self._turns.take(run_id, lambda: self._decide(run_id, decision)))
+        return await self._tasks.shielded(self._decide(run_id, decision))
 
     async def _decide(self, run_id: str, decision: Decision) -> Approval:
-        approval = await self._gate.decide(run_id, decision)
+        preview = await self._gate.seen_before_decision(run_id, decision)
+        approval = await self._turns.take(run_id, lambda: self._gate.decide(run_id, decision, preview))
         self._expiry.forget(run_id)
         if approval.run.state is RunState.APPROVED:
             self._approved.start(approval.run)

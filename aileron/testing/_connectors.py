@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit
 
 from attrs import define, evolve, field, frozen
@@ -93,6 +93,7 @@ class ScriptedConnector:
     :ivar sendings: all that was sent, in order; append to C{script} at any time.
     :ivar findings: what looks for effects find, one entry a look, then that nobody can say.
     :ivar looks: all that was looked for, in order.
+    :ivar shows: by operation, what makes its answers as long as it stands here; the script is left alone.
     """
 
     description: ConnectorDescription = field(factory=scripted_description)
@@ -102,6 +103,7 @@ class ScriptedConnector:
     sendings: list[Sending] = field(factory=list)
     findings: list[Found] = field(factory=list)
     looks: list[Sought] = field(factory=list)
+    shows: dict[str, Callable[[], Answer]] = field(factory=dict)
 
     def describe(self) -> ConnectorDescription:
         """As given."""
@@ -174,7 +176,8 @@ class ScriptedConnector:
     ) -> Outcome:
         secret = credential.reveal() if credential is not None and self.description.credential is not None else None
         self.sendings.append(Sending(method, request, secret, seconds, late_seconds))
-        answer = self.script.pop(0) if self.script else self.usual
+        shown = self.shows.get(request.operation)
+        answer = shown() if shown else self.script.pop(0) if self.script else self.usual
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, Outcome):

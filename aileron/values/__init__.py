@@ -15,6 +15,7 @@ from ._actions import (
 )
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
 from ._brakes import Halt, OwnCap, Pause
+from ._changes import differences, edits
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, Maced, Row, Stretch, Verdict
 from ._connectors import (
     READ,
@@ -179,8 +180,10 @@ __all__ = [
     "bare",
     "canonical",
     "compact",
+    "differences",
     "digest",
     "digest_of_bytes",
+    "edits",
     "from_timestamp",
     "json_pointer",
     "json_problems",

@@ -98,6 +98,11 @@ class Run:
     parent_id: str | None = None
     start_after: datetime | None = None
 
+    @property
+    def asked_for(self) -> Mapping[str, JSON]:
+        """The arguments as they were asked for, edited since or not."""
+        return self.arguments if self.asked is None else self.asked
+
 
 @frozen
 class Change:
@@ -105,7 +110,7 @@ class Change:
 
     :ivar path: an RFC 6901 pointer; C{""} is the whole.
     :ivar before: L{None} also where there was nothing, as C{after} where there is nothing now: C{kind} tells.
-    :ivar kind: C{added}, C{removed} or C{changed}.
+    :ivar kind: C{added}, C{removed}, C{changed}, or C{more}: others are not listed, as C{after} says.
     """
 
     path: str

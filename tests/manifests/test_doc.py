@@ -8,7 +8,7 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.manifests import check_arguments, parse, resolve
+from aileron.manifests import Known, check_arguments, parse, resolve
 from aileron.values import Action
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-an-action.md"
@@ -38,7 +38,7 @@ class PageTests(SynchronousTestCase):
         """The second action is filled in as the page says."""
         made = self.actions()[1]
         arguments = check_arguments(made, {"title": "It breaks", "assignee": "ann@example.org"})
-        filled = resolve(made.steps[1], arguments, {"who": {"users": [{"id": "U1"}]}})
+        filled = resolve(made.steps[1], Known(arguments, {"who": {"users": [{"id": "U1"}]}}))
         self.assertEqual(filled, {"heading": "bug: It breaks", "weight": 3, "owner": "U1"})
 
     def test_every_key_is_there(self) -> None:
@@ -46,8 +46,7 @@ class PageTests(SynchronousTestCase):
         words = (
             "name version source timeout_seconds intent hash capabilities type description label required default enum "
         )
-        words += (
-            "minimum maximum max_length format multiline items_type id connector op idempotent inputs expires_after"
-        )
+        words += "minimum maximum max_length format multiline items_type id connector op idempotent inputs "
+        words += "expires_after args render"
         for word in words.split():
             self.assertIn(f"{word}`", self.page)

@@ -1,0 +1,83 @@
+"""C{[approval]}: whether a person is asked, and what that person is shown of the service's side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from aileron.values import ApprovalRule, PreviewRule, Step
+
+from ._faults import shown
+from ._paths import is_path
+from ._steps import Place, Scope, capability_faults, read_inputs_of
+from ._table import Rule, Table
+
+MAX_EXPIRY_SECONDS = 365 * 86_400
+MAX_UNDO_SECONDS = 3600
+MAX_RENDERED = 32
+_DURATION = re.compile(r"([0-9]{1,8})([smhd])")
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_KEYS = ("required", "expires_after", "undo_seconds", "preview")
+_LATER_KEYS = ("late_fields",)
+_PREVIEW_KEYS = ("op", "connector", "args", "render", "multiline")
+_LABEL = Rule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 characters")
+
+
+def read_approval(table: Table) -> ApprovalRule:
+    """The rule, but for the preview; what is wrong is kept with its table."""
+    undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
+    rule = ApprovalRule(table.flag("required", default=False), _read_expiry(table), undo_seconds=float(undo))
+    for key in _KEYS[1:]:
+        if key in table.values and not rule.required:
+            table.fault(key, f"`{key}` needs `required = true`")
+    table.close(_KEYS, _LATER_KEYS)
+    return rule
+
+
+def with_preview(rule: ApprovalRule, table: Table, scope: Scope, steps: Sequence[Step]) -> ApprovalRule:
+    """C{rule} with the preview that C{[approval]} declares, if it does."""
+    if "preview" not in table.values:
+        return rule
+    preview = table.table("preview")
+    usual = steps[0].connector if steps else ""
+    connector = preview.text("connector", required=False) or usual
+    operation = preview.text("op")
+    capability_faults(preview, connector, operation, scope)
+    render = _read_render(preview.table("render"))
+    if not render:
+        preview.fault("render" if "render" in preview.values else None, "`render` must name at least one label")
+    args = read_inputs_of(preview, "args", scope, Place("preview"))
+    multiline = preview.texts("multiline") if "multiline" in preview.values else ()
+    for label in multiline:
+        if label not in dict(render):
+            preview.fault("multiline", f"{shown(label)} is not a label of `render`")
+    preview.close(_PREVIEW_KEYS)
+    return evolve(rule, preview=PreviewRule(connector, operation, args, render, multiline))
+
+
+def _read_render(table: Table) -> tuple[tuple[str, str], ...]:
+    if len(table.values) > MAX_RENDERED:
+        table.fault(None, f"`render` has {len(table.values)} labels; {MAX_RENDERED} are allowed")
+    for label in table.values:
+        if not _LABEL.holds(label):
+            table.fault(label, f"the label {shown(label)} {_LABEL.phrase}")
+    return tuple((label, table.text(label, _PATH)) for label in table.values)
+
+
+_PATH = Rule(is_path, "must be a dotted path into the output, such as message.to.0")
+
+
+def _read_expiry(table: Table) -> float | None:
+    written = table.values.get("expires_after")
+    if isinstance(written, str):
+        found = _DURATION.fullmatch(written)
+        seconds = int(found[1]) * _UNIT_SECONDS[found[2]] if found else 0
+        if not 1 <= seconds <= MAX_EXPIRY_SECONDS:
+            table.fault(
+                "expires_after", '`expires_after` must be a duration such as "30m", "24h" or "7d", at most 365d'
+            )
+        return float(seconds)
+    number = table.number("expires_after", 1, MAX_EXPIRY_SECONDS)
+    return None if number is None else float(number)
