@@ -16,10 +16,12 @@ from ._decode import decode
 from ._foreign import shown
 from ._redact import Echo
 from ._spec import HttpOperation
+from ._ties import lifted
 from ._when import ABSENT, Absent, at
 
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
 _REQUEST_TIMEOUT = 408
+_PRECONDITION_FAILED = 412
 _TOO_MANY = 429
 
 
@@ -56,7 +58,7 @@ class Reader:
         rule = self.operation.error
         if rule.when is not None and rule.when.holds(content):
             return Outcome(fault=self._declared(content, answer.status), status=answer.status)
-        return Outcome(output=self._output(content), status=answer.status)
+        return Outcome(output=self._output(content, answer), status=answer.status)
 
     def _content(self, answer: Answer) -> JSON:
         if self.operation.answer == "none":
@@ -73,11 +75,13 @@ class Reader:
     def _may_be_empty(self) -> bool:
         return self.operation.result is None and self.operation.error.when is None
 
-    def _output(self, content: JSON) -> JSON:
-        if self.operation.result is None:
+    def _output(self, content: JSON, answer: Answer) -> JSON:
+        named, headers = self.operation.result, self.operation.answer_headers
+        if named is None and not headers:
             return content
-        parts = {name: at(content, path) for name, path in self.operation.result.items()}
-        return {name: part for name, part in parts.items() if not isinstance(part, Absent)}
+        parts = {name: at(content, path) for name, path in (named or {}).items()}
+        found = {name: part for name, part in parts.items() if not isinstance(part, Absent)}
+        return {**found, **lifted(headers, answer)}
 
     def _declared(self, content: JSON, status: int) -> Fault:
         kind = _KINDS[self.operation.error.kind]
@@ -87,13 +91,18 @@ class Reader:
     def _rejected(self, answer: Answer, now: datetime) -> Outcome:
         """Any other status."""
         code = self._code(self._lenient(answer))
-        fault = _fault(f"{self.name} answered with status {answer.status}{_because(code)}.", answer.status, code)
+        fault = _fault(f"{self._answered(answer.status)}{_because(code)}.", answer.status, code)
         return Outcome(
             fault=evolve(fault, retriable=may_pass(answer.status)),
             classified=self._is_classified(answer.status),
             retry_after_seconds=self._patience(answer, now),
             status=answer.status,
         )
+
+    def _answered(self, status: int) -> str:
+        if status == _PRECONDITION_FAILED and self.operation.operation.precondition:
+            return f"Nothing was done: it changed since it was shown, {self.name} says"
+        return f"{self.name} answered with status {status}"
 
     def _is_classified(self, status: int) -> bool:
         if status in self.operation.refused:

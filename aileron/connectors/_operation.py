@@ -21,6 +21,7 @@ from ._spec import (
 )
 from ._table import Table
 from ._template import Template
+from ._ties import read_answer_headers, read_precondition
 from ._when import Steps, condition, dotted
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -45,9 +46,10 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
     inputs = _inputs([*segments, query, headers, body.template if body else None])
     timeout = table.number("timeout_seconds", DEFAULT_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
     lookup = read_lookup(table.table("reconcile"), inputs)
+    precondition = read_precondition(table, inputs, effect)
     operation = HttpOperation(
         operation=Operation(
-            name, effect, idempotent, table.text("description"), timeout, reconcilable=lookup is not None
+            name, effect, idempotent, table.text("description"), timeout, precondition, lookup is not None
         ),
         method=method,
         segments=segments,
@@ -62,6 +64,7 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
         max_response_bytes=_whole(table, "max_response_bytes", DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES),
         inputs=inputs,
         lookup=lookup,
+        answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
     )
     if lookup is not None and effect == READ:
         table.fault("reconcile", "is for what has an effect")

@@ -53,6 +53,7 @@ class HttpOperation:
     :ivar refused: statuses that say that nothing happened, beside those that always do.
     :ivar follows: whether a redirect to the same origin is followed.
     :ivar lookup: how its effect is looked for, if it can be.
+    :ivar answer_headers: which headers of the answer are part of the result, under which names.
     """
 
     operation: Operation
@@ -69,6 +70,7 @@ class HttpOperation:
     max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES
     inputs: frozenset[str] = frozenset()
     lookup: Lookup | None = None
+    answer_headers: Mapping[str, str] = field(factory=dict)
 
 
 @frozen

@@ -17,6 +17,7 @@ LISTING = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
     headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
+    precondition answer_headers
     error.when error.message error.class reconcile op inputs items match absent after_seconds complete absent_statuses
 """
 
