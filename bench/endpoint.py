@@ -42,6 +42,7 @@ from aileron.testing import (
     MemoryBrakes,
     MemoryConnectors,
     MemoryControl,
+    MemoryGrants,
     MemoryOperators,
     MemoryTrust,
     MemoryVault,
@@ -201,6 +202,7 @@ async def started(
 ) -> Runner:
     """A runner of what C{home} holds, all of it trusted and its vault open."""
     vault = MemoryVault()
+    control = MemoryControl(vault)
     catalogue = DirectoryCatalogue(str(home / "actions"), 1)
     catalogue.refresh()
     runner = build(
@@ -215,7 +217,8 @@ async def started(
             bindings=bindings,
             brakes=MemoryBrakes(vault),
             trust=MemoryTrust(vault, [*_words(reactor, catalogue, connectors)]),
-            control=MemoryControl(vault),
+            control=control,
+            grants=MemoryGrants(vault, control, reactor),
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=lambda: 0.0,

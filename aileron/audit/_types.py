@@ -45,6 +45,12 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "before anybody saw it.",
         "trust.given": "The operator read a file and trusts it, as it was; kept before the vault is written.",
         "trust.taken": "The operator trusts a file no more; kept before the vault is written.",
+        "grant.issued": "The operator allowed calls like the one that was approved with it; kept before the vault is "
+        "written.",
+        "grant.used": "A call was allowed by a standing grant, and that use was counted.",
+        "grant.revoked": "A standing grant is in force no more.",
+        "grant.suspended": "A standing grant allows nothing, since what it stands on has changed; told once in a life "
+        "of the daemon.",
         "vault.replaced": "Another vault took the place of the earlier one; what was approved by then is asked anew.",
         "operator.login": "The operator proved the passphrase, or let a browser in, and that was given a session.",
         "operator.login_refused": "Logins were refused, so many since the last of these; at most one in ten seconds.",

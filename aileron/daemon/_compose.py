@@ -104,6 +104,7 @@ async def _start_runner(
         vault=vault,
         bindings=vault,
         trust=vault,
+        grants=vault.grants,
         control=vault,
         config=config_file,
         clock=reactor,

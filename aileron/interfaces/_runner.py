@@ -12,14 +12,18 @@ from aileron.values import (
     AttemptRow,
     Call,
     Decision,
+    Grant,
     Halt,
+    NewGrant,
     Offer,
     Offering,
     OwnCap,
     Page,
     Pause,
+    Predicate,
     Run,
     RunQuery,
+    StandingGrant,
     StepRow,
     TrustItem,
     TrustKind,
@@ -143,6 +147,41 @@ class IRunner(Interface):
 
     async def pending(session_id: str | None) -> int:
         """How many approvals wait, of one session or of all."""
+
+    async def approve_and_grant(run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        """Approve one call, and from now on those like it, as C{wish} says; durable when it returns.
+
+        The grant is in force first; where the call is then not approved, it is revoked again.
+
+        :raises InvalidRequest: it cannot be granted, or does not match the call itself; every fault at once, each
+            by its pointer into the grant.
+        :raises Conflict: as of L{decide}; or as many grants are in force as can be.
+        :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable: as of L{decide}; nothing is granted.
+        """
+
+    async def grants() -> tuple[StandingGrant, ...]:
+        """The standing grants, oldest first, and whether each allows anything now.
+
+        :raises VaultLocked: the vault was never unlocked in this life.
+        """
+
+    async def grant(grant_id: str) -> StandingGrant:
+        """One standing grant.
+
+        :raises NotFound: there is none of that id, or it ended some days ago.
+        :raises VaultLocked: as of L{grants}.
+        """
+
+    async def revoke_grant(grant_id: str, actor: Actor) -> StandingGrant:
+        """Let a grant be in force no more: when it returns, nothing more begins by it.  Twice is safe.
+
+        :raises NotFound: as of L{grant}.
+        :raises VaultLocked: the vault is not unlocked.
+        :raises StoreUnavailable: the vault could not be written, and it stays; or the record could not, and it ended.
+        """
+
+    def suggested(approval: Approval) -> tuple[Predicate, ...]:
+        """What could be granted of the arguments of C{approval} without much thought: the same recipients' domains."""
 
     async def hold() -> None:
         """Start no more effects in this life, and answer as soon as none is under way; then the vault can be locked.

@@ -13,10 +13,11 @@ from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded,
 from aileron.values import Approval, Run, RunState, Transition, timestamp
 
 from ._asking import Asking
-from ._decisions import UNUSABLE, Decisions, NotYet
+from ._decisions import UNUSABLE, Decisions, NotYet, Verify
 from ._executor import Executor
 from ._expiry import Expiry
 from ._gate import Gate
+from ._grant_check import GrantCheck
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pausing import Pauses
@@ -51,6 +52,7 @@ class Advance:
     _undo: Undo
     _pauses: Pauses
     _turns: Turns
+    _grants: GrantCheck
     _probe: Callable[[str], None]
 
     def start(self, run: Run) -> None:
@@ -126,7 +128,7 @@ class Advance:
             self._expiry.mind(await self._ledger.approval(run.id))
             return None
         plan, approval = ready
-        verify = self._decisions.verification(plan.digest(run), approval.mark)
+        verify = self._verification(run, plan, approval)
         try:
             opening = self._executor.opening(run, plan, verify=verify)
             return await self._ledger.apply(opening), plan, opening, approval
@@ -147,11 +149,21 @@ class Advance:
             return full.message
         return f"{full.message} There is room at {timestamp(self._pen.now() + timedelta(seconds=left))}."
 
+    def _verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
+        """What is checked inside the transaction that commits C{executing}."""
+        decided = self._decisions.verification(plan.digest(run), approval.mark)
+
+        def verify(run: Run, found: Approval | None) -> None:
+            decided(run, found)
+            self._grants.in_force(found)
+
+        return verify
+
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
         """Use the decision, then have the effect; where it cannot be used nothing is sent."""
         self._probe("opened")
         try:
-            await self._decisions.spend(approval)
+            await self._decisions.spend(approval, self._grants.in_force)
         except Conflict as error:
             found = self._pen.of_run(
                 "tamper.detected", run, row="runs", found="The decision on record was used before."

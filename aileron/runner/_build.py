@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -16,6 +17,7 @@ from aileron.interfaces import (
     IConnectors,
     IContents,
     IControl,
+    IGrants,
     IRuns,
     ITrust,
     IVault,
@@ -35,6 +37,9 @@ from ._expiry import Expiry
 from ._fetching import Fetching
 from ._freshness import Freshness
 from ._gate import Gate
+from ._grant_check import GrantCheck
+from ._grant_desk import GrantDesk
+from ._granting import Granting
 from ._intake import Intake
 from ._ledger import Ledger
 from ._offering import Offerings
@@ -79,6 +84,7 @@ class Collaborators:
     trust: ITrust
     control: IControl
     brakes: IBrakes
+    grants: IGrants
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]
@@ -90,63 +96,213 @@ class Collaborators:
 
 def build(with_: Collaborators) -> Runner:
     """A runner over its collaborators; call its C{start} before anybody is served."""
-    pen, tasks = Pen(with_.clock, with_.ids), Tasks(with_.clock)
-    ledger = Ledger.over(with_.runs, with_.clock)
-    offerings = Offerings.over(with_.catalogue, with_.connectors, with_.trust, with_.vault, with_.config, with_.clock)
-    planner = Planner(with_.connectors, with_.bindings)
-    decisions = Decisions(with_.control, with_.audit, pen)
-    asking = Asking(ledger, offerings, planner, decisions, pen)
-    alarms = Alarms(with_.clock)
-    undo = Undo(alarms, pen, with_.monotonic or with_.clock.seconds)
-    pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, pen, with_.clock)
-    permit, retry, looks = Permit(with_.vault), RetryPolicy(with_.chance), Waiters[str, None](with_.clock)
-    caps = Caps(with_.runs, with_.brakes, with_.audit, pen)
-    executor = Executor(ledger, with_.audit, with_.bindings, pen, with_.clock, retry, pauses, caps, with_.probe)
-    fetching = Fetching(offerings, asking, executor, with_.clock, pen, permit, pauses)
-    previewing = Previewing(with_.runs, with_.audit, ledger, asking, fetching, tasks, looks)
-    gate = Gate(ledger, offerings, asking, decisions, previewing, pen, undo, pauses)
-    freshness = Freshness(with_.control, with_.trust, with_.audit, with_.watermarks, with_.runs, asking, pen)
-    desk = _desk(with_, offerings, pen, freshness)
-    expiry, turns = Expiry(alarms, gate.expire), Turns()
-    approved = Advance(
-        ledger, asking, gate, decisions, executor, tasks, pen, permit, expiry, undo, pauses, turns, with_.probe
-    )
-    runs, limits = with_.runs, with_.limits
-    taken_with = (runs, with_.vault, ledger, offerings, planner, asking)
+    room = _Room(with_)
     return Runner(
-        runs,
-        ledger,
-        offerings,
-        asking,
-        gate,
-        decisions,
-        freshness,
-        desk,
-        Intake(*taken_with, executor, tasks, pen, expiry, limits, permit, pauses, caps, previewing),
-        Endings(runs, ledger, decisions, expiry, pen),
-        approved,
-        Recovery(runs, ledger, pen, approved, expiry, decisions),
-        expiry,
-        permit,
-        turns,
-        tasks,
-        pauses,
-        caps,
-        Switch(runs, asking, approved, pauses, permit, expiry, ledger, turns, pen),
-        previewing,
+        with_.runs,
+        room.ledger,
+        room.offerings,
+        room.asking,
+        room.gate,
+        room.decisions,
+        room.freshness,
+        room.desk,
+        room.intake,
+        room.endings,
+        room.approved,
+        room.recovery,
+        room.expiry,
+        room.permit,
+        room.turns,
+        room.tasks,
+        room.pauses,
+        room.caps,
+        room.switch,
+        room.previewing,
+        room.grants,
     )
 
 
-def _desk(with_: Collaborators, offerings: Offerings, pen: Pen, freshness: Freshness) -> Desk:
-    return Desk(
-        with_.trust,
-        with_.contents,
-        with_.audit,
-        with_.vault,
-        with_.catalogue,
-        with_.connectors,
-        with_.config,
-        offerings,
-        pen,
-        freshness.note,
-    )
+class _Room:
+    """The parts of the room, each made once: when the first that needs it is made."""
+
+    def __init__(self, with_: Collaborators) -> None:
+        self._with = with_
+        self.pen = Pen(with_.clock, with_.ids)
+        self.tasks = Tasks(with_.clock)
+        self.ledger = Ledger.over(with_.runs, with_.clock)
+        self.offerings = Offerings.over(
+            with_.catalogue, with_.connectors, with_.trust, with_.vault, with_.config, with_.clock
+        )
+        self.planner = Planner(with_.connectors, with_.bindings)
+        self.decisions = Decisions(with_.control, with_.audit, self.pen)
+        self.alarms = Alarms(with_.clock)
+        self.undo = Undo(self.alarms, self.pen, with_.monotonic or with_.clock.seconds)
+        self.looks = Waiters[str, None](with_.clock)
+        self.permit = Permit(with_.vault)
+        self.turns = Turns()
+        self.pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, self.pen, with_.clock)
+        self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen)
+        self.grant_check = GrantCheck(with_.grants, self.pen)
+
+    @cached_property
+    def asking(self) -> Asking:
+        return Asking(self.ledger, self.offerings, self.planner, self.decisions, self.pen)
+
+    @cached_property
+    def gate(self) -> Gate:
+        return Gate(
+            self.ledger,
+            self.offerings,
+            self.asking,
+            self.decisions,
+            self.previewing,
+            self.pen,
+            self.undo,
+            self.pauses,
+            self.grant_check,
+        )
+
+    @cached_property
+    def freshness(self) -> Freshness:
+        given = self._with
+        return Freshness(
+            given.control,
+            given.trust,
+            given.grants,
+            given.audit,
+            given.watermarks,
+            given.runs,
+            self.asking,
+            self.pen,
+        )
+
+    @cached_property
+    def desk(self) -> Desk:
+        given = self._with
+        return Desk(
+            given.trust,
+            given.contents,
+            given.audit,
+            given.vault,
+            given.catalogue,
+            given.connectors,
+            given.config,
+            self.offerings,
+            self.pen,
+            self.freshness.note,
+        )
+
+    @cached_property
+    def executor(self) -> Executor:
+        given = self._with
+        retry = RetryPolicy(given.chance)
+        return Executor(
+            self.ledger, given.audit, given.bindings, self.pen, given.clock, retry, self.pauses, self.caps, given.probe
+        )
+
+    @cached_property
+    def fetching(self) -> Fetching:
+        clock = self._with.clock
+        return Fetching(self.offerings, self.asking, self.executor, clock, self.pen, self.permit, self.pauses)
+
+    @cached_property
+    def previewing(self) -> Previewing:
+        given = self._with
+        return Previewing(given.runs, given.audit, self.ledger, self.asking, self.fetching, self.tasks, self.looks)
+
+    @cached_property
+    def expiry(self) -> Expiry:
+        return Expiry(self.alarms, self.gate.expire)
+
+    @cached_property
+    def approved(self) -> Advance:
+        return Advance(
+            self.ledger,
+            self.asking,
+            self.gate,
+            self.decisions,
+            self.executor,
+            self.tasks,
+            self.pen,
+            self.permit,
+            self.expiry,
+            self.undo,
+            self.pauses,
+            self.turns,
+            self.grant_check,
+            self._with.probe,
+        )
+
+    @cached_property
+    def granting(self) -> Granting:
+        given = self._with
+        return Granting(
+            given.grants,
+            given.runs,
+            given.audit,
+            self.ledger,
+            self.asking,
+            self.gate,
+            self.permit,
+            self.turns,
+            self.pen,
+        )
+
+    @cached_property
+    def grants(self) -> GrantDesk:
+        given = self._with
+        return GrantDesk(
+            given.grants,
+            given.vault,
+            given.audit,
+            self.gate,
+            self.granting,
+            self.asking,
+            self.offerings,
+            self.planner,
+            self.pen,
+        )
+
+    @cached_property
+    def intake(self) -> Intake:
+        return Intake(
+            self._with.runs,
+            self._with.vault,
+            self.ledger,
+            self.offerings,
+            self.planner,
+            self.asking,
+            self.executor,
+            self.tasks,
+            self.pen,
+            self.expiry,
+            self._with.limits,
+            self.permit,
+            self.pauses,
+            self.caps,
+            self.previewing,
+            self.granting,
+            self.approved,
+        )
+
+    @cached_property
+    def endings(self) -> Endings:
+        return Endings(self._with.runs, self.ledger, self.decisions, self.expiry, self.pen)
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        return Recovery(self._with.runs, self.ledger, self.pen, self.approved, self.expiry, self.decisions)
+
+    @cached_property
+    def switch(self) -> Switch:
+        return Switch(
+            self._with.runs,
+            self.asking,
+            self.approved,
+            self.pauses,
+            self.permit,
+            self.expiry,
+            self.ledger,
+            self.turns,
+            self.pen,
+        )

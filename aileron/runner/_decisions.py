@@ -129,15 +129,17 @@ class Decisions:
 
         return verify
 
-    async def spend(self, approval: Approval) -> None:
+    async def spend(self, approval: Approval, last_look: Callable[[Approval], None]) -> None:
         """Use the decision, for good, before anything leaves.
 
+        :param last_look: raises where it must not be used after all; nothing happens between it and the use.
         :raises Conflict: it was used.
         :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be used.
         """
         head = await self._audit.head()
         if approval.mark is None or approval.not_after is None or head is None:
             raise NoDecision("There is no decision on record.")
+        last_look(approval)
         self._control.spend(approval.mark, approval.not_after, *head)
 
     async def outdate(self, run: Run, up_to: datetime) -> None:

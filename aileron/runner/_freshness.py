@@ -8,7 +8,7 @@ from attrs import define, frozen
 from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
-from aileron.interfaces import IAudit, IControl, IRuns, ITrust, IWatermarks
+from aileron.interfaces import IAudit, IControl, IGrants, IRuns, ITrust, IWatermarks
 from aileron.values import RunState
 
 from ._asking import Asking
@@ -57,6 +57,7 @@ class Freshness:
 
     _control: IControl
     _trust: ITrust
+    _grants: IGrants
     _audit: IAudit
     _watermarks: IWatermarks
     _runs: IRuns
@@ -129,6 +130,7 @@ class Freshness:
         _log.error("something was put back: {found}", found=found)
         if old_vault:
             self._trust.void()
+            self._grants.void()
         why = ApprovalStale(" ".join(found))
         for run in await self._runs.unfinished():
             if run.gated and run.state in _APPROVED:

@@ -20,6 +20,7 @@ from aileron.values import Actor, Approval, ApprovalRule, Decision, Run, RunStat
 
 from ._asking import Asking, difference, still_shows, told
 from ._decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, NoDecision, NotYet
+from ._grant_check import GrantCheck
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
@@ -45,6 +46,7 @@ class Gate:
     _pen: Pen
     _undo: Undo
     _pauses: Pauses
+    _grants: GrantCheck
 
     async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
         """The preview as it is now, where an approval may rest on it.  It takes its time, so take no turn for it.
@@ -67,14 +69,7 @@ class Gate:
         """
         looked = self._pen.now()
         _check_time(decision, looked)
-        self._offerings.refresh()
-        approval = await self._asking.fresh(await self._ledger.approval(run_id))
-        self._check_open(approval)
-        if decision.digest != approval.digest:
-            raise ApprovalStale(
-                "What would run is no longer what was shown: look at it again.",
-                told(approval),
-            )
+        approval = await self.open(run_id, decision.digest)
         undo_seconds = 0.0
         if decision.approved:
             undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
@@ -98,6 +93,30 @@ class Gate:
             not_after=signed.not_after,
             mark=signed.mark,
         )
+
+    async def open(self, run_id: str, digest: str) -> Approval:
+        """What waits for a decision, if it is what C{digest} binds.
+
+        :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
+        """
+        self._offerings.refresh()
+        approval = await self._asking.fresh(await self._ledger.approval(run_id))
+        self._check_open(approval)
+        if digest != approval.digest:
+            raise ApprovalStale(
+                "What would run is no longer what was shown: look at it again.",
+                told(approval),
+            )
+        return approval
+
+    def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
+        """The decision that a standing grant takes, its use counted, on what is put up in the same transaction.
+
+        :raises VaultLocked, BindingFailed: it cannot be marked now.
+        """
+        signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
+        self._undo.hold(approval.run.id, rule.undo_seconds)
+        return self._decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
         """The preview as it is now, where a sound decision rests on it.  Likewise.
@@ -124,10 +143,12 @@ class Gate:
         """
         try:
             approval = await self._sound(run)
-            return self._as_approved(approval, preview), approval
+            plan = self._as_approved(approval, preview)
+            self._grants.check(approval, plan)
         except ApprovalStale as found:
             await self._asking.ask_anew(run, found, preview)
-        return None
+            return None
+        return plan, approval
 
     async def _sound(self, run: Run) -> Approval:
         """The decision on record, the files having been read anew.
@@ -173,7 +194,7 @@ class Gate:
 
     def _decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
-        actor = Actor("human", decision.decided_by)
+        actor = decider(decision)
         now = decision.decided_at or self._pen.now()
         waited = int((now - approval.requested_at).total_seconds() * 1000)
         event = self._pen.of_run(
@@ -184,6 +205,7 @@ class Gate:
             reason=decision.reason,
             wait_ms=waited,
             not_before=None if decision.not_before is None else timestamp(decision.not_before),
+            grant=decision.grant_id,
         )
         end = RunState.APPROVED if decision.approved else RunState.DENIED
         return transition(
@@ -234,6 +256,11 @@ class Gate:
         if plan.digest(approval.run) != approval.digest:
             raise _otherwise(approval, plan)
         return plan
+
+
+def decider(decision: Decision) -> Actor:
+    """Who decided: a person, or a grant in a person's place."""
+    return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
 
 
 def _check_time(decision: Decision, now: datetime) -> None:

@@ -13,10 +13,12 @@ from aileron.interfaces import IRuns, IVault
 from aileron.manifests import check_arguments
 from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
 
+from ._advance import Advance
 from ._asking import Asking
 from ._capping import Caps
 from ._executor import Executor
 from ._expiry import Expiry
+from ._granting import Granting
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
@@ -47,6 +49,8 @@ class Intake:
     _pauses: Pauses
     _caps: Caps
     _previewing: Previewing
+    _granting: Granting
+    _approved: Advance
 
     async def submit(self, call: Call) -> Run:
         """See L{aileron.interfaces.IRunner.submit}."""
@@ -104,14 +108,25 @@ class Intake:
         )
 
     async def _ask(self, run: Run, plan: Plan, actor: Actor) -> Run:
-        """Keep a gated run and put it up for decision, in one transaction."""
+        """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
         asked = self._asking.opening(run, plan, actor)
-        kept, created = await self._ledger.receive(run, [asked], self._limits)
-        if created and asked.ask is not None:
+        kept, created = await self._granting.keep(
+            run, plan, asked, lambda steps: self._ledger.receive(run, steps, self._limits)
+        )
+        if created and kept.state is RunState.APPROVED:
+            self._approved.start(kept)
+        elif created and asked.ask is not None:
             self._expiry.watch(kept.id, asked.ask.expires_at)
             if plan.preview is not None:
-                self._previewing.begin(kept.id)
+                self._previewing.begin(kept.id, self._granted)
         return kept
+
+    async def _granted(self, run_id: str) -> None:
+        """Its preview is there: a grant may decide the call, as it would have at once without one."""
+        granted = await self._granting.previewed(run_id)
+        if granted is not None:
+            self._expiry.forget(run_id)
+            self._approved.start(granted)
 
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep an ungated run up to C{executing}, in one transaction, and start it."""

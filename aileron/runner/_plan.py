@@ -189,6 +189,16 @@ class Planner:
         read = self._read(rule, arguments, effect_key)
         return Plan(action, arguments, steps, PlannedPreview(rule, read, carried, shown))
 
+    def unfilled(self, action: Action) -> tuple[tuple[PlannedStep, ...], PlannedStep | None]:
+        """The steps of C{action} with all that they will use, but for their requests, which arguments make.
+
+        :return: the steps, and the read of the preview, if there is one.
+        :raises NotFound, BindingRequired: as of L{plan}.
+        """
+        rule = action.approval.preview
+        steps = tuple(PlannedStep(*self._target(step), None) for step in action.steps)
+        return steps, None if rule is None else PlannedStep(*self._target(_reading(rule)), None)
+
     def _step(self, step: Step, arguments: Mapping[str, JSON], effect_key: str, shown: Preview) -> PlannedStep:
         planned = self._target(step)
         lacks = _lacking(step, shown)
@@ -199,8 +209,9 @@ class Planner:
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
         """The read of a preview, as a step that comes before all others."""
-        step = Step("preview", rule.connector, rule.operation, rule.args)
-        planned = self._prepared(self._target(step), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}")
+        planned = self._prepared(
+            self._target(_reading(rule)), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}"
+        )
         if planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied(f"{rule.connector} does not declare {rule.operation} as an idempotent read.")
         return planned
@@ -255,3 +266,7 @@ def _base_url(description: ConnectorDescription, binding: Binding | None) -> str
             {"connector": description.fqn},
         )
     return base_url
+
+
+def _reading(rule: PreviewRule) -> Step:
+    return Step("preview", rule.connector, rule.operation, rule.args)

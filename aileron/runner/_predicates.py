@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import re2  # type: ignore[import-untyped]
 
-from aileron.values import JSON, Predicate, PredicateKind
+from aileron.values import JSON, Grant, Predicate, PredicateKind
 
 from ._addresses import ascii_domain, domain_of
 
@@ -44,6 +44,15 @@ def same(one: JSON | Absent, other: JSON | Absent) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return one == other and math.copysign(1, one) == math.copysign(1, other)
     return type(one) is type(other) and one == other
+
+
+def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
+    """Whether these are arguments that C{grant} is about, whatever else it asks for."""
+    named = {predicate.argument for predicate in grant.predicates}
+    rest = {name: value for name, value in arguments.items() if name not in named}
+    return same(grant.exact, rest) and all(
+        holds(predicate, arguments.get(predicate.argument, ABSENT)) for predicate in grant.predicates
+    )
 
 
 def compiled(pattern: str) -> re2._Regexp:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from attrs import define, evolve
 from twisted.logger import Logger
 
@@ -35,9 +37,12 @@ class Previewing:
 
     # what is shown ---------------------------------------------------------------------------
 
-    def begin(self, run_id: str) -> bool:
-        """Have a preview fetched that is not there yet; C{False}: it is being fetched, or cannot be now."""
-        return self._fetching.may_be_now() and self._tasks.start(_task(run_id), self._show(run_id))
+    def begin(self, run_id: str, then: Callable[[str], Awaitable[None]] | None = None) -> bool:
+        """Have a preview fetched that is not there yet; C{False}: it is being fetched, or cannot be now.
+
+        :param then: what is done with the run once it is there.
+        """
+        return self._fetching.may_be_now() and self._tasks.start(_task(run_id), self._show(run_id, then))
 
     async def looked_at(self, approval: Approval) -> Approval:
         """C{approval} as whoever looks at it is shown it: with what was missed, if that comes in time."""
@@ -61,11 +66,11 @@ class Previewing:
                 return
             query = evolve(query, cursor=page.cursor)
 
-    async def _show(self, run_id: str) -> None:
+    async def _show(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
         try:
             for _ in range(_MOST_TRIES):
                 if await self._shown(run_id):
-                    return
+                    return None if then is None else await then(run_id)
         except StateConflict as conflict:
             _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
         except AileronError as error:  # it is looked at again; what it lacks is told there

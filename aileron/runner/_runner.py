@@ -16,15 +16,19 @@ from aileron.values import (
     AttemptRow,
     Call,
     Decision,
+    Grant,
     Halt,
+    NewGrant,
     Offer,
     Offering,
     OwnCap,
     Page,
     Pause,
+    Predicate,
     Run,
     RunQuery,
     RunState,
+    StandingGrant,
     StepRow,
     TrustItem,
     TrustKind,
@@ -39,6 +43,7 @@ from ._endings import Endings
 from ._expiry import Expiry
 from ._freshness import Freshness
 from ._gate import Gate
+from ._grant_desk import GrantDesk
 from ._intake import Intake
 from ._ledger import Ledger
 from ._offering import Offerings
@@ -81,6 +86,7 @@ class Runner:
     _caps: Caps
     _switch: Switch
     _previewing: Previewing
+    _grants: GrantDesk
 
     # the life of the runner ------------------------------------------------------------------
 
@@ -212,8 +218,10 @@ class Runner:
 
     async def _decide(self, run_id: str, decision: Decision) -> Approval:
         preview = await self._gate.seen_before_decision(run_id, decision)
-        approval = await self._turns.take(run_id, lambda: self._gate.decide(run_id, decision, preview))
-        self._expiry.forget(run_id)
+        return self._decided(await self._turns.take(run_id, lambda: self._gate.decide(run_id, decision, preview)))
+
+    def _decided(self, approval: Approval) -> Approval:
+        self._expiry.forget(approval.run.id)
         if approval.run.state is RunState.APPROVED:
             self._approved.start(approval.run)
         return approval
@@ -241,6 +249,34 @@ class Runner:
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
         """See L{IRunner.remove_cap}."""
         await self._tasks.shielded(self._caps.remove(which, actor))
+
+    # standing grants -------------------------------------------------------------------------
+
+    async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        """See L{IRunner.approve_and_grant}."""
+        return await self._tasks.shielded(self._approve_and_grant(run_id, decision, wish))
+
+    async def _approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        preview = await self._gate.seen_before_decision(run_id, decision)
+        made = self._turns.take(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))
+        approval, grant = await made
+        return self._decided(approval), grant
+
+    async def grants(self) -> tuple[StandingGrant, ...]:
+        """See L{IRunner.grants}."""
+        return await self._grants.all()
+
+    async def grant(self, grant_id: str) -> StandingGrant:
+        """See L{IRunner.grant}."""
+        return await self._grants.one(grant_id)
+
+    async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
+        """See L{IRunner.revoke_grant}."""
+        return await self._tasks.shielded(self._grants.revoke(grant_id, actor))
+
+    def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
+        """See L{IRunner.suggested}."""
+        return self._grants.suggested(approval)
 
     async def pending(self, session_id: str | None) -> int:
         """See L{IRunner.pending}."""

@@ -122,7 +122,7 @@ def _receive(
     if earlier is not None:
         return earlier, False
     standing = advanced(Standing(run), transitions)
-    if any(transition.end is RunState.PENDING for transition in transitions):
+    if standing.run.state is RunState.PENDING:
         _refuse_beyond(batch, run, limits)
     runs_table.insert(batch, standing.run)
     _keep_rest(batch, seals, standing, transitions)

@@ -44,6 +44,7 @@ from aileron.values import (
 from aileron.waiting import Waiting
 
 from ._scripted_brakes import ScriptedBrakes
+from ._scripted_grants import ScriptedGrants
 
 _WITHDRAWABLE = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
 
@@ -71,7 +72,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
 
 @implementer(IRunner)
 @define
-class ScriptedRunner(ScriptedBrakes):
+class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
     """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
 
     :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.

@@ -21,6 +21,7 @@ from aileron.testing import (
     MemoryBrakes,
     MemoryConnectors,
     MemoryControl,
+    MemoryGrants,
     MemoryTrust,
     MemoryVault,
     ScriptedConnector,
@@ -110,6 +111,7 @@ class RunnerCase(SynchronousTestCase):
         self.connectors = MemoryConnectors.of([self.connector])
         self.vault = MemoryVault()
         self.trust, self.control = MemoryTrust(self.vault), MemoryControl(self.vault)
+        self.grants = MemoryGrants(self.vault, self.control, self.clock)
         self.bindings = MemoryBindings(self.vault)
         self.brakes = MemoryBrakes(self.vault)
         self.believe_connectors()
@@ -145,6 +147,7 @@ class RunnerCase(SynchronousTestCase):
                 trust=self.trust,
                 control=self.control,
                 brakes=self.brakes,
+                grants=self.grants,
                 config=self.config,
                 clock=self.clock,
                 ids=self.fresh_id,
@@ -169,6 +172,7 @@ class RunnerCase(SynchronousTestCase):
         """Have the next life find the same vault, in C{state}."""
         self.vault = MemoryVault(state)
         self.trust._vault = self.control._vault = self.bindings._vault = self.brakes._vault = self.vault
+        self.grants._vault = self.vault
 
     def believe(self, kind: TrustKind, name: str, digest: str, enabled: bool = True) -> None:
         """Let the operator have trusted a file."""

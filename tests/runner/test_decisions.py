@@ -426,7 +426,11 @@ class UsedTests(DecidedCase):
             if point == "opened":
                 approval = self.sync(self.store.runs.approval(run.id))
                 assert approval is not None
-                self.sync(Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id)).spend(approval))
+                self.sync(
+                    Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id)).spend(
+                        approval, lambda _: None
+                    )
+                )
 
         self.runner = self.build(use)
         self.sync(self.runner.start())
