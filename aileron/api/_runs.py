@@ -42,6 +42,13 @@ _ATTEMPT = made_of(
     }
 )
 _RUN = made_of(RUN, {"steps": list_of(_STEP), "attempts": list_of(_ATTEMPT)})
+_FOUND = made_of(
+    {
+        "run": ref("Run"),
+        "happened": {"type": ["boolean", "null"]},
+        "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
+    }
+)
 _FILTERS = made_of(
     {},
     {
@@ -132,16 +139,25 @@ async def show_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     "/v1/runs/<run_id>/resolve",
     operators=Who.OPERATOR,
     body=made_of(
-        {"outcome": {"enum": ["happened", "did_not_happen"]}},
+        {"outcome": {"enum": ["happened", "did_not_happen", "run_again"]}},
         {"note": {"type": "string", "maxLength": 4096}},
     ),
     answers={200: ref("Run")},
 )
 async def resolve_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
-    """Say what became of a run whose outcome is unknown."""
-    happened = visit.text("outcome") == "happened"
-    run = await parts.runner.settle(run_id, happened, visit.text("note") or "", visit.caller.actor)
-    return answer(run_json(run))
+    """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
+    outcome, note, actor = visit.text("outcome"), visit.text("note") or "", visit.caller.actor
+    if outcome == "run_again":
+        return answer(run_json(await parts.runner.run_again(run_id, note, actor)))
+    return answer(run_json(await parts.runner.settle(run_id, outcome == "happened", note, actor)))
+
+
+@TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
+async def reconcile_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+    """Look now whether a run whose outcome is unknown happened."""
+    run, finding = await parts.runner.find_out(run_id, visit.caller.actor)
+    failure = None if finding.fault is None else finding.fault.as_json()
+    return answer({"run": run_json(run), "happened": finding.happened, "failure": failure})
 
 
 def _step(step: StepRow) -> JSON:

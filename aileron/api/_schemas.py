@@ -95,6 +95,7 @@ RUN: Mapping[str, Schema] = {
     "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
     "reason": TEXT_OR_NULL,
     "audit_id": TEXT_OR_NULL,
+    "parent_id": {**TEXT_OR_NULL, "description": "the run whose outcome is unknown and which this one does again"},
 }
 
 APPROVAL: Mapping[str, Schema] = {
@@ -211,7 +212,18 @@ CONNECTOR: Mapping[str, Schema] = {
     "base_url": TEXT_OR_NULL,
     "bindable": BOOLEAN,
     "hosts": list_of(TEXT),
-    "operations": list_of(made_of({"name": TEXT, "effect": TEXT, "idempotent": BOOLEAN, "description": TEXT})),
+    "operations": list_of(
+        made_of(
+            {
+                "name": TEXT,
+                "effect": TEXT,
+                "idempotent": BOOLEAN,
+                "reconcilable": BOOLEAN,
+                "timeout_seconds": NUMBER,
+                "description": TEXT,
+            }
+        )
+    ),
     "credential": {"anyOf": [made_of({"kind": TEXT, "header": TEXT}), {"type": "null"}]},
 }
 

@@ -69,6 +69,7 @@ def run_json(run: Run) -> dict[str, JSON]:
         "failure": None if run.fault is None else run.fault.as_json(),
         "reason": run.reason,
         "audit_id": run.audit_id,
+        "parent_id": run.parent_id,
     }
 
 
@@ -210,7 +211,14 @@ def connector_json(connector: ConnectorDescription) -> dict[str, JSON]:
         "bindable": connector.bindable,
         "hosts": list(connector.hosts),
         "operations": [
-            {"name": each.name, "effect": each.effect, "idempotent": each.idempotent, "description": each.description}
+            {
+                "name": each.name,
+                "effect": each.effect,
+                "idempotent": each.idempotent,
+                "reconcilable": each.reconcilable,
+                "timeout_seconds": each.timeout_seconds,
+                "description": each.description,
+            }
             for each in connector.operations.values()
         ],
         "credential": None if need is None else {"kind": need.kind, "header": need.header},

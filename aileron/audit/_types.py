@@ -30,6 +30,10 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "execution.succeeded": "Every step was answered as its connector declares success.",
         "execution.failed": "A step failed, and its effect did not happen.",
         "execution.unknown": "A request left, and no answer says whether its effect happened.",
+        "execution.late_answer": "An answer came after its time was up, when the run was in doubt already.",
+        "execution.reconciled": "It was looked for the effect of a run whose outcome is unknown: what was found, if "
+        "anything.",
+        "run.run_again": "The operator wants a run whose outcome is unknown done again: a new run is asked about.",
         "binding.created": "A credential was bound to a connector.",
         "binding.rebound": "A credential was bound anew, for what its connector asks for now.",
         "binding.revoked": "A binding was removed, and its credential with it.",

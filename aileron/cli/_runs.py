@@ -12,6 +12,12 @@ from ._output import block, heading, in_words, listed, say, say_json, table, val
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
 
+_FOUND: Mapping[bool | None, str] = {
+    True: "It happened: it was found by its key.",
+    False: "It did not happen.",
+    None: "It was not found, which proves nothing yet.",
+}
+
 
 @click.group()
 def runs() -> None:
@@ -53,28 +59,49 @@ def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_js
     _show_run(run)
     _show_attempts(run)
     if run["state"] == "unknown":
-        say("Nobody knows whether it happened. Find out, then: aileron runs settle {id} --happened", id=run["id"])
+        say("Nobody knows whether it happened. Have it looked for: aileron runs reconcile {id}", id=run["id"])
+        say("Or find out, then say so: aileron runs settle {id} --happened", id=run["id"])
 
 
 @runs.command("settle")
 @click.argument("run_id", metavar="ID")
-@click.option("--happened/--did-not-happen", default=None, help="What you found out.")
+@click.option("--happened", "outcome", flag_value="happened", help="You found out that it did.")
+@click.option("--did-not-happen", "outcome", flag_value="did_not_happen", help="You found out that it did not.")
+@click.option("--run-again", "outcome", flag_value="run_again", help="Put it up for your decision once more.")
 @click.option("--note", default="", help="How you know; it goes on record.")
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings
 def settle(
-    around: Surroundings, run_id: str, happened: bool | None, note: str, passphrase_fd: int | None, as_json: bool
+    around: Surroundings, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
 ) -> None:
-    """Say what became of a run whose outcome is unknown."""
-    if happened is None:
-        raise click.UsageError("Say what you found out: --happened or --did-not-happen.")
-    outcome = "happened" if happened else "did_not_happen"
+    """Say what became of a run whose outcome is unknown, or have it done again."""
+    if outcome is None:
+        raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
     run = as_operator(around, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
     if as_json:
         say_json(run)
+    elif outcome == "run_again":
+        say("It waits for your decision as {id}: aileron approval show {id}", id=run["id"])
     else:
         say("The run is {state} now.", state=run["state"])
+
+
+@runs.command("reconcile")
+@click.argument("run_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Look whether a run whose outcome is unknown happened, where its connector says how."""
+    found = as_operator(around, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
+    if as_json:
+        say_json(found)
+        return
+    say(_FOUND[found["happened"]])
+    if found.get("failure"):
+        say("  {kind}: {message}", kind=found["failure"]["class"], message=found["failure"]["message"])
+    say("The run is {state}.", state=found["run"]["state"])
 
 
 def _show_run(run: Mapping[str, Any]) -> None:
@@ -87,6 +114,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
             "received at": run["received_at"],
             "changed at": run["changed_at"],
             "approval": "asked" if run["gated"] else "not asked",
+            **({"does again": run["parent_id"]} if run.get("parent_id") else {}),
             **({"reason": run["reason"]} if run.get("reason") else {}),
             **({"audit record": run["audit_id"]} if run.get("audit_id") else {}),
         },

@@ -93,8 +93,12 @@ class Operator:
         return await self._get("runs", run_id)
 
     async def resolve(self, run_id: str, outcome: str, note: str) -> Mapping[str, Any]:
-        """Settle an C{unknown} run: C{happened} or C{did_not_happen}."""
+        """Settle an C{unknown} run: C{happened} or C{did_not_happen}; or C{run_again}, which answers the new run."""
         return await self._post("runs", run_id, "resolve", body={"outcome": outcome, "note": note})
+
+    async def reconcile_run(self, run_id: str) -> Mapping[str, Any]:
+        """Have it looked for what became of an C{unknown} run: C{{run, happened, failure}}."""
+        return await self._post("runs", run_id, "reconcile")
 
     async def audit(self, filters: Filters | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, newest first."""

@@ -12,6 +12,7 @@ from aileron.values import (
     AttemptRow,
     Call,
     Decision,
+    Finding,
     Grant,
     Halt,
     NewGrant,
@@ -225,4 +226,29 @@ class IRunner(Interface):
 
         :raises NotFound: there is none.
         :raises VaultLocked, BindingFailed, StoreUnavailable: it stays.
+        """
+
+    async def find_out(run_id: str, actor: Actor) -> tuple[Run, Finding]:
+        """Look now, by the effect key, whether an C{unknown} run happened; what is found settles it.
+
+        Nothing but reads is sent.  Twice is safe.
+
+        :return: the run as it then stands, and what was found.
+        :raises NotFound: no such run.
+        :raises Conflict: it is not C{unknown}, or what it would have done cannot be told any more.
+        :raises CapabilityDenied: its connector declares no way to look.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    async def run_again(run_id: str, note: str, actor: Actor) -> Run:
+        """Put up for decision, whatever the action says, a new run that does again what an C{unknown} one was to do.
+
+        It has the old one's effect key where every write is declared idempotent, else a fresh one.  The old one stays
+        C{unknown}, names it, and can still be settled.
+
+        :return: the new run.
+        :raises NotFound: no such run, or no such action any more.
+        :raises Conflict: it is not C{unknown}; or a run that does it again is open, or C{unknown} itself: C{details}
+            tell C{run_id} and C{state}.
+        :raises InvalidRequest, BindingRequired, CapabilityDenied, LimitExceeded: as of L{submit}.
         """

@@ -53,7 +53,7 @@ def of_status(body: Mapping[str, Any]) -> Said:
         return Said(_lines(f"status: completed (audit_id={body.get('audit_id')})", _edited(body), _result(body)))
     if status == "failed":
         return Said(_lines("status: failed", _failure(body.get("failure")), _reason(body)))
-    return Said(_lines(f"status: {status}", _WORDS.get(status), _reason(body)))
+    return Said(_lines(f"status: {status}", _WORDS.get(status), _again(body.get("failure")), _reason(body)))
 
 
 def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
@@ -113,6 +113,13 @@ def _failure(failure: Any) -> str | None:
     if not isinstance(failure, Mapping):
         return None
     return f"{failure.get('message')} (class: {failure.get('class')})"
+
+
+def _again(failure: Any) -> str | None:
+    """Of a run that may have happened: which one is to do it again."""
+    details = failure.get("details") if isinstance(failure, Mapping) else None
+    again = details.get("run_again") if isinstance(details, Mapping) else None
+    return f"The user is asked whether to do it again: check_action_status with {again}." if again else None
 
 
 def _reason(body: Mapping[str, Any]) -> str | None:

@@ -26,15 +26,18 @@ from aileron.interfaces import (
 from aileron.values import PendingLimits
 
 from ._advance import Advance
+from ._again import Again
 from ._alarms import Alarms
 from ._asking import Asking
 from ._capping import Caps
 from ._decisions import Decisions
 from ._desk import Desk
+from ._doubts import Doubts
 from ._endings import Endings
 from ._executor import Executor
 from ._expiry import Expiry
 from ._fetching import Fetching
+from ._findings import Findings
 from ._freshness import Freshness
 from ._gate import Gate
 from ._grant_check import GrantCheck
@@ -42,12 +45,14 @@ from ._grant_desk import GrantDesk
 from ._granting import Granting
 from ._intake import Intake
 from ._ledger import Ledger
+from ._listening import Listening
 from ._offering import Offerings
 from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Planner
 from ._previewing import Previewing
+from ._reconciling import Reconciling
 from ._recovery import Recovery
 from ._retry import RetryPolicy
 from ._runner import Runner
@@ -119,6 +124,8 @@ def build(with_: Collaborators) -> Runner:
         room.switch,
         room.previewing,
         room.grants,
+        room.reconciling,
+        room.again,
     )
 
 
@@ -142,6 +149,8 @@ class _Room:
         self.turns = Turns()
         self.pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, self.pen, with_.clock)
         self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen)
+        self.findings = Findings(self.ledger, with_.audit, self.pen)
+        self.listening = Listening(self.findings, self.tasks, self.pen)
         self.grant_check = GrantCheck(with_.grants, self.pen)
 
     @cached_property
@@ -197,8 +206,45 @@ class _Room:
         given = self._with
         retry = RetryPolicy(given.chance)
         return Executor(
-            self.ledger, given.audit, given.bindings, self.pen, given.clock, retry, self.pauses, self.caps, given.probe
+            self.ledger,
+            given.audit,
+            given.bindings,
+            self.pen,
+            given.clock,
+            retry,
+            self.pauses,
+            self.caps,
+            self.listening,
+            given.probe,
         )
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        given = self._with
+        return Doubts(given.runs, given.audit, self.offerings, self.asking, self.decisions)
+
+    @cached_property
+    def reconciling(self) -> Reconciling:
+        given = self._with
+        found = Reconciling(
+            given.runs,
+            self.ledger,
+            self.doubts,
+            self.executor,
+            self.findings,
+            self.listening,
+            Alarms(given.clock),
+            self.permit,
+            self.tasks,
+            self.pen,
+        )
+        self.ledger.follow(found.follow)
+        return found
+
+    @cached_property
+    def again(self) -> Again:
+        runs = self._with.runs
+        return Again(runs, self.ledger, self.offerings, self.planner, self.intake, self.findings, self.pen)
 
     @cached_property
     def fetching(self) -> Fetching:

@@ -96,6 +96,14 @@ class Decisions:
         if self._is_outdated(run, approval):
             raise NoDecision("The decision on record had given way before.")
 
+    def was_taken(self, run: Run, approval: Approval) -> bool:
+        """Whether C{approval} was a yes to C{run}, under the present key, used or not.
+
+        :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
+        """
+        verdict = self._control.verifier()(_statement(run, approval), approval.mark)
+        return approval.approved is True and verdict is Mark.SOUND
+
     def _is_outdated(self, run: Run, approval: Approval) -> bool:
         decided_at, ends = approval.decided_at, approval.not_after
         if decided_at is None or ends is None:

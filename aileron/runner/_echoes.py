@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from aileron.values import BindingFlag, Event, Outcome, Run
+from aileron.values import BindingFlag, Event, Finding, Outcome, Run
 
 from ._pen import Pen
 from ._plan import PlannedStep
@@ -18,7 +18,7 @@ class Echoes:
     flags: tuple[BindingFlag, ...] = ()
 
 
-def echoes(pen: Pen, run: Run, planned: PlannedStep, outcome: Outcome) -> Echoes:
+def echoes(pen: Pen, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
     """What C{outcome} of a step of C{run} has to say of echoes."""
     if not outcome.notes.get("echoed"):
         return Echoes()

@@ -10,6 +10,7 @@ from aileron.values import JSON, Actor, Run, RunState, Transition
 
 from ._decisions import Decisions
 from ._expiry import Expiry
+from ._findings import not_done
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
@@ -49,7 +50,7 @@ class Endings:
         end = RunState.COMPLETED if happened else RunState.FAILED
         done: JSON = {step.step_id: step.output for step in await self._runs.steps(run_id)}
         result: JSON = {"output": None, "steps": done} if happened else None
-        fault = None if happened else run.fault
+        fault = None if happened else not_done(run.fault)
         return await self._change(transition(run, end, self._pen.now(), event, reason=note, result=result, fault=fault))
 
     async def _change(self, change: Transition) -> Run:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
@@ -18,7 +17,6 @@ from aileron.errors import (
     NotFound,
     ResourceLimitExceeded,
     StateConflict,
-    StoreUnavailable,
     VaultLocked,
 )
 from aileron.interfaces import IAudit, IBindings, ICredential
@@ -31,11 +29,13 @@ from aileron.values import (
     BindingFlag,
     Event,
     Fault,
+    Finding,
     Outcome,
     Progress,
     Request,
     Run,
     RunState,
+    Sought,
     StepRow,
     Transition,
 )
@@ -43,18 +43,17 @@ from aileron.values import (
 from ._capping import Caps
 from ._decisions import Verify
 from ._echoes import echoes
+from ._findings import Doubt
 from ._ledger import Ledger
 from ._lifecycle import transition
+from ._listening import LATE_SECONDS, Late, Listening, in_time, let_go
 from ._pausing import Pauses
 from ._pen import Pen
 from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
 from ._telling import told
 
-T = TypeVar("T")
-
 _log = Logger()
-_STORE_PAUSE_SECONDS = 1.0
 _ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}
 _STOPPED = Outcome(
     fault=Fault("outcome_unknown", "The daemon stopped before an answer came.", "runtime"), sent=True, classified=False
@@ -79,6 +78,8 @@ class _Execution:
     deadline: float
     current: AttemptRow
     in_doubt: bool = False  # some attempt may have happened, and no later one settled it
+    doubted: bool = False  # so it was before the last attempt
+    late: Deferred[Outcome] | None = None  # of the last attempt, where its time was up before its answer came
     outputs: dict[str, JSON] = field(factory=dict)
     steps: tuple[StepRow, ...] = ()  # done and not yet written
     attempts: tuple[AttemptRow, ...] = ()  # begun or ended and not yet written
@@ -103,6 +104,7 @@ class Executor:
     _retry: RetryPolicy
     _pauses: Pauses
     _caps: Caps
+    _listening: Listening
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
@@ -141,13 +143,16 @@ class Executor:
             return await self._contested(execution, conflict.present, conflict.present.state.value)
         except NotFound:
             return await self._contested(execution, execution.run, "gone")
+        finally:
+            if execution.late is not None:
+                let_go(execution.late)
 
     async def _go_through(self, execution: _Execution) -> Run:
         plan = execution.plan
         for position, planned in enumerate(plan.steps):
             outcome = await self._step(execution, position, planned)
             if outcome.fault is not None:
-                return await self._stop(execution, planned, outcome.fault)
+                return await self._stop(execution, position, outcome.fault)
         return await self._complete(execution)
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
@@ -157,7 +162,7 @@ class Executor:
         connector = plan.steps[0].description.fqn
         event = self._pen.of_run("execution.failed", run, fault=fault, connector=connector)
         ending = transition(run, RunState.FAILED, now, *found, event, attempts=tuple(ended), fault=fault)
-        return await self._insist(run.id, lambda: self._ledger.apply(ending))
+        return await self._ledger.insist(run.id, lambda: self._ledger.apply(ending))
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
@@ -190,16 +195,38 @@ class Executor:
             return _BROKEN
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
-        credential, seconds = self._credential(planned), self._remaining(execution)
+        credential = self._credential(planned)
+        seconds = min(self._remaining(execution), planned.timeout_seconds)
+        if seconds <= 0.0:
+            raise ResourceLimitExceeded("The time of the action was over before this could begin; it was not sent.")
         if planned.effect == READ:
             return await planned.connector.read(request, credential, seconds)
-        return await planned.connector.invoke(request, credential, seconds)
+        answer = Deferred.fromCoroutine(planned.connector.invoke(request, credential, seconds, LATE_SECONDS))
+        if await in_time(answer, seconds, self._clock):
+            return await answer
+        execution.late = answer
+        slow = ResourceLimitExceeded(f"{planned.description.fqn} did not answer within {seconds:g} seconds.")
+        return Outcome(fault=slow.fault(), classified=False)
 
     def _credential(self, planned: PlannedStep) -> ICredential | None:
         scope = planned.description.scope(planned.base_url)
         if scope is None or planned.binding is None:
             return None
         return self._bindings.credential(planned.binding, scope)
+
+    async def look(self, planned: PlannedStep, sought: Sought, seconds: float) -> Finding:
+        """Look whether the effect of a step happened, by nothing but reads.  Cancelling drops the connection.
+
+        :raises CapabilityDenied: its connector does not declare how.
+        :raises BindingFailed, VaultLocked: its credential cannot be opened now.
+        """
+        try:
+            return await planned.connector.reconcile(sought, self._credential(planned), seconds)
+        except (CancelledError, AileronError):
+            raise
+        except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
+            return Finding(None, fault=_BROKEN.fault)
 
     async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
         """What the read of a preview is answered: asked once, before there is a decision, and within C{seconds}.
@@ -212,7 +239,7 @@ class Executor:
         if planned.request is None or planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
         try:
-            reading = Deferred.fromCoroutine(self._look(planned, planned.request, seconds))
+            reading = Deferred.fromCoroutine(self._read(planned, planned.request, seconds))
             return await reading.addTimeout(seconds, self._clock)
         except (CancelledError, VaultLocked):
             raise
@@ -224,7 +251,7 @@ class Executor:
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.fqn)
             return _BROKEN
 
-    async def _look(self, planned: PlannedStep, request: Request, seconds: float) -> Outcome:
+    async def _read(self, planned: PlannedStep, request: Request, seconds: float) -> Outcome:
         return await planned.connector.read(request, self._credential(planned), seconds)
 
     async def _pause(self, seconds: float) -> bool:
@@ -249,7 +276,7 @@ class Executor:
         rows = (*execution.attempts, begun)
         events = (*execution.events, *events)
         progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
-        await self._insist(execution.run.id, lambda: self._ledger.progress(progress))
+        await self._ledger.insist(execution.run.id, lambda: self._ledger.progress(progress))
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
@@ -260,6 +287,7 @@ class Executor:
         ended = AttemptRow(*which, state, begun.started_at, self._pen.now(), outcome.fault, outcome.sent)
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, told(ended, outcome, execution.built))
+        execution.doubted = execution.in_doubt
         execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
         if read is Meaning.DONE:
             execution.outputs[planned.step.id] = outcome.output
@@ -273,11 +301,23 @@ class Executor:
         result: JSON = {"output": execution.outputs[last], "steps": dict(execution.outputs)}
         return await self._end(execution, RunState.COMPLETED, "execution.succeeded", result=result)
 
-    async def _stop(self, execution: _Execution, planned: PlannedStep, fault: Fault) -> Run:
-        fault = fault.with_details(step=planned.step.id, steps_done=list(execution.outputs))
-        if execution.in_doubt:
-            return await self._end(execution, RunState.UNKNOWN, "execution.unknown", fault)
-        return await self._end(execution, RunState.FAILED, "execution.failed", fault)
+    async def _stop(self, execution: _Execution, position: int, fault: Fault) -> Run:
+        step = execution.plan.steps[position].step
+        fault = fault.with_details(step=step.id, steps_done=list(execution.outputs))
+        if not execution.in_doubt:
+            return await self._end(execution, RunState.FAILED, "execution.failed", fault)
+        ended = await self._end(execution, RunState.UNKNOWN, "execution.unknown", fault)
+        self._listen(execution, position, ended)
+        return ended
+
+    def _listen(self, execution: _Execution, position: int, run: Run) -> None:
+        """To an answer that may still come, now that the doubt is on record."""
+        steps, answer = execution.plan.steps, execution.late
+        if answer is not None:
+            done, last = dict(execution.outputs), position == len(steps) - 1
+            doubt = Doubt(run, steps[position], position, done, last)
+            execution.late = None
+            self._listening.listen(Late(doubt, execution.attempts[-1], execution.built, not execution.doubted), answer)
 
     async def _end(
         self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
@@ -297,7 +337,7 @@ class Executor:
             fault=fault,
         )
         execution.events = ending.events  # should it turn out that the row is another's
-        return await self._insist(execution.run.id, lambda: self._ledger.apply(ending))
+        return await self._ledger.insist(execution.run.id, lambda: self._ledger.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
         """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
@@ -306,20 +346,8 @@ class Executor:
         event = self._pen.of_run(
             "tamper.detected", execution.run, row="runs", found=found, state=state, steps_done=done
         )
-        await self._insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
+        await self._ledger.insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
         return present
-
-    async def _insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
-        """Commit what happened, however long the database refuses.
-
-        Until then the row says C{executing}, which a new life of the daemon reads as in doubt.
-        """
-        while True:
-            try:
-                return await write()
-            except StoreUnavailable:
-                _log.warn("what became of run {run} cannot be written yet", run=run_id)
-                await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
     def _remaining(self, execution: _Execution) -> float:
         return max(0.0, execution.deadline - self._clock.seconds())

@@ -121,7 +121,8 @@ class Granting:
         return None
 
     def _may_allow(self, run: Run) -> bool:
-        return self._permit.may_act() and any(True for _ in self._for_caller(run))
+        """What does again what may have happened is a person's to decide."""
+        return run.parent_id is None and self._permit.may_act() and any(True for _ in self._for_caller(run))
 
     async def _matching(self, run: Run, plan: Plan) -> list[Grant]:
         """Those that allow it; of those that would, but for what has changed since, that is put on record."""

@@ -67,7 +67,7 @@ class Intake:
         plan = self._planner.plan(action, arguments, run.effect_key)
         if run.gated:
             await self._caps.refuse_full(plan, arguments, run.session_id)
-            return await self._tasks.shielded(self._ask(run, plan, call.actor))
+            return await self._tasks.shielded(self.put_up(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
@@ -107,7 +107,7 @@ class Intake:
             idempotency_key=call.idempotency_key,
         )
 
-    async def _ask(self, run: Run, plan: Plan, actor: Actor) -> Run:
+    async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
         asked = self._asking.opening(run, plan, actor)
         kept, created = await self._granting.keep(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
-from attrs import define
+from attrs import define, field
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
 
-from aileron.errors import NotFound
+from aileron.errors import NotFound, StoreUnavailable
 from aileron.interfaces import IRuns
-from aileron.values import Approval, PendingLimits, Progress, Run, Transition
+from aileron.values import Approval, PendingLimits, Progress, Run, RunState, Transition
 
 from ._waiters import Waiters
+
+T = TypeVar("T")
+
+_log = Logger()
+_STORE_PAUSE_SECONDS = 1.0
 
 
 @define(eq=False)
@@ -20,11 +28,17 @@ class Ledger:
 
     _runs: IRuns
     _waiters: Waiters[str, Run]
+    _clock: IReactorTime
+    _in_doubt: list[Callable[[Run], None]] = field(factory=list, init=False)
 
     @classmethod
     def over(cls, runs: IRuns, clock: IReactorTime) -> Ledger:
         """A ledger of C{runs} with nobody waiting."""
-        return cls(runs, Waiters(clock))
+        return cls(runs, Waiters(clock), clock)
+
+    def follow(self, told: Callable[[Run], None]) -> None:
+        """Have C{told} be called with each run that becomes C{unknown}, after the commit."""
+        self._in_doubt.append(told)
 
     async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
         """See L{IRuns.receive}."""
@@ -38,7 +52,22 @@ class Ledger:
         run = await self._runs.apply(*transitions)
         if run.state.settled:
             self._waiters.tell(run.id, run)
+        if run.state is RunState.UNKNOWN is not transitions[0].start:
+            for told in self._in_doubt:
+                told(run)
         return run
+
+    async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
+        """What C{write} answers, tried again for as long as the database refuses.
+
+        :param run_id: what it is about, for the log.
+        """
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable:
+                _log.warn("what became of run {run} cannot be written yet", run=run_id)
+                await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
     async def progress(self, progress: Progress) -> None:
         """See L{IRuns.progress}."""

@@ -30,13 +30,14 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
         (_R.EXECUTING, _R.UNKNOWN),
         (_R.UNKNOWN, _R.COMPLETED),
         (_R.UNKNOWN, _R.FAILED),
+        (_R.UNKNOWN, _R.UNKNOWN),  # something was found out, and not all
     }
 )
 """Whatever is not here never happens."""
 
 
 def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes: Any) -> Transition:
-    """A change of C{run} to C{end}, recorded by C{events}; the last one is the C{audit_id} of an end that is settled.
+    """A change of C{run} to C{end}, recorded by C{events}; the last one is the C{audit_id} of an end that it reaches.
 
     The reason that somebody gave stays until another is given or it is asked anew.
 
@@ -45,7 +46,8 @@ def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes:
     """
     if (run.state, end) not in LEGAL:
         raise ValueError(f"a run never goes from {run.state.value} to {end.value}")
-    if end.settled:
+    if end.settled and end is not run.state:
         changes["audit_id"] = events[-1].id
+    changes.setdefault("audit_id", run.audit_id if end is run.state else None)
     changes.setdefault("reason", None if "ask" in changes else run.reason)
     return Transition(run_id=run.id, start=run.state, end=end, at=at, events=events, **changes)

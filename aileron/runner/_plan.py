@@ -54,6 +54,16 @@ class PlannedStep:
         """As the connector declares; the action may only narrow it."""
         return self.description.operations[self.step.operation].idempotent and self.step.idempotent is not False
 
+    @property
+    def timeout_seconds(self) -> float:
+        """How long an answer is waited for, as the connector declares."""
+        return self.description.operations[self.step.operation].timeout_seconds
+
+    @property
+    def reconcilable(self) -> bool:
+        """Whether its effect can be looked for, as the connector declares."""
+        return self.description.operations[self.step.operation].reconcilable
+
     def pinned(self) -> dict[str, JSON]:
         """What the digest binds of this step."""
         return {
@@ -142,10 +152,19 @@ class Plan:
             raise CapabilityDenied(planned.lacks)
         if planned.request is not None:
             return planned.request
-        inputs = resolve(planned.step, Known(self.arguments, outputs, self._carried()))
         return planned.connector.prepare(
-            planned.step.operation, inputs, planned.base_url, step_key(effect_key, planned.step)
+            planned.step.operation,
+            self.inputs_of(planned, outputs),
+            planned.base_url,
+            step_key(effect_key, planned.step),
         )
+
+    def inputs_of(self, planned: PlannedStep, outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """What a step is given, now that earlier steps have answered.
+
+        :raises AileronError: the answers do not hold it.
+        """
+        return resolve(planned.step, Known(self.arguments, outputs, self._carried()))
 
     def _carried(self) -> Mapping[str, JSON]:
         return {} if self.preview is None else self.preview.shown.carried

@@ -16,6 +16,7 @@ from aileron.values import (
     AttemptRow,
     Call,
     Decision,
+    Finding,
     Grant,
     Halt,
     NewGrant,
@@ -35,6 +36,7 @@ from aileron.values import (
 )
 
 from ._advance import Advance
+from ._again import Again
 from ._asking import Asking
 from ._capping import Caps
 from ._decisions import UNUSABLE, Decisions
@@ -50,6 +52,7 @@ from ._offering import Offerings
 from ._pausing import Pauses
 from ._permit import Permit
 from ._previewing import Previewing
+from ._reconciling import Reconciling
 from ._recovery import Recovery
 from ._switch import Switch
 from ._tasks import Tasks
@@ -87,6 +90,8 @@ class Runner:
     _switch: Switch
     _previewing: Previewing
     _grants: GrantDesk
+    _reconciling: Reconciling
+    _again: Again
 
     # the life of the runner ------------------------------------------------------------------
 
@@ -95,6 +100,7 @@ class Runner:
         self._offerings.refresh()
         await self._pauses.learn()
         await self._freshness.check()
+        await self._reconciling.take_up()
         await self._recovery.recover()
         self._permit.could_act = self._freshness.comparable
         self._tasks.start("previews that were missed", self._previewing.take_up())
@@ -132,12 +138,14 @@ class Runner:
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""
         self._expiry.stop()
+        self._reconciling.stop()
         await self._tasks.drain(seconds)
         await self._freshness.note()
 
     async def hold(self) -> None:
         """See L{IRunner.hold}."""
         self._permit.hold()
+        self._reconciling.stop()
         await self._tasks.at_rest()
 
     # what can be run -------------------------------------------------------------------------
@@ -198,6 +206,15 @@ class Runner:
         """See L{IRunner.settle}."""
         settled = self._turns.take(run_id, lambda: self._endings.settle(run_id, happened, note, actor))
         return await self._tasks.shielded(settled)
+
+    async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
+        """See L{IRunner.find_out}."""
+        return await self._tasks.shielded(self._reconciling.find_out(run_id, actor))
+
+    async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
+        """See L{IRunner.run_again}."""
+        again = self._turns.take(run_id, lambda: self._again.run_again(run_id, note, actor))
+        return await self._tasks.shielded(again)
 
     # approvals -------------------------------------------------------------------------------
 

@@ -126,6 +126,7 @@ def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[obj
         ("runs.session_id = ?", query.session_id),
         ("runs.action = ?", query.action),
         ("runs.gated = ?", query.gated),
+        ("runs.parent_id = ?", query.parent_id),
         *terms,
     )
 

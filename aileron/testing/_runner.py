@@ -24,6 +24,8 @@ from aileron.values import (
     Candidate,
     ConnectorPin,
     Decision,
+    Fault,
+    Finding,
     LoadError,
     Offer,
     Offering,
@@ -78,12 +80,14 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
     :ivar usual: the state that an ungated run reaches within L{submit}; its output is its arguments.
     :ivar refusal: raised by the next L{submit}, once.
     :ivar calls: all that was submitted, in order.
+    :ivar findings: what looks for effects find.
     """
 
     clock: IReactorTime = field(factory=Clock)
     usual: RunState = RunState.COMPLETED
     refusal: Exception | None = None
     calls: list[Call] = field(factory=list)
+    findings: list[Finding] = field(factory=list)
     _offering: Offering = field(factory=lambda: Offering(1, {}))
     _runs: dict[str, Run] = field(factory=dict)
     _approvals: dict[str, Approval] = field(factory=dict)
@@ -255,6 +259,31 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
         return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
+
+    async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
+        """See L{IRunner}; C{findings}, one a call, then that nobody can say."""
+        run = self._present(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
+        found = self.findings.pop(0) if self.findings else Finding(None)
+        if found.happened is None:
+            return run, found
+        result = {"output": found.output, "steps": {}} if found.happened else None
+        return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
+
+    async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
+        """See L{IRunner}."""
+        parent = self._present(run_id)
+        open_ = [run for run in self._runs.values() if run.parent_id == run_id and not run.state.settled]
+        if parent.state is not RunState.UNKNOWN or open_:
+            raise Conflict("It is not to be done again now.", {"state": parent.state.value})
+        offer = self._offer(parent.action)
+        gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(required=True)))
+        child = self._start(Call(parent.action, parent.arguments, actor), gated)
+        self._runs[child.id] = child = evolve(child, parent_id=run_id, session_id=parent.session_id)
+        fault = parent.fault or Fault("outcome_unknown", "Nobody can say what became of it.")
+        self._runs[run_id] = evolve(parent, fault=fault.with_details(run_again=child.id), reason=note)
+        return child
 
     async def pending(self, session_id: str | None) -> int:
         """See L{IRunner}."""

@@ -313,3 +313,4 @@ class RunQuery:
     limit: int = 100
     cursor: str | None = None
     oldest_first: bool = False
+    parent_id: str | None = None

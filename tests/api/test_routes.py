@@ -11,6 +11,7 @@ from aileron.values import (
     OPENAI,
     AuditQuery,
     Dialect,
+    Finding,
     GatewaySettings,
     LoadError,
     Process,
@@ -352,14 +353,37 @@ class RunsTests(ApiCase):
         self.assertNotIn("steps", self.agents.ask("GET", "/v1/runs/run-1", self.token).json)
 
     def test_resolved(self) -> None:
-        """The operator settles an unknown run one way or the other, once; there is no third way yet."""
+        """The operator settles an unknown run one way or the other, once."""
         path = "/v1/runs/run-2/resolve"
-        for body in ({"outcome": "run_again"}, {"outcome": "maybe"}, {}):
+        for body in ({"outcome": "maybe"}, {}):
             self.assertEqual(self.operator.ask("POST", path, self.operator_key, body).status, 400)
         body = {"outcome": "did_not_happen", "note": "looked at the channel"}
         heard = self.operator.ask("POST", path, self.operator_key, body)
         self.assertEqual((heard.json["state"], heard.json["reason"]), ("failed", "looked at the channel"))
         self.assertEqual(self.operator.ask("POST", path, self.operator_key, body).status, 409)
+
+    def test_again(self) -> None:
+        """The operator has an unknown run put up once more, as a new run that names it; the agent reads of it."""
+        path = "/v1/runs/run-2/resolve"
+        heard = self.operator.ask("POST", path, self.operator_key, {"outcome": "run_again", "note": "try"})
+        self.assertEqual((heard.status, heard.json["state"]), (200, "pending_approval"))
+        self.assertEqual((heard.json["parent_id"], heard.json["gated"]), ("run-2", True))
+        again = self.operator.ask("POST", path, self.operator_key, {"outcome": "run_again"})
+        self.assertEqual(again.status, 409)
+        told = self.operator.ask("GET", "/v1/action-approvals/run-2/result", self.operator_key).json
+        self.assertEqual((told["status"], told["failure"]["details"]["run_again"]), ("unknown", heard.json["id"]))
+        self.assertIn(heard.json["id"], told["failure"]["message"])
+
+    def test_reconciled(self) -> None:
+        """The operator has it looked for, and is told what was found, and how the run stands then."""
+        path = "/v1/runs/run-2/reconcile"
+        self.assertEqual(self.agents.ask("POST", path, self.token, {}).status, 404)
+        heard = self.operator.ask("POST", path, self.operator_key, {}).json
+        self.assertEqual((heard["happened"], heard["failure"], heard["run"]["state"]), (None, None, "unknown"))
+        self.runner.findings.append(Finding(True, {"ts": "1"}))
+        heard = self.operator.ask("POST", path, self.operator_key, {}).json
+        self.assertEqual((heard["happened"], heard["run"]["state"]), (True, "completed"))
+        self.assertEqual(self.operator.ask("POST", path, self.operator_key, {}).status, 409)
 
 
 class AuditTests(ApiCase):

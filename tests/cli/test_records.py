@@ -79,6 +79,25 @@ class RecordsTests(CommandCase):
         self.assertEqual((code, out), (0, "The run is failed now.\n"))
         sent = self.site.bodies("POST", f"/v1/runs/{RUN}/resolve")
         self.assertEqual(sent, [{"outcome": "did_not_happen", "note": "not there"}])
+        self.site.answer("POST", f"/v1/runs/{RUN}/resolve", {**RUN_ROW, "id": "R2", "state": "pending_approval"})
+        out = self.as_operator("runs", "settle", RUN, "--run-again")[1]
+        self.assertEqual(out, "It waits for your decision as R2: aileron approval show R2\n")
+
+    def test_reconcile(self) -> None:
+        """Looking for it says what was found, why nothing could be, and how the run stands then."""
+        path, fault = f"/v1/runs/{RUN}/reconcile", {"class": "network_error", "message": "Nobody there."}
+        for happened, failure, said in (
+            (True, None, "It happened: it was found by its key.\nThe run is completed.\n"),
+            (False, None, "It did not happen.\nThe run is failed.\n"),
+            (None, fault, "proves nothing yet.\n  network_error: Nobody there.\nThe run is unknown.\n"),
+        ):
+            state = {True: "completed", False: "failed", None: "unknown"}[happened]
+            answer = {"run": {**RUN_ROW, "state": state}, "happened": happened, "failure": failure}
+            self.site.answer("POST", path, answer)
+            code, out, _ = self.as_operator("runs", "reconcile", RUN)
+            self.assertEqual(code, 0)
+            self.assertTrue(out.endswith(said), out)
+            self.assertEqual(json.loads(self.as_operator("runs", "reconcile", RUN, "--json")[1]), answer)
 
     def test_sessions(self) -> None:
         """What an agent says of itself stands under a title that says so."""

@@ -78,6 +78,13 @@ class StatusTests(SynchronousTestCase):
         text = of_status({"status": "failed", "failure": failure}).text
         self.assertEqual(text, "status: failed\nSlack was not reached. (class: network_error)")
 
+    def test_again(self) -> None:
+        """Of a run that is to be done again it is said as which, and still that it may have happened."""
+        body = {"status": "unknown", "failure": {"class": "outcome_unknown", "details": {"run_again": "R2"}}}
+        text = of_status(body).text
+        self.assertIn("may have happened or not", text)
+        self.assertIn("check_action_status with R2", text)
+
     def test_nothing_sounds_done(self) -> None:
         """Every status but completed says that it was not done, or may not have been."""
         for status in ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "unknown"):

@@ -58,7 +58,7 @@ version = "1.0.0"
 [[requires.connectors]]
 name = "local://test/scripted"
 version = "1.0.0"
-capabilities = ["look", "post", "put"]
+capabilities = ["look", "post", "put", "send"]
 
 [[inputs]]
 name = "text"

@@ -1,0 +1,132 @@
+"""Finds out what became of runs whose outcome is unknown: looks for the effect by its key."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+from attrs import define, field
+from twisted.internet.defer import DeferredSemaphore
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, CapabilityDenied, Conflict, StoreUnavailable, VaultLocked
+from aileron.interfaces import IRuns
+from aileron.values import DAEMON, JSON, Actor, Finding, Run, RunQuery, RunState, Sought, compact, digest_of_bytes
+
+from ._alarms import Alarms
+from ._decisions import UNUSABLE
+from ._doubts import Doubts
+from ._echoes import echoes
+from ._executor import Executor
+from ._findings import Doubt, Findings, Found
+from ._ledger import Ledger
+from ._listening import Listening
+from ._pen import Pen
+from ._permit import Permit
+from ._tasks import Tasks
+
+LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0)
+"""When it is looked, counted from when the run became C{unknown}, or from the start of the daemon."""
+
+_LOOK_SECONDS = 10.0
+_MOST_AT_ONCE = 8
+_TAKEN_UP = timedelta(hours=24)
+_MOST_TAKEN_UP = 200
+_log = Logger()
+
+
+@define(eq=False)
+class Reconciling:
+    """Looks for effects, each look on record; what it finds settles a run, if nobody else has."""
+
+    _runs: IRuns
+    _ledger: Ledger
+    _doubts: Doubts
+    _executor: Executor
+    _findings: Findings
+    _listening: Listening
+    _alarms: Alarms
+    _permit: Permit
+    _tasks: Tasks
+    _pen: Pen
+    _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
+
+    async def take_up(self) -> None:
+        """Look again for what an earlier life of the daemon had not found, of the last day."""
+        since, query = self._pen.now() - _TAKEN_UP, RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)
+        for run in (await self._runs.list(query)).items:
+            if run.changed_at > since:
+                self.follow(run)
+
+    def follow(self, run: Run) -> None:
+        """Look for what became of C{run}, at each time of L{LOOKS_AFTER_SECONDS} from now on."""
+        self._wait(run.id, 0)
+
+    def stop(self) -> None:
+        """Look no more, and listen no more.  Twice is safe."""
+        self._alarms.stop()
+        self._listening.drop()
+
+    async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
+        """See L{aileron.interfaces.IRunner.find_out}."""
+        if not self._permit.may_act():
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
+        run = await self._ledger.run(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
+        return await self._look(*await self._doubts.of(run), actor)
+
+    def _wait(self, run_id: str, number: int) -> None:
+        before = LOOKS_AFTER_SECONDS[number - 1] if number else 0.0
+        at = self._pen.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
+        self._alarms.watch(run_id, at, partial(self._ring, number))
+
+    async def _ring(self, number: int, run_id: str) -> None:
+        self._tasks.start(f"{run_id}, looked for", self._try(run_id, number))
+
+    async def _try(self, run_id: str, number: int) -> None:
+        """One look of the schedule, and the next, unless that can find nothing more."""
+        try:
+            more = not self._permit.may_act() or await self._turns.run(self._looked, run_id)
+        except (StoreUnavailable, *UNUSABLE) as error:
+            _log.warn("what became of run {run} cannot be looked for yet: {why}", run=run_id, why=error.message)
+            more = True
+        if more and number + 1 < len(LOOKS_AFTER_SECONDS):
+            self._wait(run_id, number + 1)
+
+    async def _looked(self, run_id: str) -> bool:
+        """Whether another look may find what this one has not."""
+        try:
+            _, finding = await self.find_out(run_id, DAEMON)
+        except (StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            _log.info("what became of run {run} is not looked for: {why}", run=run_id, why=error.message)
+            return False
+        return finding.happened is None
+
+    async def _look(self, doubt: Doubt, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
+        finding = await self._asked(doubt, sought)
+        fqn, echoed = doubt.planned.description.fqn, echoes(self._pen, doubt.run, doubt.planned, finding)
+        event = self._pen.of_run(
+            "execution.reconciled", doubt.run, actor, finding.fault, fqn, step=doubt.step_id, **_told(finding)
+        )
+        found = Found(finding.happened, finding.output, None, (*echoed.events, event), (), echoed.flags)
+        return await self._findings.write(doubt, found), finding
+
+    async def _asked(self, doubt: Doubt, sought: Sought) -> Finding:
+        try:
+            return await self._executor.look(doubt.planned, sought, _LOOK_SECONDS)
+        except (CapabilityDenied, VaultLocked):
+            raise
+        except AileronError as error:
+            return Finding(None, fault=error.fault())
+
+
+def _told(finding: Finding) -> dict[str, JSON]:
+    """What the record tells of it: of what was found the digest and the size, as of any answer."""
+    notes = {name: note for name, note in finding.notes.items() if name != "echoed"}
+    if not finding.happened:
+        return {"happened": finding.happened, **notes}
+    text = compact(finding.output).encode("ascii")
+    return {"happened": True, "output": {"digest": digest_of_bytes(text), "bytes": len(text)}, **notes}

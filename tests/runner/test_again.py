@@ -1,0 +1,143 @@
+"""Doing again what nobody can say whether it happened."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from aileron.errors import Conflict, LimitExceeded, NotFound
+from aileron.values import AuditQuery, Outcome, PendingLimits, Run, RunState
+
+from .kit import OPERATOR, manifest, step
+from .test_reconciling import DoubtCase
+
+
+class AgainTests(DoubtCase):
+    """A new run, linked to the old."""
+
+    def again(self, run: Run, note: str = "Once more.") -> Run:
+        """Have it done again."""
+        return self.sync(self.runner.run_again(run.id, note, OPERATOR))
+
+    def test_asked(self) -> None:
+        """What needs no approval is asked about all the same, as a run of the same session that names the old one."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        self.assertEqual((child.state, child.gated, child.parent_id), (RunState.PENDING, True, parent.id))
+        self.assertEqual((child.arguments, child.session_id), (parent.arguments, parent.session_id))
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.approve(child)
+        self.assertIs(self.now(child).state, RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 2)
+        self.assertIs(self.now(parent).state, RunState.UNKNOWN)
+
+    def test_told(self) -> None:
+        """The old one stays unknown, says as which it is done again and why, and the record says by whom."""
+        parent = self.doubtful("open")
+        child, now = self.again(parent), self.now(parent)
+        assert now.fault is not None
+        self.assertEqual((now.state, now.reason), (RunState.UNKNOWN, "Once more."))
+        self.assertEqual((now.fault.details["run_again"], now.audit_id), (child.id, parent.audit_id))
+        (event,) = self.record(parent, "run.run_again")
+        self.assertEqual((event.actor, event.payload["by"], event.payload["note"]), (OPERATOR, child.id, "Once more."))
+
+    def test_effect_key(self) -> None:
+        """It has the old key only where every write is declared idempotent."""
+        self.write("open", manifest("open", step("look", "a"), step("put", "b"), gated=False))
+        self.write("mixed", manifest("mixed", step("put", "a"), step("post", "b"), gated=False))
+        self.runner.look()
+        for action, before, same in (("open", Outcome(), True), ("mixed", Outcome(), False)):
+            parent = self.doubtful(action, before)
+            child = self.again(parent)
+            self.assertIs(child.effect_key == parent.effect_key, same)
+            self.approve(child)
+            keys = {sending.effect_key.partition(".")[0] for sending in self.connector.sendings}
+            self.assertEqual(len(keys), 1 if same else 2)
+            self.connector.sendings.clear()
+
+    def test_settled_still(self) -> None:
+        """The old one can still be settled, found, or found out of by the daemon."""
+        parent = self.doubtful("sent")
+        self.again(parent)
+        self.sync(self.runner.settle(parent.id, False, "I looked.", OPERATOR))
+        self.assertEqual((self.now(parent).state, self.now(parent).reason), (RunState.FAILED, "I looked."))
+
+    def test_once(self) -> None:
+        """While one that does it again is open, or unknown itself, there is no second; after that there may be."""
+        parent = self.doubtful("open")
+        first = self.again(parent)
+        refused = self.fails(self.runner.run_again(parent.id, "", OPERATOR), Conflict)
+        self.assertEqual((refused.details["run_id"], refused.details["state"]), (first.id, "pending_approval"))
+        self.approve(first, approved=False)
+        second = self.again(parent)
+        self.connector.script.append(evolve(Outcome(), classified=False, fault=parent.fault))
+        self.approve(second)
+        self.assertIs(self.now(second).state, RunState.UNKNOWN)
+        self.fails(self.runner.run_again(parent.id, "", OPERATOR), Conflict)
+        third = self.again(second)
+        self.assertEqual(third.parent_id, second.id)
+
+    def test_two_at_once(self) -> None:
+        """Of two that come at once one is refused."""
+        parent = self.doubtful("open")
+        self.pool.hold()
+        both = [self.later(self.runner.run_again(parent.id, "", OPERATOR)) for _ in range(2)]
+        self.pool.release()
+        self.successResultOf(both[0])
+        self.failureResultOf(both[1], Conflict)
+
+    def test_refused(self) -> None:
+        """What is not unknown, not there, or not offered any more is not done again."""
+        self.fails(self.runner.run_again("nothing", "", OPERATOR), NotFound)
+        self.fails(self.runner.run_again(self.submit("open").id, "", OPERATOR), Conflict)
+        parent = self.doubtful("open")
+        (self.directory / "open.md").unlink()
+        self.runner.look()
+        self.fails(self.runner.run_again(parent.id, "", OPERATOR), NotFound)
+        self.assertEqual(self.sync(self.store.audit.list(AuditQuery(type="run.run_again"))).items, ())
+
+    def test_limits(self) -> None:
+        """It counts among those that may wait."""
+        self.limits = PendingLimits(per_session=0)
+        self.runner = self.build()
+        self.sync(self.runner.start())
+        parent = self.doubtful("open")
+        self.fails(self.runner.run_again(parent.id, "", OPERATOR), LimitExceeded)
+        self.assertEqual(self.now(parent).fault, parent.fault)
+
+    def test_caller_leaves(self) -> None:
+        """A caller that leaves leaves no half of it."""
+        parent = self.doubtful("open")
+        self.pool.hold()
+        asked = self.later(self.runner.run_again(parent.id, "", OPERATOR))
+        asked.cancel()
+        self.failureResultOf(asked)
+        self.pool.release()
+        fault = self.now(parent).fault
+        assert fault is not None
+        self.assertIs(self.now(self.sync(self.runner.run(str(fault.details["run_again"])))).state, RunState.PENDING)
+
+    def test_no_grant(self) -> None:
+        """A standing grant that allows the call does not decide that it is done again."""
+        parent = self.doubtful("asked")
+        bounds = self.sync(self.runner.approval(parent.id))
+        self.assertTrue(bounds.approved)
+        grant = NewGrant("asked", {}, uses=5, arguments=parent.arguments)
+        self.assertIsNotNone(grant)
+        child = self.again(parent)
+        self.assertIs(self.now(child).state, RunState.PENDING)
+
+    def test_another_version(self) -> None:
+        """It is the action as it is now that is asked about."""
+        parent = self.doubtful("open")
+        self.write("open", manifest("open", step("post"), gated=False, body="Other."))
+        child = self.again(parent)
+        self.assertNotEqual(child.manifest_digest, parent.manifest_digest)
+
+    def test_looked_for(self) -> None:
+        """Where it is in doubt itself it is looked for by its own key, as any run that was approved."""
+        parent = self.doubtful("sent")
+        child = self.again(parent)
+        self.connector.script.append(evolve(Outcome(), classified=False, fault=parent.fault))
+        self.approve(child)
+        self.sync(self.runner.find_out(child.id, OPERATOR))
+        self.assertEqual(self.connector.looks[-1].effect_key.partition(".")[0], child.effect_key)

@@ -1,0 +1,251 @@
+"""Answers that come after their time was up."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+
+from aileron.errors import Conflict
+from aileron.runner._listening import LATE_SECONDS
+from aileron.values import Fault, Finding, Operation, Outcome, Run, RunState
+
+from .kit import OPERATOR, manifest, step
+from .test_reconciling import DoubtCase
+
+_REFUSED = Outcome(fault=Fault("external_api_error", "no such channel", "external"))
+_BROKEN = Outcome(fault=Fault("external_api_error", "502", "external"), classified=False, status=502)
+_DONE = Outcome({"ts": "9"})
+
+
+class LateCase(DoubtCase):
+    """An action that is not answered in its time."""
+
+    def setUp(self) -> None:
+        """Nobody has answered yet."""
+        super().setUp()
+        self.answer: Deferred[Outcome] = Deferred()
+
+    def overdue(self, action: str = "open", *before: Outcome, key: str = "hello") -> Run:
+        """A run whose answer did not come within the operation's thirty seconds."""
+        self.answer = Deferred()
+        self.connector.script.extend([*before, self.answer])
+        run = self.submit(action, {"text": key})
+        if run.state is RunState.PENDING:
+            self.approve(run)
+        self.clock.advance(29.9)
+        self.assertIs(self.now(run).state, RunState.EXECUTING)
+        self.clock.advance(0.1)
+        found = self.now(run)
+        self.assertIs(found.state, RunState.UNKNOWN)
+        return found
+
+
+class LateTests(LateCase):
+    """What comes of them."""
+
+    def test_time(self) -> None:
+        """The connector is given its own time, and a minute more in which only the answer may come."""
+        run = self.overdue()
+        sending = self.connector.sendings[0]
+        self.assertEqual((sending.seconds, sending.late_seconds), (30.0, LATE_SECONDS))
+        assert run.fault is not None
+        self.assertEqual(run.fault.kind, "resource_limit_exceeded")
+
+    def test_table(self) -> None:
+        """What is done or refused, as declared, settles the run; anything else is only recorded."""
+        for outcome, state, happened, attempt in (
+            (_DONE, RunState.COMPLETED, True, "succeeded"),
+            (_REFUSED, RunState.FAILED, False, "failed"),
+            (_BROKEN, RunState.UNKNOWN, None, "unknown"),
+        ):
+            for action in ("open", "gated"):
+                run = self.overdue(action)
+                self.clock.advance(59.0)
+                self.answer.callback(outcome)
+                (event,) = self.record(run, "execution.late_answer")
+                self.assertEqual((self.now(run).state, event.payload["happened"]), (state, happened))
+                _, attempts = self.sync(self.runner.history(run.id))
+                self.assertEqual([row.state for row in attempts], [attempt])
+
+    def test_result(self) -> None:
+        """A run that was answered late has its result, and the event that ended it, as any other."""
+        run = self.overdue()
+        self.answer.callback(_DONE)
+        found = self.now(run)
+        self.assertEqual(found.result, {"output": {"ts": "9"}, "steps": {"only": {"ts": "9"}}})
+        self.assertEqual((found.fault, found.audit_id), (None, self.record(run, "execution.late_answer")[0].id))
+
+    def test_refusal_is_told(self) -> None:
+        """A run that was refused late says why."""
+        run = self.overdue()
+        self.answer.callback(_REFUSED)
+        fault = self.now(run).fault
+        assert fault is not None
+        self.assertEqual((fault.message, fault.details["step"]), ("no such channel", "only"))
+
+    def test_silence(self) -> None:
+        """Where nothing comes for a minute more, the connection is dropped, and nothing recorded."""
+        run = self.overdue()
+        self.clock.pump([1.0] * 61)
+        self.assertTrue(self.answer.called)
+        self.assertEqual((self.now(run).state, self.record(run, "execution.late_answer")), (RunState.UNKNOWN, []))
+
+    def test_settled_meanwhile(self) -> None:
+        """What a person has settled stays; the answer is on record alone."""
+        for happened, state in ((True, RunState.COMPLETED), (False, RunState.FAILED)):
+            run = self.overdue()
+            self.sync(self.runner.settle(run.id, happened, "I looked.", OPERATOR))
+            settled = self.now(run)
+            self.answer.callback(_DONE)
+            self.assertEqual((self.now(run), settled.state), (settled, state))
+            self.assertEqual(len(self.record(run, "execution.late_answer")), 1)
+
+    def test_settled_at_the_same_time(self) -> None:
+        """Whoever commits first has settled it; a person who is late is told so."""
+        run = self.overdue()
+        self.pool.hold()
+        settling = self.later(self.runner.settle(run.id, False, "I looked.", OPERATOR))
+        self.answer.callback(_DONE)
+        self.pool.release()
+        state = self.now(run).state
+        if state is RunState.COMPLETED:
+            self.failureResultOf(settling, Conflict)
+        else:
+            self.assertIs(self.successResultOf(settling).state, RunState.FAILED)
+        self.assertEqual(len(self.record(run, "execution.late_answer")), 1)
+
+    def test_found_first(self) -> None:
+        """What was found by looking stays; the answer that comes then is on record alone."""
+        run = self.overdue("sent")
+        self.connector.findings.append(Finding(True, {"ts": "1"}))
+        self.clock.advance(2.0)
+        self.answer.callback(_REFUSED)
+        self.assertEqual(
+            (self.now(run).state, self.now(run).result),
+            (RunState.COMPLETED, {"output": {"ts": "1"}, "steps": {"only": {"ts": "1"}}}),
+        )
+
+    def test_answered_before_it_is_found(self) -> None:
+        """What was answered is not looked for."""
+        self.overdue("sent")
+        self.answer.callback(_DONE)
+        self.clock.pump([1.0] * 400)
+        self.assertEqual(self.connector.looks, [])
+
+    def test_earlier_attempt_in_doubt(self) -> None:
+        """A late refusal of a second attempt says nothing of the first one, which may have happened; a success does."""
+        self.write("open", manifest("open", step("put"), gated=False))
+        self.runner.look()
+        lost = evolve(_BROKEN, fault=Fault("external_api_error", "reset", "external", retriable=True))
+        for outcome, state in ((_REFUSED, RunState.UNKNOWN), (_DONE, RunState.COMPLETED)):
+            self.answer = Deferred()
+            self.connector.script.extend([lost, self.answer])
+            run = self.submit("open")
+            self.clock.pump([1.0, 30.0])
+            self.answer.callback(outcome)
+            self.assertIs(self.now(run).state, state)
+
+    def test_echo(self) -> None:
+        """A late answer that held the credential is on record as any other."""
+        run = self.overdue()
+        self.answer.callback(evolve(_DONE, notes={"echoed": ["plain"]}))
+        self.assertEqual(self.events(run)[-2:], ["secret.echoed", "execution.late_answer"])
+
+    def test_several_steps(self) -> None:
+        """The last step settles the run; an earlier one is noted, and the rest is not begun."""
+        run = self.overdue("second", Outcome({"a": 1}))
+        self.answer.callback(_DONE)
+        self.assertEqual(self.now(run).result, {"output": {"ts": "9"}, "steps": {"one": {"a": 1}, "two": {"ts": "9"}}})
+        run = self.overdue("first")
+        self.answer.callback(_DONE)
+        found = self.now(run)
+        assert found.fault is not None
+        self.assertIs(found.state, RunState.UNKNOWN)
+        self.assertEqual(found.fault.details["found"], {"step": "one", "happened": True})
+        self.assertEqual([row.step_id for row in self.sync(self.runner.history(run.id))[0]], ["one"])
+        self.assertEqual(self.connector.script, [])
+
+    def test_the_actions_time(self) -> None:
+        """The time of the action bounds the wait where that is shorter; what does not begin within it is not sent."""
+        self.write("short", manifest("short", step("post"), gated=False, top="timeout_seconds = 5"))
+        self.runner.look()
+        self.connector.script.append(self.answer)
+        run = self.submit("short")
+        self.clock.advance(5.0)
+        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        self.answer.callback(_DONE)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_the_operations_time(self) -> None:
+        """The operation's time bounds the wait, as its connector declares."""
+        quick = Operation("post", "write", idempotent=False, timeout_seconds=3.0)
+        operations = {**self.connector.description.operations, "post": quick}
+        self.connectors.add(
+            evolve(self.connector, description=evolve(self.connector.description, operations=operations))
+        )
+        self.connector.script.append(self.answer)
+        run = self.submit("open")
+        self.clock.advance(3.0)
+        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+
+    def test_contract_broken(self) -> None:
+        """A connector that raises late what none may raise is logged; the run stays as it is."""
+        run = self.overdue()
+        self.answer.errback(ZeroDivisionError())
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+
+
+class CrowdTests(LateCase):
+    """How many listen, and for how long at most."""
+
+    def test_oldest_dropped(self) -> None:
+        """At most 64 are listened for; beyond that the oldest is dropped."""
+        answers = [Deferred[Outcome]() for _ in range(65)]
+        self.connector.script.extend(answers)
+        runs = [self.submit("open", {"text": str(number)}) for number in range(65)]
+        self.clock.advance(30.0)
+        self.assertEqual([answer.called for answer in answers], [True] + [False] * 64)
+        answers[1].callback(_DONE)
+        self.assertIs(self.now(runs[0]).state, RunState.UNKNOWN)
+        self.assertIs(self.now(runs[1]).state, RunState.COMPLETED)
+
+    def test_stop_and_hold(self) -> None:
+        """Neither a stop nor a lock waits for late answers: the connections are dropped at once."""
+        for end in ("hold", "stop"):
+            run = self.overdue()
+            self.sync(self.runner.hold() if end == "hold" else self.runner.stop(20.0))
+            self.assertTrue(self.answer.called)
+            self.assertIs(self.now(run).state, RunState.UNKNOWN)
+            self.restart()
+
+    def test_overdue_while_held(self) -> None:
+        """What is overdue once the vault is about to be locked is not listened for at all."""
+        self.connector.script.append(self.answer)
+        run = self.submit("open")
+        held = self.later(self.runner.hold())
+        self.assertNoResult(held)
+        self.clock.advance(30.0)
+        self.successResultOf(held)
+        self.assertEqual((self.answer.called, self.now(run).state), (True, RunState.UNKNOWN))
+
+    def test_stop_before_it_is_overdue(self) -> None:
+        """An effect that is under way when the daemon's patience ends is dropped, and in doubt."""
+        self.connector.script.append(self.answer)
+        run = self.submit("open")
+        stopped = self.later(self.runner.stop(20.0))
+        self.clock.advance(20.0)
+        self.successResultOf(stopped)
+        self.assertEqual((self.answer.called, self.now(run).state), (True, RunState.UNKNOWN))
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_before_the_doubt_is_written(self) -> None:
+        """An answer that comes while the doubt is being written settles it right after."""
+        self.connector.script.append(self.answer)
+        run = self.submit("open")
+        self.pool.hold()
+        self.clock.advance(30.0)
+        self.answer.callback(_DONE)
+        self.pool.release()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(self.events(run)[-2:], ["execution.unknown", "execution.late_answer"])
