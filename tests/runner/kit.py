@@ -58,7 +58,7 @@ version = "1.0.0"
 [[requires.connectors]]
 name = "local://test/scripted"
 version = "1.0.0"
-capabilities = ["look", "post", "put", "send"]
+capabilities = ["look", "post", "put"{more}]
 
 [[inputs]]
 name = "text"
@@ -93,8 +93,9 @@ def manifest(
     name: str, *steps: str, gated: bool = True, expires: str = "", top: str = "", body: str = "Says something."
 ) -> str:
     """The text of an action file."""
+    more = ', "send"' if any('op = "send"' in each for each in steps) else ""
     approval = f"[approval]\nrequired = true\n{expires}" if gated else ""
-    return MANIFEST.format(name=name, steps="\n".join(steps), approval=approval, top=top, body=body)
+    return MANIFEST.format(name=name, steps="\n".join(steps), approval=approval, top=top, body=body, more=more)
 
 
 class RunnerCase(SynchronousTestCase):

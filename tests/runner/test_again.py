@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from aileron.errors import Conflict, LimitExceeded, NotFound
-from aileron.values import AuditQuery, Outcome, PendingLimits, Run, RunState
+from aileron.values import AuditQuery, Decision, Fault, NewGrant, Outcome, PendingLimits, Run, RunState, utc
 
 from .kit import OPERATOR, manifest, step
 from .test_reconciling import DoubtCase
@@ -117,14 +117,16 @@ class AgainTests(DoubtCase):
         self.assertIs(self.now(self.sync(self.runner.run(str(fault.details["run_again"])))).state, RunState.PENDING)
 
     def test_no_grant(self) -> None:
-        """A standing grant that allows the call does not decide that it is done again."""
-        parent = self.doubtful("asked")
-        bounds = self.sync(self.runner.approval(parent.id))
-        self.assertTrue(bounds.approved)
-        grant = NewGrant("asked", {}, uses=5, arguments=parent.arguments)
-        self.assertIsNotNone(grant)
-        child = self.again(parent)
-        self.assertIs(self.now(child).state, RunState.PENDING)
+        """A standing grant that allows such a call decides the next one, and not that an old one is done again."""
+        first = self.submit("asked")
+        shown = self.sync(self.runner.approval(first.id))
+        wish = NewGrant((), 5, utc(self.clock.seconds() + 3600.0), session=False)
+        decision = Decision(True, shown.digest, OPERATOR.id)
+        self.sync(self.runner.approve_and_grant(first.id, decision, wish))
+        self.connector.script.append(evolve(Outcome(), classified=False, fault=Fault("external_api_error", "Reset.")))
+        parent = self.now(self.submit("asked"))
+        self.assertIs(parent.state, RunState.UNKNOWN)
+        self.assertIs(self.now(self.again(parent)).state, RunState.PENDING)
 
     def test_another_version(self) -> None:
         """It is the action as it is now that is asked about."""
