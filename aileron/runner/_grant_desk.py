@@ -81,6 +81,7 @@ class GrantDesk:
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._offerings.refresh()
+        self._granting.end_what_is_over()
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
     async def one(self, grant_id: str) -> StandingGrant:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 
 from attrs import define, evolve, field
 from twisted.logger import Logger
@@ -120,9 +121,19 @@ class Granting:
             _log.warn("no grant can be used now: {why}", why=error.message)
         return None
 
+    def end_what_is_over(self) -> None:
+        """Note in the vault which grants are over, so that no clock that is set back brings one again."""
+        now = self._pen.now()
+        with suppress(AileronError):
+            for grant in self._grants.all():
+                if grant.revoked_at is None and grant.state(now) is GrantState.OVER:
+                    self._grants.revoke(grant.id, now)
+
     def _may_allow(self, run: Run) -> bool:
-        """What does again what may have happened is a person's to decide."""
-        return run.parent_id is None and self._permit.may_act() and any(True for _ in self._for_caller(run))
+        if run.parent_id is not None or not self._permit.may_act():
+            return False  # what does again what may have happened is a person's to decide
+        self.end_what_is_over()
+        return any(True for _ in self._for_caller(run))
 
     async def _matching(self, run: Run, plan: Plan) -> list[Grant]:
         """Those that allow it; of those that would, but for what has changed since, that is put on record."""

@@ -1,0 +1,66 @@
+"""What the tests of grants share: a call that was approved with a grant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from attrs import evolve
+
+from aileron.values import (
+    JSON,
+    Approval,
+    AuditQuery,
+    Decision,
+    Event,
+    Grant,
+    NewGrant,
+    Predicate,
+    PredicateKind,
+    Run,
+    RunState,
+    StandingGrant,
+    utc,
+)
+
+from .kit import OPERATOR, RunnerCase
+
+ANY_TEXT = Predicate("text", PredicateKind.ANY)
+
+
+class GrantedCase(RunnerCase):
+    """A gated action with the arguments C{text} and C{times}."""
+
+    def wish(self, *predicates: Predicate, **changes: Any) -> NewGrant:
+        """What the operator might want: three more, for an hour, of this session."""
+        until = utc(self.clock.seconds()) + timedelta(hours=1)
+        return evolve(NewGrant(predicates, 3, until), **changes)
+
+    def grant(self, *predicates: Predicate, arguments: Mapping[str, JSON] | None = None, **changes: Any) -> Grant:
+        """Approve a call, and grant more like it."""
+        return self.approve_and_grant(self.submit(arguments=arguments), self.wish(*predicates, **changes))[1]
+
+    def approve_and_grant(self, run: Run, wish: NewGrant) -> tuple[Approval, Grant]:
+        """Approve a run for what is shown of it now, with a grant."""
+        return self.sync(self.runner.approve_and_grant(run.id, self.yes(run), wish))
+
+    def yes(self, run: Run) -> Decision:
+        """To what is shown now."""
+        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+
+    def standing(self, grant: Grant) -> StandingGrant:
+        """A grant as it is shown now."""
+        return self.sync(self.runner.grant(grant.id))
+
+    def revoke(self, grant: Grant) -> None:
+        """Take it back."""
+        self.sync(self.runner.revoke_grant(grant.id, OPERATOR))
+
+    def state(self, run: Run) -> RunState:
+        """Where it stands."""
+        return self.now(run).state
+
+    def told(self, type_: str) -> list[Event]:
+        """The events of a type, oldest first."""
+        return [each.event for each in reversed(self.sync(self.store.audit.list(AuditQuery(type=type_))).items)]

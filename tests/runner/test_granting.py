@@ -1,0 +1,603 @@
+"""Standing grants: what they let through, and that nothing else goes by them."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import timedelta
+from typing import Any
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+
+from aileron.errors import Conflict, InvalidRequest, NotFound, Paused, VaultLocked
+from aileron.testing import ScriptedConnector, example_grant, scripted_description
+from aileron.values import (
+    MOST_LIVE_GRANTS,
+    Fault,
+    NewGrant,
+    Outcome,
+    PendingLimits,
+    Predicate,
+    PredicateKind,
+    Run,
+    RunState,
+    TrustKind,
+    VaultState,
+    utc,
+)
+
+from .granted import ANY_TEXT, GrantedCase
+from .kit import AGENT, OPERATOR, manifest, step
+from .previewed import PreviewedCase
+
+EXACT = {"text": "hello"}
+UP_TO_5 = Predicate("times", PredicateKind.RANGE, {"maximum": 5})
+
+
+class UseTests(GrantedCase):
+    """A call that a grant allows."""
+
+    def test_allowed(self) -> None:
+        """It is done without being asked about, on record as the grant's doing, and the caller can read so."""
+        grant = self.grant(ANY_TEXT)
+        run = self.submit(arguments={"text": "another"})
+        done = self.now(run)
+        self.assertEqual((done.state, done.reason), (RunState.COMPLETED, "Allowed by a standing grant."))
+        types = ["approval.requested", "grant.used", "approval.approved", "execution.started", "execution.succeeded"]
+        self.assertEqual(self.events(run), types)
+        approval = self.sync(self.runner.approval(run.id))
+        self.assertEqual((approval.grant_id, approval.decided_by), (grant.id, f"grant:{grant.id}"))
+        (used,) = self.told("grant.used")
+        self.assertEqual((used.payload["grant"], used.payload["left"], used.actor.type), (grant.id, 2, "service"))
+        self.assertEqual(len(self.connector.sendings), 2)
+
+    def test_without_predicates(self) -> None:
+        """What is not named must be exactly what was approved, and what was absent must be absent."""
+        self.grant()
+        for arguments in ({"text": "other"}, {"text": "hello "}, {"text": "hello", "times": 1}, {"text": "Hello"}):
+            self.assertIs(self.submit(arguments=arguments).state, RunState.PENDING, arguments)
+        self.assertIs(self.state(self.submit(arguments=EXACT)), RunState.COMPLETED)
+
+    def test_uses(self) -> None:
+        """Each call is one use, also of the same arguments, and after the last the operator is asked."""
+        grant = self.grant(ANY_TEXT, uses=2)
+        states = [self.state(self.submit()) for _ in range(3)]
+        self.assertEqual(states, [RunState.COMPLETED, RunState.COMPLETED, RunState.PENDING])
+        self.assertEqual(self.standing(grant).state, "used_up")
+
+    def test_idempotency_key(self) -> None:
+        """A call that is repeated under its key costs no use."""
+        grant = self.grant(ANY_TEXT)
+        first, second = (self.submit(key="k") for _ in range(2))
+        self.assertEqual((first.id, self.standing(grant).grant.used), (second.id, 1))
+
+    def test_idempotency_key_at_once(self) -> None:
+        """Nor does it where both calls arrive before either is kept."""
+        grant = self.grant(ANY_TEXT)
+        call = self.call(key="k")
+        self.pool.hold()
+        both = [self.later(self.runner.submit(call)) for _ in range(2)]
+        self.pool.release()
+        ids = {self.successResultOf(each).id for each in both}
+        self.assertEqual((len(ids), self.standing(grant).grant.used), (1, 1))
+
+    def test_time(self) -> None:
+        """When its time is over it allows nothing, also if the clock is set back after it was seen to be over."""
+        grant = self.grant(ANY_TEXT)
+        self.clock.advance(3600)
+        self.assertIs(self.submit().state, RunState.PENDING)
+        self.assertEqual(self.standing(grant).state, "over")
+        self.clock.rightNow -= 1800
+        self.assertIs(self.submit().state, RunState.PENDING)
+
+    def test_session(self) -> None:
+        """One for a session is for no other, nor for the operator; one for all is for all."""
+        first = self.grant(ANY_TEXT)
+        for session in ("session-2", None):
+            self.assertIs(self.submit(session=session).state, RunState.PENDING)
+        self.revoke(first)
+        self.grant(Predicate("times", PredicateKind.ANY), arguments={"text": "x"}, session=False)
+        for session in ("session-2", None):
+            run = self.submit(arguments={"text": "x"}, session=session)
+            self.assertIs(self.state(run), RunState.COMPLETED)
+
+    def test_another_action(self) -> None:
+        """One is for its action alone."""
+        self.write("also", manifest("also", step("post")))
+        self.grant(ANY_TEXT)
+        self.assertIs(self.submit("also").state, RunState.PENDING)
+
+    def test_first_that_allows(self) -> None:
+        """Of several the oldest that allows the call is used."""
+        narrow, wide = self.grant(uses=1), self.grant(ANY_TEXT, arguments={"text": "x"})
+        self.submit()
+        self.submit()
+        self.assertEqual([self.standing(each).grant.used for each in (narrow, wide)], [1, 1])
+
+    def test_pending_limits(self) -> None:
+        """A call that need not be asked about is not refused for what waits already."""
+        self.limits = PendingLimits(per_session=1)
+        self.restart()
+        self.grant(ANY_TEXT, arguments={"text": "x", "times": 1})
+        self.submit(arguments={"text": "waits"})
+        self.assertIs(self.state(self.submit(arguments={"text": "y", "times": 1})), RunState.COMPLETED)
+
+    def test_undo(self) -> None:
+        """The seconds in which a run can be taken back are its as well."""
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
+        self.runner.look()
+        first = self.submit()
+        self.approve_and_grant(first, self.wish(ANY_TEXT))
+        run = self.submit()
+        self.assertIs(run.state, RunState.APPROVED)
+        self.sync(self.runner.withdraw(run.id, AGENT, None))
+        self.clock.advance(60)
+        self.assertEqual([self.state(each) for each in (first, run)], [RunState.COMPLETED, RunState.CANCELLED])
+
+    def test_locked(self) -> None:
+        """While the vault is locked everything is asked about, and grants are still listed."""
+        grant = self.grant(ANY_TEXT)
+        self.vault.lock()
+        self.assertIs(self.submit().state, RunState.PENDING)
+        self.assertEqual((self.standing(grant).grant.used, self.standing(grant).state), (0, "live"))
+
+    def test_full_disk(self) -> None:
+        """A use that cannot be counted is none: the operator is asked."""
+        grant = self.grant(ANY_TEXT)
+        self.grants.full = True
+        self.assertIs(self.submit().state, RunState.PENDING)
+        self.assertEqual(self.standing(grant).grant.used, 0)
+
+    def test_next_life(self) -> None:
+        """It goes on to allow, and to count, in another life of the daemon."""
+        grant = self.grant(ANY_TEXT)
+        self.submit()
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
+        self.assertEqual(self.standing(grant).grant.used, 2)
+
+
+class IssueTests(GrantedCase):
+    """A grant that is made."""
+
+    def problems(self, wish: NewGrant, run: Run | None = None) -> list[Any]:
+        """Where a wish is refused; nothing is granted or decided then."""
+        run = self.submit() if run is None else run
+        error = self.fails(self.runner.approve_and_grant(run.id, self.yes(run), wish), InvalidRequest)
+        self.assertEqual((self.sync(self.runner.grants()), self.state(run)), ((), RunState.PENDING))
+        return [problem["pointer"] for problem in error.details["problems"]]
+
+    def test_made(self) -> None:
+        """Its call is approved by the person, and all of it is on record before it is in force."""
+        run = self.submit(arguments={"text": "hello", "times": 2})
+        approval, grant = self.approve_and_grant(
+            run, self.wish(Predicate("times", PredicateKind.RANGE, {"maximum": 5}))
+        )
+        self.assertEqual(
+            (approval.decided_by, approval.grant_id, self.state(run)), (OPERATOR.id, None, RunState.COMPLETED)
+        )
+        self.assertEqual((grant.exact, grant.run_id, grant.session_id), ({"text": "hello"}, run.id, "session-1"))
+        (event,) = self.told("grant.issued")
+        self.assertEqual((event.payload["exact"], event.payload["uses"], event.actor), ({"text": "hello"}, 3, OPERATOR))
+        self.assertEqual(event.action, "gated")
+
+    def test_every_fault(self) -> None:
+        """Everything that is wrong with a wish is told at once."""
+
+        def predicate(kind: PredicateKind, given_: Any, argument: str = "text") -> Predicate:
+            return Predicate(argument, kind, given_)
+
+        wrong = [
+            predicate(PredicateKind.PATTERN, "("),
+            predicate(PredicateKind.PATTERN, "(?i)hello"),
+            predicate(PredicateKind.PATTERN, "é"),
+            predicate(PredicateKind.PATTERN, "a" * 513),
+            predicate(PredicateKind.RANGE, {"minimum": 3, "maximum": 2}),
+            predicate(PredicateKind.RANGE, {"minimum": True}),
+            predicate(PredicateKind.RANGE, {}),
+            predicate(PredicateKind.RANGE, {"minimum": 1, "more": 2}),
+            predicate(PredicateKind.DOMAIN, []),
+            predicate(PredicateKind.DOMAIN, ["localhost"]),
+            predicate(PredicateKind.DOMAIN, "example.com"),
+            predicate(PredicateKind.ONE_OF, []),
+            predicate(PredicateKind.ONE_OF, "abc"),
+            predicate(PredicateKind.ANY, 1),
+            predicate(PredicateKind.EQUALS, 2**60),
+            predicate(PredicateKind.ANY, None, "unknown"),
+        ]
+        found = self.problems(self.wish(*wrong, uses=0, not_after=utc(0)))
+        self.assertEqual(found[:2], ["/uses", "/not_after"])
+        for position in range(len(wrong) - 1):
+            self.assertIn(f"/predicates/{position}/given", found)
+        self.assertIn("/predicates/15/argument", found)
+
+    def test_escaped_pattern(self) -> None:
+        """A question mark after a bracket that is no group is no flag."""
+        self.grant(Predicate("text", PredicateKind.PATTERN, r"\(?hello\)?(?:!|[?])*"))
+
+    def test_limits(self) -> None:
+        """No more than a thousand uses, and ninety days."""
+        ahead = utc(self.clock.seconds()) + timedelta(days=90, seconds=1)
+        self.assertEqual(self.problems(self.wish(uses=1001, not_after=ahead)), ["/uses", "/not_after"])
+
+    def test_its_own_call(self) -> None:
+        """It must be one that allows the call that is approved with it."""
+        self.assertEqual(self.problems(self.wish(Predicate("text", PredicateKind.ONE_OF, ["a"]))), ["/predicates/0"])
+        self.assertEqual(
+            self.problems(self.wish(Predicate("times", PredicateKind.RANGE, {"minimum": 0}))), ["/predicates/0"]
+        )
+
+    def test_no_session(self) -> None:
+        """Where nobody's session asks, none can be granted to."""
+        self.assertEqual(self.problems(self.wish(), self.submit(session=None)), ["/session"])
+
+    def test_too_long(self) -> None:
+        """What would have to stay the same is not kept if it is very long; naming it makes it short."""
+        run = self.submit(arguments={"text": "x" * 20_000})
+        self.assertEqual(self.problems(self.wish(), run), ["/predicates"])
+        self.approve_and_grant(run, self.wish(ANY_TEXT))
+
+    def test_most(self) -> None:
+        """Only so many are in force at once, and the call waits on."""
+        for number in range(MOST_LIVE_GRANTS):
+            self.grants.put(example_grant(f"grant-{number}", not_after=utc(self.clock.seconds() + 60)))
+        run = self.submit()
+        self.fails(self.runner.approve_and_grant(run.id, self.yes(run), self.wish()), Conflict)
+        self.assertIs(self.state(run), RunState.PENDING)
+
+    def test_not_decided(self) -> None:
+        """Where the call is not approved after all, the grant is revoked, and both are on record."""
+        run, decision = self.submit(), None
+        decision = self.yes(run)
+        self.sync(self.runner.pause(None, "stop", OPERATOR))
+        self.fails(self.runner.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), Paused)
+        (standing,) = self.sync(self.runner.grants())
+        self.assertEqual(standing.state, "revoked")
+        self.assertEqual([len(self.told(each)) for each in ("grant.issued", "grant.revoked")], [1, 1])
+
+    def test_locked(self) -> None:
+        """While the vault is locked nothing is granted."""
+        run = self.submit()
+        decision = self.yes(run)
+        self.vault.lock()
+        self.fails(self.runner.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), VaultLocked)
+        self.assertIs(self.state(run), RunState.PENDING)
+
+    def test_crash_before_the_decision(self) -> None:
+        """Who ends between grant and decision leaves the call waiting, and the grant to be seen."""
+        run, decision, kept = self.submit(), None, self.grants.put
+        decision = self.yes(run)
+
+        def put(grant: Any) -> None:
+            kept(grant)
+            self.pool.hold()  # and is never heard of again
+            self.addCleanup(self.pool.release)
+
+        self.patch(self.grants, "put", put)
+        lost = self.later(self.runner.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)))
+        self.assertNoResult(lost)
+        self.assertEqual(self.grants.all()[0].run_id, run.id)
+        self.assertEqual(self.connector.sendings, [])
+
+    def test_suggested(self) -> None:
+        """Where an argument is an address, or some, its domains are suggested."""
+        run = self.submit(arguments={"text": "me@Example.com"})
+        approval = self.sync(self.runner.approval(run.id))
+        suggested = self.runner.suggested(approval)
+        self.assertEqual(suggested, (Predicate("text", PredicateKind.DOMAIN, ["example.com"]),))
+        for text in ("hello", "Me <me@example.com>", "me@example.com, you@example.com"):
+            other = evolve(approval, run=evolve(approval.run, arguments={"text": text, "times": 3, "more": []}))
+            self.assertEqual(self.runner.suggested(other), ())
+
+
+class RevokeTests(GrantedCase):
+    """A grant that is taken back."""
+
+    def test_revoked(self) -> None:
+        """From then on the operator is asked; told twice, it is on record once."""
+        grant = self.grant(ANY_TEXT)
+        self.revoke(grant)
+        self.revoke(grant)
+        self.assertIs(self.submit().state, RunState.PENDING)
+        self.assertEqual((self.standing(grant).state, len(self.told("grant.revoked"))), ("revoked", 1))
+
+    def test_unknown(self) -> None:
+        """One that is not there cannot be seen or revoked."""
+        self.fails(self.runner.revoke_grant("no", OPERATOR), NotFound)
+        self.fails(self.runner.grant("no"), NotFound)
+
+    def test_approved_by_it(self) -> None:
+        """What it approved and has not begun is asked about."""
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
+        self.runner.look()
+        grant = self.grant(ANY_TEXT)
+        run = self.submit()
+        self.revoke(grant)
+        self.clock.advance(60)
+        self.assertIs(self.state(run), RunState.PENDING)
+        approval = self.sync(self.runner.approval(run.id))
+        self.assertEqual((approval.stale, approval.grant_id), ("The standing grant that allowed it was revoked.", None))
+        self.assertNotIn("tamper.detected", self.events(run))
+
+    def test_over_before_it_begins(self) -> None:
+        """So is what was approved in the last moment of one that is over by then."""
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
+        self.runner.look()
+        self.grant(ANY_TEXT)
+        self.clock.advance(3570)
+        run = self.submit()
+        self.assertIs(run.state, RunState.APPROVED)
+        self.clock.advance(60)
+        self.assertIs(self.state(run), RunState.PENDING)
+
+    def go_on(self, steps: int) -> None:
+        """Do so much of the work in the database, if there is so much."""
+        for _ in range(steps):
+            if self.pool.todo:
+                self.pool.step()
+
+    def test_at_every_step(self) -> None:
+        """Wherever it is revoked meanwhile: once that is said, nothing leaves that had not left."""
+        ends = []
+        for steps in range(40):
+            grant = self.grant(ANY_TEXT)
+            sent = len(self.connector.sendings)
+            call = self.call(arguments={"text": f"at {steps}"})
+            self.pool.hold()
+            submitted = self.later(self.runner.submit(call))
+            self.go_on(steps)
+            before = len(self.connector.sendings)
+            self.grants.revoke(grant.id, utc(self.clock.seconds()))
+            self.pool.release()
+            run = self.now(self.successResultOf(submitted))
+            self.assertEqual(len(self.connector.sendings), before, f"after {steps} steps")
+            done = before > sent
+            self.assertIs(run.state is RunState.COMPLETED, done)
+            self.assertIn(run.state, {RunState.PENDING, RunState.FAILED, RunState.COMPLETED})
+            ends.append(run.state)
+        self.assertEqual(set(ends), {RunState.PENDING, RunState.FAILED, RunState.COMPLETED})
+        self.assertEqual(ends.count(RunState.FAILED), 1)  # where it had begun, and nothing had left
+
+    def test_last_use_at_once(self) -> None:
+        """Of two calls that come at the last use, however their steps are mixed, one goes and one is asked about."""
+        for steps in range(0, 30, 3):
+            self.grant(ANY_TEXT, uses=1)
+            calls = [self.call(arguments={"text": f"{steps} {which}"}) for which in "ab"]
+            self.pool.hold()
+            first = self.later(self.runner.submit(calls[0]))
+            self.go_on(steps)
+            second = self.later(self.runner.submit(calls[1]))
+            self.pool.release()
+            states = [self.state(self.successResultOf(each)) for each in (first, second)]
+            self.assertEqual(sorted(states), [RunState.COMPLETED, RunState.PENDING])
+
+
+class SuspensionTests(GrantedCase):
+    """What a grant stands on has changed."""
+
+    def suspended(self, *calls: str) -> str:
+        """Why a grant that was made before allows nothing now; it is told once."""
+        self.assertIs(self.submit().state, RunState.PENDING)
+        (standing,) = self.sync(self.runner.grants())
+        self.sync(self.runner.grants())
+        self.assertEqual((standing.state, standing.grant.used), ("live", 0))
+        (event,) = self.told("grant.suspended")
+        self.assertEqual((event.payload["grant"], event.payload["reason"]), (standing.grant.id, standing.suspended))
+        return standing.suspended or ""
+
+    def test_action(self) -> None:
+        """Another text of the action, and it is in force again when the text is."""
+        self.grant(ANY_TEXT)
+        self.write("gated", manifest("gated", step("post"), body="Other."))
+        self.runner.look()
+        self.assertIn("the action's file", self.suspended())
+        self.write("gated", manifest("gated", step("post")))
+        self.runner.look()
+        self.assertIs(self.state(self.submit()), RunState.COMPLETED)
+
+    def test_connector(self) -> None:
+        """Another content of the connector."""
+        self.grant(ANY_TEXT)
+        changed = evolve(scripted_description(), content_hash="sha256:" + "b" * 64)
+        self.connectors.add(ScriptedConnector(changed, clock=self.clock))
+        self.believe_connectors()
+        self.runner.look()
+        self.assertIn("content of the connector of step only", self.suspended())
+
+    def test_base_url(self) -> None:
+        """Another base URL."""
+        self.grant(ANY_TEXT)
+        changed = evolve(scripted_description(), base_url="https://scripted.invalid/v2")
+        self.connectors.add(ScriptedConnector(changed, clock=self.clock))
+        self.runner.look()
+        self.assertIn("the base URL of step only", self.suspended())
+
+    def test_credential(self) -> None:
+        """Another binding, or another revision of it."""
+        self.grant(ANY_TEXT)
+        from aileron.testing import new_binding
+
+        self.sync(self.bindings.set_up(new_binding("x", connector="local://test/scripted")))
+        self.assertIn("the credential of step only", self.suspended())
+
+    def test_untrusted(self) -> None:
+        """An action that is not trusted as it lies there allows nothing and tells why."""
+        grant = self.grant(ANY_TEXT)
+        self.trust.remove(TrustKind.ACTION, "gated")
+        self.assertIn("It cannot be used now", self.standing(grant).suspended or "")
+
+    def test_before_it_begins(self) -> None:
+        """What it approved and has not begun is asked about where what it stands on changes meanwhile."""
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
+        self.runner.look()
+        self.grant(ANY_TEXT)
+        run = self.submit()
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60", body="Other."))
+        self.clock.advance(60)
+        self.assertEqual((self.state(run), self.connector.sendings[1:]), (RunState.PENDING, []))
+
+
+class TamperTests(GrantedCase):
+    """Rows are not authority."""
+
+    def sql(self, statement: str, *values: object) -> None:
+        """What another program may write."""
+        with sqlite3.connect(self.database) as connection:
+            connection.execute(statement, values)
+        connection.close()
+
+    def held(self) -> tuple[Run, Any]:
+        """A run that a grant approved and that has not begun when the daemon ends."""
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
+        self.runner.look()
+        grant = self.grant(ANY_TEXT)
+        run = self.submit(arguments={"text": "held"})
+        self.sync(self.runner.stop(1.0))
+        return run, grant
+
+    def next_life(self, run: Run) -> None:
+        """Start again, when the run may begin."""
+        self.clock.advance(61)
+        self.restart()
+
+    def assert_caught(self, run: Run) -> None:
+        """It is asked about, and that is on record."""
+        self.next_life(run)
+        self.assertIs(self.state(run), RunState.PENDING)
+        self.assertIn("tamper.detected", self.events(run))
+        self.assertNotIn(b"held", b"".join(each.request.body or b"" for each in self.connector.sendings))
+
+    def test_in_order(self) -> None:
+        """Without anybody's doing it goes on."""
+        run, _ = self.held()
+        self.next_life(run)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+    def test_no_such_grant(self) -> None:
+        """A decision by a grant that the vault does not have is none."""
+        run, _ = self.held()
+        self.grants.void()
+        self.assert_caught(run)
+
+    def test_another_grant(self) -> None:
+        """A row that names another grant than its decision is none."""
+        run, _ = self.held()
+        self.sql("UPDATE approvals SET grant_id = 'another' WHERE run_id = ?", run.id)
+        self.assert_caught(run)
+
+    def test_as_if_a_person(self) -> None:
+        """A row that hides that a grant decided is none."""
+        run, grant = self.held()
+        self.grants.revoke(grant.id, utc(self.clock.seconds()))
+        self.sql("UPDATE approvals SET grant_id = NULL, decided_by = 'operator-1' WHERE run_id = ?", run.id)
+        self.assert_caught(run)
+
+    def test_as_if_a_grant(self) -> None:
+        """A waiting row that says a grant had approved it is none."""
+        run, grant = self.held()
+        forged = self.sync(self.store.runs.approval(run.id))
+        assert forged is not None
+        self.restart()
+        self.revoke(grant)
+        waiting = self.submit(arguments={"text": "held too"})
+        self.sync(self.runner.stop(1.0))
+        self.sql(
+            "UPDATE approvals SET (approved, decided_at, decided_by, not_after, decision_mark, grant_id) ="
+            " (SELECT approved, decided_at, decided_by, not_after, decision_mark, grant_id FROM approvals"
+            " WHERE run_id = ?) WHERE run_id = ?",
+            run.id,
+            waiting.id,
+        )
+        self.sql("UPDATE runs SET state = 'approved' WHERE id = ?", waiting.id)
+        self.assert_caught(waiting)
+
+    def test_vault_put_back(self) -> None:
+        """An older vault brings no uses back: all grants are void with all trust."""
+        grant = self.grant(ANY_TEXT)
+        self.submit()
+        self.sync(self.runner.stop(1.0))
+        self.control.file_revision -= 1
+        self.restart()
+        self.assertIsNone(self.grants.get(grant.id))
+
+    def test_crash_after_the_use(self) -> None:
+        """Who ends between the use and the row has lost a use, and nothing was sent by it."""
+        grant = self.grant(ANY_TEXT)
+        sent, use = len(self.connector.sendings), self.grants.use
+
+        def crash(*args: Any) -> Any:
+            use(*args)
+            self.pool.hold()  # and is never heard of again
+            self.addCleanup(self.pool.release)
+            return self.grants.get(grant.id)
+
+        self.patch(self.grants, "use", crash)
+        self.assertNoResult(self.later(self.runner.submit(self.call())))
+        self.assertEqual((self.grants.all()[0].used, len(self.connector.sendings)), (1, sent))
+
+    def test_never_unlocked(self) -> None:
+        """A life in which the vault was never opened knows of no grant, and asks."""
+        self.grant(ANY_TEXT)
+        self.unlock_anew(VaultState.LOCKED)
+        self.restart()
+        self.fails(self.runner.grants(), VaultLocked)
+        self.assertIs(self.submit().state, RunState.PENDING)
+
+
+class PreviewTests(PreviewedCase, GrantedCase):
+    """Grants of an action that shows the service's side."""
+
+    def test_decided_once_it_is_there(self) -> None:
+        """The call is decided when its preview came, bound to it, and done if that is still the same."""
+        self.grant(ANY_TEXT)
+        run = self.submit(arguments={"text": "another"})
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        self.assertEqual(
+            self.events(run)[:4], ["approval.requested", "approval.previewed", "grant.used", "approval.approved"]
+        )
+
+    def test_unavailable(self) -> None:
+        """Where there is none to be had the operator is asked, and no use is counted."""
+        grant = self.grant(ANY_TEXT)
+        self.answer(Outcome(fault=Fault("network_error", "no"), sent=False))
+        run = self.submit(arguments={"text": "another"})
+        self.assertEqual((self.state(run), self.standing(grant).grant.used), (RunState.PENDING, 0))
+
+    def test_another_before_it_begins(self) -> None:
+        """Where it shows something else when the run is to begin, the operator is asked."""
+        grant = self.grant(ANY_TEXT)
+        looks = iter([Outcome({"subject": "one", "etag": "v1"}), Outcome({"subject": "two", "etag": "v1"})])
+        self.connector.shows["look"] = lambda: next(looks, Outcome({"subject": "two", "etag": "v1"}))
+        run = self.submit(arguments={"text": "another"})
+        self.assertEqual((self.state(run), self.standing(grant).grant.used), (RunState.PENDING, 1))
+
+    def test_what_is_asked_anew(self) -> None:
+        """What the operator is asked again is the operator's to answer, whatever a grant would allow."""
+        late: Deferred[Outcome] = Deferred()
+        self.grant(ANY_TEXT)
+        self.answer(late)
+        run = self.submit(arguments={"text": "another"})
+        self.sync(self.runner.withdraw(run.id, AGENT, None))
+        late.callback(Outcome({"subject": "late"}))
+        self.assertIs(self.state(run), RunState.CANCELLED)
+
+
+class MatchingTests(GrantedCase):
+    """What is let through, against a plain model of it."""
+
+    @settings(deadline=None, max_examples=40)
+    @given(st.text(max_size=4), st.none() | st.integers(-2, 6))
+    def test_model(self, text: str, times: int | None) -> None:
+        """Exactly the calls with this text, and a number of 1 to 4."""
+        if not self.grants.all():
+            between = Predicate("times", PredicateKind.RANGE, {"minimum": 1, "maximum": 4})
+            self.limits = PendingLimits(10_000, 10_000, 10_000)
+            self.restart()
+            self.grant(between, arguments={"text": "a", "times": 2}, uses=1000)
+        call = {"text": text} if times is None else {"text": text, "times": times}
+        allowed = text == "a" and times is not None and 1 <= times <= 4
+        state = self.state(self.submit(arguments=call))
+        self.assertIs(state, RunState.COMPLETED if allowed else RunState.PENDING)
