@@ -9,13 +9,15 @@ from aileron.values import JSON, Decision, Run, RunState
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
-from ._run import RETRY_AFTER_SECONDS, fault_of
+from ._run import RETRY_AFTER_SECONDS, edited, fault_of
 from ._runs import awaited_run, run_query, visible_run
 from ._schemas import (
     ANY,
+    ANY_OBJECT,
     BOOLEAN,
     COUNT,
     CURSOR,
+    DIGEST,
     LIMIT,
     REASON,
     STATE,
@@ -39,11 +41,12 @@ _RESULT = made_of(
         "audit_id": TEXT_OR_NULL,
         "result": ANY,
         "reason": TEXT_OR_NULL,
+        "edited": list_of(ref("Change")),
         "failure": ref("Fault"),
         "review_url": TEXT,
     },
 )
-_DECISION = made_of({"approved": BOOLEAN, "digest": {"type": "string", "maxLength": 128}}, {"reason": REASON})
+_DECISION = made_of({"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON})
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
@@ -76,6 +79,21 @@ async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
         reason=visit.text("reason"),
     )
     return answer(approval_json(await parts.runner.decide(approval_id, decision), parts.review_url))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/edit",
+    operators=Who.OPERATOR,
+    body=made_of({"args": ANY_OBJECT}, {"digest": DIGEST}),
+    answers={200: ref("Approval")},
+)
+async def edit(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Replace the arguments of what waits: checked, previewed and digested anew, or refused whole."""
+    given = visit.body["args"]
+    arguments = given if isinstance(given, Mapping) else {}
+    approval = await parts.runner.edit(approval_id, arguments, visit.text("digest"), visit.caller.actor)
+    return answer(approval_json(approval, parts.review_url))
 
 
 @TABLE.route(
@@ -117,6 +135,7 @@ def _result(run: Run, parts: Parts) -> Mapping[str, JSON]:
         shown["review_url"] = parts.review_url(run.id)
     if settled:
         shown["audit_id"], shown["reason"] = run.audit_id, run.reason
+        shown |= edited(run)
     if run.state is RunState.COMPLETED:
         shown["result"] = run.result
     elif settled:

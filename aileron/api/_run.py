@@ -13,21 +13,22 @@ from aileron.errors import (
     NotFound,
     OutcomeUnknown,
 )
-from aileron.values import JSON, Call, Fault, Run, RunState
+from aileron.values import JSON, Call, Fault, Run, RunState, edits
 
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer, failure
 from ._guard import Who
 from ._reading import MAX_WAIT_SECONDS
-from ._schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, made_of
-from ._shapes import status_of
+from ._schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
+from ._shapes import changes_json, status_of
 
 TABLE = Table()
 
 RETRY_AFTER_SECONDS = 5
+_CARRIED_OUT = frozenset((RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 
 _BODY = made_of({}, {"args": ANY_OBJECT, "idempotency_key": {"type": "string", "pattern": "^[!-~]{1,128}$"}})
-_DONE = made_of({"run_id": TEXT, "audit_id": TEXT_OR_NULL, "result": ANY})
+_DONE = made_of({"run_id": TEXT, "audit_id": TEXT_OR_NULL, "result": ANY}, {"edited": list_of(ref("Change"))})
 _WAITS = made_of(
     {"status": STATUS_SCHEMA, "run_id": TEXT, "message": TEXT, "retry_after": COUNT},
     {"approval_id": TEXT, "review_url": TEXT},
@@ -83,10 +84,16 @@ async def _wait(visit: Visit, parts: Parts, run: Run) -> Run:
 def outcome(run: Run, parts: Parts) -> Answer:
     """What the run comes to for whoever asked to run it."""
     if run.state is RunState.COMPLETED:
-        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result})
+        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **edited(run)})
     if run.state.settled:
-        return failure(fault_of(run), run_id=run.id, audit_id=run.audit_id)
+        return failure(fault_of(run).with_details(**edited(run)), run_id=run.id, audit_id=run.audit_id)
     return answer(_waiting(run, parts), 202)
+
+
+def edited(run: Run) -> dict[str, JSON]:
+    """That the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
+    changes = edits(run) if run.state in _CARRIED_OUT else ()
+    return {"edited": changes_json(changes)} if changes else {}
 
 
 def fault_of(run: Run) -> Fault:

@@ -26,6 +26,7 @@ ANY_OBJECT: Schema = {"type": "object"}
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Most items of one page"}
 CURSOR: Schema = {"type": "string", "minLength": 1, "maxLength": 512, "description": "Where the page before ended"}
 WAIT: Schema = {"type": "number", "minimum": 0, "maximum": 3600, "description": "Seconds to wait for news"}
+DIGEST: Schema = {"type": "string", "maxLength": 128}
 REASON: Schema = {"type": ["string", "null"], "maxLength": 4096}
 
 STATUSES = (
@@ -84,6 +85,8 @@ RUN: Mapping[str, Schema] = {
     "action_version": TEXT,
     "manifest_digest": TEXT,
     "arguments": ANY_OBJECT,
+    "asked": {"type": ["object", "null"], "description": "the arguments as asked for, where the operator edited them"},
+    "edited": {**list_of(ref("Change")), "description": "in what they differ"},
     "state": STATE,
     "status": STATUS_SCHEMA,
     "gated": BOOLEAN,
@@ -108,6 +111,7 @@ APPROVAL: Mapping[str, Schema] = {
     "requested_at": MOMENT,
     "expires_at": MOMENT_OR_NULL,
     "stale": TEXT_OR_NULL,
+    "changes": {**list_of(ref("Change")), "description": "what of the review is otherwise than it was shown before"},
     "approved": {"type": ["boolean", "null"]},
     "decided_at": MOMENT_OR_NULL,
     "decided_by": TEXT_OR_NULL,
@@ -243,7 +247,15 @@ TRUST_ITEM: Mapping[str, Schema] = {
     },
 }
 
+CHANGE: Mapping[str, Schema] = {
+    "path": {**TEXT, "description": "RFC 6901"},
+    "kind": {"enum": ["added", "removed", "changed", "more"]},
+    "before": ANY,
+    "after": ANY,
+}
+
 COMPONENTS: Mapping[str, Schema] = {
+    "Change": made_of(CHANGE),
     "Fault": made_of(FAULT),
     "Failure": made_of({"error": made_of(FAULT, {"run_id": TEXT, "audit_id": TEXT})}),
     "Run": made_of(RUN),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from aileron.values import (
     JSON,
     Approval,
     Binding,
+    Change,
     ConnectorDescription,
     Event,
     LoadError,
@@ -23,6 +24,7 @@ from aileron.values import (
     Session,
     Trusted,
     TrustItem,
+    edits,
     timestamp,
 )
 
@@ -50,6 +52,11 @@ def moment(at: datetime | None) -> str | None:
     return None if at is None else timestamp(at)
 
 
+def changes_json(changes: Iterable[Change]) -> list[JSON]:
+    """C{Change}s."""
+    return [change.as_json() for change in changes]
+
+
 def run_json(run: Run) -> dict[str, JSON]:
     """C{Run}."""
     return {
@@ -58,6 +65,8 @@ def run_json(run: Run) -> dict[str, JSON]:
         "action_version": run.action_version,
         "manifest_digest": run.manifest_digest,
         "arguments": run.arguments,
+        "asked": run.asked,
+        "edited": changes_json(edits(run)),
         "state": run.state.value,
         "status": status_of(run),
         "gated": run.gated,
@@ -86,6 +95,7 @@ def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[
         "requested_at": timestamp(approval.requested_at),
         "expires_at": moment(approval.expires_at),
         "stale": approval.stale,
+        "changes": changes_json(approval.changes),
         "approved": approval.approved,
         "decided_at": moment(approval.decided_at),
         "decided_by": approval.decided_by,

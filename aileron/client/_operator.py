@@ -72,6 +72,10 @@ class Operator:
         body: dict[str, JSON] = {"approved": approved, "digest": digest, **why}
         return await self._post("action-approvals", run_id, "decide", body=body)
 
+    async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str) -> Mapping[str, Any]:
+        """Ask for other arguments instead of those that C{digest} binds; the approval as it is then."""
+        return await self._post("action-approvals", run_id, "edit", body={"args": arguments, "digest": digest})
+
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent."""
         return await self._post(

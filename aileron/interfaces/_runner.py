@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from zope.interface import Interface
 
 from aileron.values import (
+    JSON,
     Actor,
     Approval,
     AttemptRow,
@@ -251,4 +252,19 @@ class IRunner(Interface):
         :raises Conflict: it is not C{unknown}; or a run that does it again is open, or C{unknown} itself: C{details}
             tell C{run_id} and C{state}.
         :raises InvalidRequest, BindingRequired, CapabilityDenied, LimitExceeded: as of L{submit}.
+        """
+
+    async def edit(run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
+        """Replace the arguments of what waits for a decision; it is checked and asked anew in one step, or not at all.
+
+        What was asked for stays beside them.  The same arguments once more change nothing.
+
+        :param digest: of what was shown; L{None}: of whatever is.
+        :return: the approval, with another digest.
+        :raises NotFound: no such approval; or its action is not there, or not trusted.
+        :raises Conflict: it is decided, withdrawn or expired; or the action is switched off.
+        :raises ApprovalStale: the digest is not the present one: look again.
+        :raises InvalidRequest: arguments; every fault at once.
+        :raises BindingRequired, CapabilityDenied: it cannot run so.
+        :raises StoreUnavailable: nothing is changed.
         """

@@ -52,8 +52,9 @@ def of_status(body: Mapping[str, Any]) -> Said:
     if status == "completed":
         return Said(_lines(f"status: completed (audit_id={body.get('audit_id')})", _edited(body), _result(body)))
     if status == "failed":
-        return Said(_lines("status: failed", _failure(body.get("failure")), _reason(body)))
-    return Said(_lines(f"status: {status}", _WORDS.get(status), _again(body.get("failure")), _reason(body)))
+        return Said(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
+    again = _again(body.get("failure"))
+    return Said(_lines(f"status: {status}", _WORDS.get(status), again, _edited(body), _reason(body)))
 
 
 def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
@@ -83,7 +84,7 @@ def _fault(error: DaemonFault) -> str | None:
     reason = fault.details.get("reason")
     because = f"reason: {reason}" if isinstance(reason, str) and reason not in fault.message else None
     marks = f"class: {fault.kind}" + (f", run_id: {error.run_id}" if error.run_id else "")
-    return _lines(fault.message, *told, because, f"({marks})", _HINTS.get(fault.kind))
+    return _lines(fault.message, *told, because, _edited(fault.details), f"({marks})", _HINTS.get(fault.kind))
 
 
 def _problem(problem: Any) -> str:

@@ -33,6 +33,7 @@ from ._capping import Caps
 from ._decisions import Decisions
 from ._desk import Desk
 from ._doubts import Doubts
+from ._editing import Editing
 from ._endings import Endings
 from ._executor import Executor
 from ._expiry import Expiry
@@ -126,6 +127,7 @@ def build(with_: Collaborators) -> Runner:
         room.grants,
         room.reconciling,
         room.again,
+        room.editing,
     )
 
 
@@ -330,6 +332,10 @@ class _Room:
             self.granting,
             self.approved,
         )
+
+    @cached_property
+    def editing(self) -> Editing:
+        return Editing(self.ledger, self.offerings, self.asking, self.gate, self.previewing, self.turns, self.pen)
 
     @cached_property
     def endings(self) -> Endings:

@@ -81,7 +81,7 @@ class Gate:
         try:
             run = await self._ledger.apply(self._decided(approval, signed))
         except StateConflict as conflict:
-            raise _too_late(conflict.present) from conflict
+            raise too_late(conflict.present) from conflict
         return evolve(
             approval,
             run=run,
@@ -94,15 +94,15 @@ class Gate:
             mark=signed.mark,
         )
 
-    async def open(self, run_id: str, digest: str) -> Approval:
-        """What waits for a decision, if it is what C{digest} binds.
+    async def open(self, run_id: str, digest: str | None) -> Approval:
+        """What waits for a decision, if it is what C{digest} binds; L{None}: whatever waits.
 
         :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
         """
         self._offerings.refresh()
         approval = await self._asking.fresh(await self._ledger.approval(run_id))
-        self._check_open(approval)
-        if digest != approval.digest:
+        _check_open(approval, self._pen.now())
+        if digest not in (None, approval.digest):
             raise ApprovalStale(
                 "What would run is no longer what was shown: look at it again.",
                 told(approval),
@@ -219,19 +219,13 @@ class Gate:
             start_after=decision.not_before,
         )
 
-    def _check_open(self, approval: Approval) -> None:
-        if approval.run.state is not RunState.PENDING:
-            raise _too_late(approval.run)
-        if approval.expires_at is not None and approval.expires_at <= self._pen.now():
-            raise _too_late(evolve(approval.run, state=RunState.EXPIRED))
-
     async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
         """What the manifest says of an approval that could run now, as it was shown, its preview fetched just now."""
         try:
             present = approval if preview is None else await self._asking.previewed(approval, preview)
             plan = self._asking.plan_shown(approval)
         except StateConflict as conflict:
-            raise _too_late(conflict.present) from conflict
+            raise too_late(conflict.present) from conflict
         except (ApprovalStale, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
@@ -269,7 +263,18 @@ def _check_time(decision: Decision, now: datetime) -> None:
         raise InvalidRequest.listing("It cannot be put off for so long.", ("/not_before", problem))
 
 
-def _too_late(run: Run) -> Conflict:
+def _check_open(approval: Approval, now: datetime) -> None:
+    """Pass only where it waits for a decision.
+
+    :raises Conflict: it does not, or no longer.
+    """
+    if approval.run.state is not RunState.PENDING:
+        raise too_late(approval.run)
+    if approval.expires_at is not None and approval.expires_at <= now:
+        raise too_late(evolve(approval.run, state=RunState.EXPIRED))
+
+
+def too_late(run: Run) -> Conflict:
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import define
 from twisted.logger import Logger
@@ -11,6 +11,7 @@ from zope.interface import implementer
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRunner, IRuns
 from aileron.values import (
+    JSON,
     Actor,
     Approval,
     AttemptRow,
@@ -41,6 +42,7 @@ from ._asking import Asking
 from ._capping import Caps
 from ._decisions import UNUSABLE, Decisions
 from ._desk import Desk
+from ._editing import Edit, Editing
 from ._endings import Endings
 from ._expiry import Expiry
 from ._freshness import Freshness
@@ -92,6 +94,7 @@ class Runner:
     _grants: GrantDesk
     _reconciling: Reconciling
     _again: Again
+    _editing: Editing
 
     # the life of the runner ------------------------------------------------------------------
 
@@ -228,6 +231,10 @@ class Runner:
         self._offerings.refresh()
         page = await self._runs.approvals(query)
         return Page(tuple([await self._asking.shown(approval) for approval in page.items]), page.cursor)
+
+    async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
+        """See L{IRunner.edit}."""
+        return await self._tasks.shielded(self._editing.edit(run_id, Edit(arguments, digest, actor)))
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from zope.interface import implementer
 from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
 from aileron.interfaces import IRunner
 from aileron.values import (
+    JSON,
     Action,
     Actor,
     Approval,
@@ -39,10 +40,10 @@ from aileron.values import (
     TrustItem,
     TrustKind,
     TrustState,
-    digest,
     digest_of_bytes,
     utc,
 )
+from aileron.values import digest as digest_of
 from aileron.waiting import Waiting
 
 from ._scripted_brakes import ScriptedBrakes
@@ -66,7 +67,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
         approval=ApprovalRule(required=gated),
         timeout_seconds=60.0,
         input_schema={"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False},
-        digest=digest(name),
+        digest=digest_of(name),
         path=f"{name}.md",
     )
     return Offer(action, enabled, read_only=False, idempotent=False)
@@ -125,7 +126,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
 
     def restage(self, run_id: str, review: str) -> Approval:
         """Show a pending run anew, under another digest."""
-        approval = evolve(self._approvals[run_id], digest=digest(review), stale="the action file changed")
+        approval = evolve(self._approvals[run_id], digest=digest_of(review), stale="the action file changed")
         self._approvals[run_id] = approval
         return approval
 
@@ -246,6 +247,18 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         self.finish(run_id, RunState.APPROVED if decision.approved else RunState.DENIED, reason=decision.reason)
         return self._approvals[run_id]
 
+    async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
+        """See L{IRunner}; the digest becomes that of the arguments."""
+        approval = await self.approval(run_id)
+        if approval.run.state is not RunState.PENDING:
+            raise Conflict("It is decided already.", {"state": approval.run.state.value})
+        if digest not in (None, approval.digest):
+            raise ApprovalStale("It was changed meanwhile: look again.", {"digest": approval.digest})
+        run = evolve(approval.run, arguments=arguments, asked=approval.run.asked_for)
+        self._runs[run_id] = run
+        self._approvals[run_id] = evolve(approval, run=run, digest=digest_of(arguments), review=_review(arguments))
+        return self._approvals[run_id]
+
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """See L{IRunner}."""
         run = self._present(run_id)
@@ -347,8 +360,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         )
         self._runs[run.id] = run
         if gated:
-            review = {"fields": [{"name": name, "value": value} for name, value in call.arguments.items()]}
-            self._approvals[run.id] = Approval(run, digest(run.id), review, now)
+            self._approvals[run.id] = Approval(run, digest_of(run.id), _review(call.arguments), now)
         elif self.usual is not RunState.EXECUTING:
             return self.finish(run.id, self.usual, result={"output": dict(call.arguments), "steps": {}})
         return run
@@ -365,3 +377,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
 
     async def _wait(self, waiting: Waiting, seconds: float) -> None:
         await waiting.wait(over=False).addTimeout(seconds, self.clock, lambda _result, _seconds: None)
+
+
+def _review(arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    return {"fields": [{"name": name, "value": value} for name, value in arguments.items()]}

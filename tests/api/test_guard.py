@@ -101,6 +101,7 @@ class TableTests(ApiCase):
         self.agents.ask("POST", "/v1/actions/ship-update/run", token, {"args": {}})
         for method, path in (
             ("POST", "/v1/action-approvals/run-1/decide"),
+            ("POST", "/v1/action-approvals/run-1/edit"),
             ("GET", "/v1/action-approvals/run-1"),
             ("GET", "/v1/action-approvals"),
             ("POST", "/v1/runs/run-1/resolve"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.api import HEADERS, GuardedSite, SiteRules, operator_site
 from aileron.errors import StoreUnavailable
 from aileron.testing import ScriptedRunner, scripted_offer
 from aileron.values import (
+    JSON,
     OPENAI,
     AuditQuery,
+    Change,
     Dialect,
     Finding,
     GatewaySettings,
@@ -285,6 +288,46 @@ class ApprovalTests(ApiCase):
             heard = self.operator.ask("POST", "/v1/action-approvals/run-1/decide", self.operator_key, body)
             self.assertEqual(heard.status, 400, body)
         self.assertEqual(self.result().json["status"], "pending_approval")
+
+    def edit(self, body: JSON) -> Heard:
+        """Edit it."""
+        return self.operator.ask("POST", "/v1/action-approvals/run-1/edit", self.operator_key, body)
+
+    def test_edited(self) -> None:
+        """An edit answers the approval under another digest, with what was asked and how that differs."""
+        old = self.approval()["digest"]
+        heard = self.edit({"args": {"text": "other"}, "digest": old})
+        self.assertEqual(heard.status, 200)
+        self.assertNotEqual(heard.json["digest"], old)
+        change = {"path": "/text", "kind": "changed", "before": "hello", "after": "other"}
+        self.assertEqual((heard.json["run"]["asked"], heard.json["run"]["edited"]), ({"text": "hello"}, [change]))
+        self.assertEqual(self.edit({"args": {}, "digest": old}).kind, "approval_stale")
+
+    def test_edit_malformed(self) -> None:
+        """An edit is an object of arguments; what is decided cannot be edited."""
+        wrong: tuple[JSON, ...] = ({}, {"args": []}, {"args": {}, "digest": 1}, {"args": {}, "more": 1})
+        for body in wrong:
+            self.assertEqual(self.edit(body).status, 400, body)
+        self.decide(False, self.approval()["digest"])
+        self.assertEqual(self.edit({"args": {}}).status, 409)
+
+    def test_edited_result(self) -> None:
+        """The agent learns how its arguments were edited once that was carried out, however it ended."""
+        self.edit({"args": {"text": "other"}})
+        self.assertNotIn("edited", self.result().json)
+        for state in (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN):
+            self.runner.finish("run-1", state)
+            (change,) = self.result().json["edited"]
+            self.assertEqual((change["path"], change["before"], change["after"]), ("/text", "hello", "other"))
+        self.runner.finish("run-1", RunState.DENIED)
+        self.assertNotIn("edited", self.result().json)
+
+    def test_changes(self) -> None:
+        """What is otherwise than it was shown is listed place by place."""
+        changes = (Change("/fields/0/value", "changed", "a", "b"),)
+        self.runner._approvals["run-1"] = evolve(self.runner._approvals["run-1"], changes=changes)
+        heard = self.operator.ask("GET", "/v1/action-approvals/run-1", self.operator_key)
+        self.assertEqual(heard.json["changes"], [changes[0].as_json()])
 
     def test_denied_result(self) -> None:
         """The agent learns that it was denied, and why."""

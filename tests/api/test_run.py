@@ -9,7 +9,7 @@ from twisted.internet.task import deferLater
 
 from aileron.errors import ExternalApiError, LimitExceeded, NetworkError, StoreUnavailable
 from aileron.testing import ScriptedRunner, scripted_offer
-from aileron.values import Call, Run, RunState
+from aileron.values import Actor, Call, Run, RunState
 
 from .case import ApiCase, Heard
 
@@ -100,6 +100,20 @@ class RunTests(ApiCase):
         self.agents.treq.flush()
         self.assertEqual(self.successResultOf(answer).json["result"], {"output": 1, "steps": {}})
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_edited(self) -> None:
+        """Whoever waits for what the operator edited is told how, with the result and with a failure."""
+        for state, status in ((RunState.COMPLETED, 200), (RunState.FAILED, 500)):
+            answer = self.start(wait="30")
+            run_id = self.runner.calls and f"run-{len(self.runner.calls)}"
+            edited = self.runner.edit(str(run_id), {"text": "other"}, None, Actor("human", "op"))
+            self.successResultOf(Deferred.fromCoroutine(edited))
+            self.runner.finish(str(run_id), state)
+            self.agents.treq.flush()
+            heard = self.successResultOf(answer)
+            self.assertEqual(heard.status, status)
+            told = heard.json["edited"] if status == 200 else heard.json["error"]["details"]["edited"]
+            self.assertEqual([change["after"] for change in told], ["other"])
 
     def test_wait_ends(self) -> None:
         """When the preferred wait is over, 202 tells the present status."""

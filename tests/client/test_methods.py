@@ -163,6 +163,8 @@ class OperatorTests(MethodCase):
         self.asks(lambda: it.decide("R", False, "d", reason="no"), "POST", path, no)
         self.asks(lambda: it.withdraw("R"), "POST", "/v1/action-approvals/R/withdraw", {})
         settled = {"outcome": "happened", "note": "n"}
+        edited = {"args": {"x": 1}, "digest": "sha256:1"}
+        self.asks(lambda: it.edit("R", {"x": 1}, "sha256:1"), "POST", "/v1/action-approvals/R/edit", edited)
         self.asks(lambda: it.resolve("R", "happened", "n"), "POST", "/v1/runs/R/resolve", settled)
 
     def test_changing(self) -> None:

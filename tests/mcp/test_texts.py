@@ -49,6 +49,15 @@ class RunTests(SynchronousTestCase):
             said.text, 'The user changed the arguments before approving: {"text":{"from":"a","to":"b"}}\nok'
         )
 
+    def test_edited_and_failed(self) -> None:
+        """That the user changed the arguments is told however it ended, and is not taken for a success."""
+        changes = [{"path": "/text", "kind": "changed", "before": "a", "after": "b"}]
+        for status in ("failed", "unknown"):
+            said = of_status({"status": status, "edited": changes, "failure": {"message": "No", "class": "x"}})
+            self.assertIn('The user changed the arguments before approving: [{"path":"/text"', said.text)
+            self.assertTrue(said.text.startswith(f"status: {status}\n"))
+        self.assertIn("The user changed", of_error(fault("external_api_error", edited=changes)).text)
+
     def test_pending(self) -> None:
         """A pending run is no error, shows the daemon's message as it is, and names the approval."""
         body = {"status": "pending_approval", "approval_id": "R", "message": "Ask the user to review it at …"}
