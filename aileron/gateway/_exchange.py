@@ -96,18 +96,31 @@ class Exchange(Generic[A]):
     :ivar give_up: ends the search for an upstream, while there is one.
     """
 
-    stirred = True
-    over = False
-    refusal = 403
-    meter: IMeter = UNCOUNTED
-    upstream: Upstream | None = None
-    give_up: Callable[[], object] | None = None
-    _uploaded = 0
-    _answer: Body | None = None
-    _partial = b""
-    _screen: Screen | None = None
-    _replayable = True
-    _begun = _spoiled = _reusable = _slow = _held = False
+    __slots__ = (
+        "_answer",
+        "_asked",
+        "_begun",
+        "_held",
+        "_keep",
+        "_kept",
+        "_partial",
+        "_replayable",
+        "_request",
+        "_reusable",
+        "_screen",
+        "_slow",
+        "_spoiled",
+        "_terms",
+        "_uploaded",
+        "_write",
+        "give_up",
+        "length",
+        "meter",
+        "over",
+        "refusal",
+        "stirred",
+        "upstream",
+    )
 
     def __init__(self, terms: Terms[A], length: int, asked: A) -> None:
         """Begin to collect a request.
@@ -117,8 +130,18 @@ class Exchange(Generic[A]):
         self._terms, self.length = terms, length
         self._asked: A | None = asked
         self._write, self._keep = terms.write, terms.keep
+        self.stirred, self.over, self.refusal = True, False, 403
+        self.meter: IMeter = UNCOUNTED
+        self.upstream: Upstream | None = None
+        self.give_up: Callable[[], object] | None = None
         self._request = announced(length)
         self._kept: list[bytes] = []
+        self._uploaded = 0
+        self._replayable = True
+        self._partial = b""
+        self._answer: Body | None = None
+        self._screen: Screen | None = None
+        self._begun = self._spoiled = self._reusable = self._slow = self._held = False
 
     @property
     def dialect(self) -> Dialect:
@@ -228,20 +251,18 @@ class Exchange(Generic[A]):
             return
         try:
             end = body.take(data)
-            self._pass(data if end < 0 else data[:end])
+            whole = data if end < 0 else data[:end]
+            if self._screen is not None:
+                whole = self._screen.body(whole)
+            if whole:
+                self._write(whole)
+                self.meter.passed(whole)
             if end >= 0:
                 self._finish(clean=end == len(data))
         except Malformed as fault:
             self.fail(NetworkError(str(fault)), 502, Ending.CUT)
         except ExternalApiError as error:
             self.fail(error, 502, Ending.CUT)
-
-    def _pass(self, data: bytes) -> None:
-        if self._screen is not None:
-            data = self._screen.body(data)
-        if data:
-            self._write(data)
-            self.meter.passed(data)
 
     def _receive_head(self, data: bytes) -> None:
         self._spoiled = True

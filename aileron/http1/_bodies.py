@@ -63,7 +63,9 @@ class Chunked:
         :raises Malformed: at the first byte that no chunked body has there.
         """
         if self._between:
-            if _is_one_chunk(data):
+            size = _FIRST_CHUNK(data)
+            # One chunk and nothing else, as events of a stream mostly come; a last one, of no size, is none of these.
+            if size is not None and len(data) - size.end() - 2 == int(size[1], 16) > 0 and data.endswith(b"\r\n"):
                 return -1
             self._between = False
         if len(data) < self._skip:
@@ -103,15 +105,6 @@ class Chunked:
             unfinished = _UNFINISHED_FIRST if self._chunk is _FIRST_CHUNK else _UNFINISHED_NEXT
         if not unfinished(line):
             raise Malformed("The body is not properly chunked.")
-
-
-def _is_one_chunk(data: bytes) -> bool:
-    """Whether it is one chunk and nothing else, as events of a stream mostly come."""
-    match = _FIRST_CHUNK(data)
-    if match is None or not data.endswith(b"\r\n"):
-        return False
-    length = int(match[1], 16)
-    return length > 0 and match.end() + length + 2 == len(data)
 
 
 def _check_trailer(length: int) -> None:
