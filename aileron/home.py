@@ -73,6 +73,11 @@ class Home:
         return self.root / "secrets.json"
 
     @property
+    def audit_key(self) -> Path:
+        """The key of the next record while the vault is locked."""
+        return self.root / "audit.key"
+
+    @property
     def discovery(self) -> Path:
         """How to reach the running daemon."""
         return self.root / "daemon.json"
@@ -117,7 +122,7 @@ def prepare(home: Home) -> None:
     for directory in (home.root, home.actions, home.connectors, home.log):
         directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=directory is home.root, exist_ok=True)
         _make_private(directory)
-    for file in (home.database, home.secrets, home.discovery, home.ports, home.lock):
+    for file in (home.database, home.secrets, home.audit_key, home.discovery, home.ports, home.lock):
         if file.exists():
             _make_private(file)
 

@@ -44,8 +44,10 @@ from aileron.testing import (
     MemoryControl,
     MemoryGrants,
     MemoryOperators,
+    MemoryRecordKeys,
     MemoryTrust,
     MemoryVault,
+    example_notary,
     scripted_description,
 )
 from aileron.values import (
@@ -250,6 +252,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         runner=await started(reactor, store, home, connectors, bindings),
         sessions=store.sessions,
         audit=store.audit,
+        notary=example_notary(store, MemoryRecordKeys(vault), MemoryControl(vault), reactor),
         vault=vault,
         bindings=bindings,
         flags=store.flags,

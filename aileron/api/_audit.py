@@ -8,7 +8,7 @@ from aileron.errors import InvalidRequest, NotFound
 from aileron.values import AuditQuery, from_timestamp
 
 from ._endpoint import Parts, Table, Visit
-from ._faults import Answer, answer
+from ._faults import Answer, Streamed, answer
 from ._guard import Who
 from ._schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
 from ._shapes import page, record_json
@@ -30,6 +30,8 @@ _FILTERS = made_of(
         "cursor": CURSOR,
     },
 )
+_TIMES = made_of({}, {"since": MOMENT, "until": MOMENT})
+_LINES = {**TEXT, "contentMediaType": "application/x-ndjson"}
 
 
 @TABLE.route("GET", "/v1/audit", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Record")})
@@ -48,6 +50,18 @@ async def list_records(visit: Visit, parts: Parts) -> Answer:
         cursor=visit.text("cursor"),
     )
     return answer(page(await parts.audit.list(query), record_json))
+
+
+@TABLE.route("GET", "/v1/audit/verify", operators=Who.OPERATOR, answers={200: ref("Verdict")})
+async def verify_record(visit: Visit, parts: Parts) -> Answer:
+    """Whether the whole record holds, and what does not."""
+    return answer((await parts.notary.verify()).as_json())
+
+
+@TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
+async def export_record(visit: Visit, parts: Parts) -> Streamed:
+    """The record, or a part of it, as lines of JSON that can be verified."""
+    return Streamed(parts.notary.export(_moment(visit, "since"), _moment(visit, "until")), "application/x-ndjson")
 
 
 @TABLE.route("GET", "/v1/audit/<audit_id>", operators=Who.OPERATOR, answers={200: ref("Record")})

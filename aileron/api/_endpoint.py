@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IAddress
 
 from aileron.values import JSON
 
-from ._faults import Answer
+from ._faults import Answer, Streamed
 from ._guard import NONE, Caller, Who
 from ._parts import Parts
 from ._problems import Shape
@@ -52,7 +52,7 @@ class Visit:
         return float(value) if isinstance(value, (int, float)) else default
 
 
-Route: TypeAlias = Callable[..., Awaitable[Answer]]
+Route: TypeAlias = Callable[..., Awaitable[Answer | Streamed]]
 """C{async def route(visit: Visit, parts: Parts, **path) -> Answer}."""
 
 

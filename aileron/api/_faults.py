@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 from attrs import field, frozen
 
@@ -33,6 +33,18 @@ class Answer:
     body: bytes
     headers: Mapping[str, str] = field(factory=dict)
     content_type: str = JSON_TYPE
+
+
+@frozen
+class Streamed:
+    """A success whose body is made as the client takes it.
+
+    :ivar chunks: of the body; where they end early, what they say must show it.
+    """
+
+    chunks: AsyncIterator[bytes]
+    content_type: str
+    status: int = 200
 
 
 def encode(value: JSON) -> bytes:

@@ -8,7 +8,7 @@ from aileron.values import JSON, timestamp
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
-from ._schemas import BOOLEAN, COUNT, MOMENT, NUMBER, TEXT, VAULT_STATE, made_of
+from ._schemas import BOOLEAN, COUNT, MOMENT, MOMENT_OR_NULL, NUMBER, TEXT, TEXT_OR_NULL, VAULT_STATE, made_of
 from ._traffic import TOTALS, totals, totals_json
 from ._upstreams import UPSTREAMS, upstreams_json
 
@@ -29,6 +29,7 @@ _STATUS = made_of(
         "counts": _COUNTS,
         "paused": BOOLEAN,
         "store": {"enum": ["ok", "unavailable"]},
+        "record": made_of({"key": TEXT_OR_NULL, "signed_up_to": COUNT, "signed_at": MOMENT_OR_NULL, "tampered": COUNT}),
     },
     {"gateway": made_of({**UPSTREAMS, "totals": TOTALS})},
 )
@@ -58,9 +59,20 @@ async def status(visit: Visit, parts: Parts) -> Answer:
             "counts": counts,
             "paused": False,  # nothing can pause it yet
             "store": "ok" if kept is not None else "unavailable",
+            "record": _record(parts),
             **({} if visit.caller.session else {"gateway": _gateway(parts)}),
         }
     )
+
+
+def _record(parts: Parts) -> JSON:
+    notary, latest = parts.notary, parts.notary.latest
+    return {
+        "key": notary.fingerprint,
+        "signed_up_to": 0 if latest is None else latest.sequence,
+        "signed_at": None if latest is None else latest.at,
+        "tampered": notary.tampered,
+    }
 
 
 def _gateway(parts: Parts) -> JSON:

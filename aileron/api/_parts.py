@@ -16,6 +16,7 @@ from aileron.interfaces import (
     IBindingFlags,
     IBindings,
     IConnectors,
+    INotary,
     IOperators,
     IRunner,
     ISessions,
@@ -55,6 +56,7 @@ class Parts:
     runner: IRunner = field(validator=_provides(IRunner))
     sessions: ISessions = field(validator=_provides(ISessions))
     audit: IAudit = field(validator=_provides(IAudit))
+    notary: INotary = field(validator=_provides(INotary))
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))

@@ -193,6 +193,20 @@ RECORD: Mapping[str, Schema] = {
     "attributes": ANY_OBJECT,
 }
 
+VERDICT: Mapping[str, Schema] = {
+    "sound": BOOLEAN,
+    "first": COUNT,
+    "last": COUNT,
+    "head": TEXT,
+    "pruned": COUNT,
+    "checkpoints": COUNT,
+    "covered": COUNT,
+    "keys": list_of(TEXT),
+    "compared": BOOLEAN,
+    "anchored": COUNT,
+    "broken": {"anyOf": [made_of({"kind": TEXT, "sequence": COUNT, "why": TEXT}), {"type": "null"}]},
+}
+
 BINDING: Mapping[str, Schema] = {
     "name": TEXT,
     "kind": TEXT,
@@ -264,6 +278,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Action": made_of(ACTION),
     "Session": made_of(SESSION, {"gateway": made_of(CALLS)}),
     "Record": made_of(RECORD),
+    "Verdict": made_of(VERDICT),
     "Scope": made_of({"hosts": list_of(TEXT), "base_url": TEXT, "header": TEXT, "format": TEXT}),
     "Binding": made_of(BINDING),
     "Connector": made_of(CONNECTOR),

@@ -16,10 +16,11 @@ from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import JSON, violation
 
 from ._endpoint import Endpoint, Visit
-from ._faults import Answer, failed, http_failure
+from ._faults import Answer, Streamed, failed, http_failure
 from ._guard import Caller, Identify, Who, admit
 from ._parts import Parts
 from ._reading import header, preferred_wait, read_body, read_query
+from ._streaming import stream
 
 _log = Logger()
 
@@ -38,6 +39,8 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) 
             raise
         except Exception:  # noqa: BLE001  # the HTTP rim
             answer = _unexpected(endpoint.name)
+        if isinstance(answer, Streamed):
+            return await stream(request, answer)
         return write(request, answer)
 
     def handle(request: IRequest, **path: str) -> Deferred[bytes]:

@@ -14,6 +14,7 @@ from ._schemas import VAULT_STATE, made_of
 TABLE = Table()
 
 LOCK_WITHIN_SECONDS = 10.0
+TELL_WITHIN_SECONDS = 5.0
 
 _log = Logger()
 
@@ -35,5 +36,16 @@ async def lock_vault(visit: Visit, parts: Parts) -> Answer:
     except Overdue:
         _log.info("the vault is locked while something still runs")
     finally:  # in any case: also if the client does not wait
-        parts.vault.lock()
+        await _hand_over(parts)
     return answer({"state": parts.vault.state().value})
+
+
+async def _hand_over(parts: Parts) -> None:
+    """Lock, whatever becomes of the last signature."""
+    telling = Deferred.fromCoroutine(parts.notary.tell_locked())
+    try:
+        await telling.addTimeout(TELL_WITHIN_SECONDS, parts.clock)
+    except Exception:  # noqa: BLE001 - the vault is locked in any case
+        _log.failure("the record could not be handed over")
+    finally:
+        parts.vault.lock()

@@ -3,9 +3,13 @@
 from ._check import check_chain
 from ._checkpoints import fingerprint, is_signed
 from ._export import Exporting, record_line
+from ._key_file import KeyFile
+from ._notary import Notary
+from ._retention import Retention
 from ._seal import GENESIS, payload_digest, seal
 from ._types import RECORDED
 from ._walk import PRUNED
+from ._witness import Witness
 from .verify import Verification
 
 __all__ = [
@@ -13,7 +17,11 @@ __all__ = [
     "PRUNED",
     "RECORDED",
     "Exporting",
+    "KeyFile",
+    "Notary",
+    "Retention",
     "Verification",
+    "Witness",
     "check_chain",
     "fingerprint",
     "is_signed",

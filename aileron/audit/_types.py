@@ -45,6 +45,8 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "session.ended": "An agent's session ended.",
         "tamper.detected": "A decision on record was not the operator's for what would have run, or was used before; "
         "or the vault or the record was put back to what it was. What was found is told, what waited is asked anew.",
+        "audit.pruned": "The contents of all records up to a number were, or are being, deleted, as the operator has "
+        "it in the configuration.",
         "secret.echoed": "An answer held the credential that was sent; it was taken out, or the answer cut, "
         "before anybody saw it.",
         "trust.given": "The operator read a file and trusts it, as it was; kept before the vault is written.",

@@ -10,6 +10,7 @@ from attrs import define, field
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from aileron.errors import StoreUnavailable
 from aileron.interfaces import IWitness
 from aileron.values import Event
 
@@ -17,21 +18,7 @@ from ._key_file import KeyFile, StretchState
 
 TAMPER = "tamper.detected"
 
-DECISIVE = frozenset(
-    {
-        "approval.approved",
-        "approval.denied",
-        "trust.given",
-        "trust.taken",
-        "binding.created",
-        "binding.rebound",
-        "binding.revoked",
-        "run.settled",
-        TAMPER,
-    }
-)
-"""What the operator decided, and what was found: a checkpoint follows each within a second."""
-
+_PERSON = "human"
 _MAC = b"aileron.audit.mac.v1\n"
 _log = Logger()
 
@@ -50,7 +37,7 @@ class Witness:
     is written anew gets the same.
 
     :ivar locked: whether records get MACs.
-    :ivar due: whether a decision is durable of which no checkpoint tells yet.
+    :ivar due: whether something is durable that a person did, or that was found, and of which no checkpoint tells yet.
     :ivar tampered: how many C{tamper.detected} were kept in this life.
     """
 
@@ -62,7 +49,6 @@ class Witness:
     _next: int | None = None  # the sequence that gets the key of C{_state}
     _ahead: list[StretchState] = field(factory=list)  # what comes after it, as far as it was used
     _seen: set[str] = field(factory=set)
-    _found: int = 0
 
     @property
     def state(self) -> StretchState | None:
@@ -84,10 +70,13 @@ class Witness:
     def begin(self, stretch: str, key: bytes) -> None:
         """Let another stretch begin; no record has a MAC of it yet.
 
-        :raises OSError: it could not be written; the old one stands.
+        :raises StoreUnavailable: it could not be written; the old one stands.
         """
         state = StretchState(stretch, 0, key)
-        self._file.save(state)
+        try:
+            self._file.save(state)
+        except OSError as error:
+            raise StoreUnavailable(f"The key of the locked record could not be written: {error.strerror}.") from error
         self._state, self._next, self._ahead = state, None, []
 
     @property
@@ -98,8 +87,10 @@ class Witness:
     def saw(self, events: Iterable[Event]) -> None:
         """See L{IWitness}."""
         for event in events:
-            if event.type in DECISIVE:
-                self._seen.add(event.id if event.type == TAMPER else "")
+            if event.type == TAMPER:
+                self._seen.add(event.id)
+            elif event.actor.type == _PERSON:
+                self._seen.add("")
 
     def mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
         """See L{IWitness}."""

@@ -8,6 +8,7 @@ from aileron import __version__
 
 from . import _options
 from ._output import note, say, say_json, values
+from ._record import in_status, in_words, tell_tampering
 from ._surroundings import Surroundings, pass_surroundings
 from ._traffic import relayed
 from ._upstreams import notable, proxies
@@ -27,7 +28,7 @@ def status(around: Surroundings, as_json: bool) -> None:
     if as_json:
         say_json(answer)
         return
-    counts = answer.get("counts", {})
+    counts, record = answer.get("counts", {}), in_status(answer)
     say("Aileron {version} has run for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
     values(
         {
@@ -39,11 +40,13 @@ def status(around: Surroundings, as_json: bool) -> None:
             "files that did not load": counts.get("load_errors"),
             "for agents": found.url,
             "for you": found.operator_url,
+            **in_words(record),
             **{f"provider {each.name}": each.in_words for each in notable(answer)},
             **proxies(answer),
         },
         "  ",
     )
+    tell_tampering(record)
     if counts.get("pending_approvals"):
         note("Look at what waits: aileron approval list, or aileron open")
 

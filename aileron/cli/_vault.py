@@ -12,6 +12,7 @@ from aileron.home import Discovery, live_discovery, prepare
 from . import _options
 from ._errors import LOST, Trouble
 from ._output import note, say, say_json
+from ._record import record_of, tell_key, tell_tampering
 from ._rekeying import change_passphrase
 from ._rekeying import reset as begin_anew
 from ._session import as_operator
@@ -45,7 +46,9 @@ def make_vault(around: Surroundings, descriptor: int | None) -> bytes:
     key = _create(around, descriptor)
     say("The vault is made: {path}", path=around.home.secrets)
     secret = operator_key(key)
-    _tell_open(restart_with(around, key))
+    found = restart_with(around, key)
+    _tell_open(found)
+    tell_key(around, found)
     return secret
 
 
@@ -62,7 +65,9 @@ def unlock(around: Surroundings, passphrase_fd: int | None, passphrase_file: Pat
     if found is not None and vault_state(around, found) == "unlocked":
         say("The vault is unlocked already.")
         return
-    _tell_open(restart_with(around, unlocking_key(around, passphrase_fd, passphrase_file)))
+    found = restart_with(around, unlocking_key(around, passphrase_fd, passphrase_file))
+    _tell_open(found)
+    tell_tampering(record_of(around, found))
 
 
 @vault.command("lock")

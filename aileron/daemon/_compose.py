@@ -8,24 +8,24 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from aileron import __version__
-from aileron.audit import GENESIS, payload_digest, seal
+from aileron.audit import GENESIS, Witness, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
-from aileron.values import DAEMON, AuditQuery, Event, utc
+from aileron.values import AuditQuery, utc
 from aileron.vault import VaultFile
 
 from ._config_file import ConfigFile
 from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._life import Life
+from ._record import keep_on, make_witness, take_over
 from ._settings import Settings
 from ._sites import Sites
 
@@ -52,17 +52,19 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     prepare(home)
     acquire_lock(home)
     life.at_end(lambda: release_lock(home))
-    store = await _open_store(reactor, home, life)
+    witness = make_witness(home)
+    store = await _open_store(reactor, home, witness, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
     vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     own_ports: set[int] = set()
+    notary = await take_over(reactor, settings.audit, store, vault, witness, life)
     runner, connectors = await _start_runner(reactor, settings, store, vault, config_file, own_ports, life, around)
-    sites = Sites(reactor, settings, store, vault, runner, connectors)
+    sites = Sites(reactor, settings, store, vault, runner, connectors, notary)
     agent, operator = await sites.open(life)
     own_ports.update((agent.port, operator.port))
-    await _record_vault(reactor, store, vault)
+    await keep_on(reactor, settings.audit, store, vault, notary, life)
     sites.announce(life)
     settle_heap()
     _log.info(
@@ -70,8 +72,8 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     )
 
 
-async def _open_store(reactor: Any, home: Home, life: Life) -> Store:
-    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES))
+async def _open_store(reactor: Any, home: Home, witness: Witness, life: Life) -> Store:
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), witness)
     store = make_store(home.database, reactor, reactor, seals)
     life.at_end(store.close)
     await store.open()
@@ -135,18 +137,3 @@ def _follow(reactor: Any, runner: Runner, life: Life) -> None:
     looking.clock = reactor
     looking.start(_LOOK_SECONDS, now=False)
     life.at_end(looking.stop)
-
-
-async def _record_vault(reactor: Any, store: Store, vault: VaultFile) -> None:
-    """Put on record that the vault is open, and later that it was locked."""
-
-    def event(type_: str) -> Event:
-        return Event(fresh_ids(reactor)(), type_, utc(reactor.seconds()), DAEMON)
-
-    def locked(_: object) -> None:
-        recorded = Deferred.fromCoroutine(store.audit.append(event("vault.locked")))
-        recorded.addErrback(lambda failure: _log.failure("recording that the vault is locked", failure))
-
-    if vault.ever_unlocked():
-        await store.audit.append(event("vault.unlocked"))
-        vault.locked().addCallback(locked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import asdict, field, frozen
@@ -21,6 +22,21 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_NAME = 253
 _MOST_HOSTS = 32
 _MOST_PENDING = 1_000_000
+_MOST_DAYS = 36_500
+_WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
+
+
+@frozen
+class AuditSettings:
+    """Where the record is anchored, and how long its contents are kept; L{None}: nowhere, and for ever.
+
+    :ivar anchor_file: to which each checkpoint is appended.
+    :ivar anchor_webhook: to which each is posted.
+    """
+
+    anchor_file: Path | None = None
+    anchor_webhook: str | None = None
+    keep_payloads_days: int | None = None
 
 
 @frozen
@@ -32,6 +48,7 @@ class Config:
     :ivar hosts: further names, without a port, by which clients may call both.
     :ivar gateway: whole: what the file says of it, and defaults for the rest.
     :ivar metrics_token_digest: SHA-256 of a scraper's token.
+    :ivar audit: whole: what the file says of the record.
     """
 
     listen: str | None = None
@@ -42,6 +59,7 @@ class Config:
     per_action: int | None = None
     gateway: GatewaySettings | None = None
     metrics_token_digest: bytes | None = field(default=None, repr=False)
+    audit: AuditSettings | None = None
 
     def over(self, other: Config) -> Config:
         """This, and where it says nothing the other."""
@@ -111,10 +129,34 @@ def _metrics(node: Node) -> Iterator[tuple[str, bytes]]:
         yield "metrics_token_digest", bytes.fromhex(text)
 
 
+def _audit(node: Node) -> Iterator[tuple[str, AuditSettings]]:
+    said: dict[str, Any] = {}
+    for name, (part, line) in keys(node, "audit", ("anchor", "keep_payloads_days")).items():
+        if name == "anchor":
+            said |= dict(_anchor(part, f"audit.{name}"))
+        else:
+            said[name] = number(part, f"audit.{name}", line, _MOST_DAYS)
+    yield "audit", AuditSettings(**said)
+
+
+def _anchor(node: Node, where: str) -> Iterator[tuple[str, Any]]:
+    for name, (part, line) in keys(node, where, ("file", "webhook")).items():
+        text = scalar(part, "str") or ""
+        if name == "file":
+            if not Path(text).is_absolute() or "\0" in text:
+                raise NotConfig("audit.anchor.file must be an absolute path", line)
+            yield "anchor_file", Path(text)
+        else:
+            if not _WEBHOOK.fullmatch(text):
+                raise NotConfig("audit.anchor.webhook must be an address such as https://example.com/anchor", line)
+            yield "anchor_webhook", text
+
+
 _Reader: TypeAlias = Callable[["Node", str, int], Any]
 _READERS: Mapping[str, _Reader] = {"listen": _endpoint, "operator_listen": _endpoint, "hosts": _hosts}
 _PARTS: Mapping[str, Callable[[Node], Iterator[tuple[str, Any]]]] = {
     "pending": _pending,
     "gateway": _gateway,
     "metrics": _metrics,
+    "audit": _audit,
 }

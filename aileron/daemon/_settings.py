@@ -14,7 +14,7 @@ from aileron.home import Home, find_home
 from aileron.values import GatewaySettings, PendingLimits
 from aileron.vault import DataKey, read_key
 
-from ._config import Config
+from ._config import AuditSettings, Config
 from ._environment import Surroundings
 
 
@@ -74,6 +74,11 @@ class Settings:
     def gateway(self) -> GatewaySettings:
         """Where the gateway relays to, and how: the environment's word before the configuration's."""
         return self.surroundings.over(self.config.gateway or GatewaySettings())
+
+    @property
+    def audit(self) -> AuditSettings:
+        """Where the record is anchored, and how long its contents are kept."""
+        return self.config.audit or AuditSettings()
 
     @property
     def metrics_token_digest(self) -> bytes | None:

@@ -7,6 +7,7 @@ import secrets
 from typing import Any
 
 from aileron import __version__
+from aileron.audit import Notary
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
 from aileron.runner import Runner
@@ -26,7 +27,14 @@ class Sites:
     """Both listeners over one set of parts."""
 
     def __init__(
-        self, reactor: Any, settings: Settings, store: Store, vault: VaultFile, runner: Runner, connectors: Registry
+        self,
+        reactor: Any,
+        settings: Settings,
+        store: Store,
+        vault: VaultFile,
+        runner: Runner,
+        connectors: Registry,
+        notary: Notary,
     ) -> None:
         from aileron.api import (
             LAUNCH_KEY,
@@ -53,6 +61,7 @@ class Sites:
             runner=runner,
             sessions=store.sessions,
             audit=store.audit,
+            notary=notary,
             vault=vault,
             bindings=vault,
             flags=store.flags,

@@ -3,6 +3,7 @@
 An C{async def} of an interface is implemented by an C{async def}; callers await it, or make a Deferred of it at a rim.
 """
 
+from ._anchor import IAnchor
 from ._archive import IArchive
 from ._audit import IAudit
 from ._bindings import IBindings
@@ -17,6 +18,7 @@ from ._credential import ICredential
 from ._flags import IBindingFlags
 from ._grants import IGrants
 from ._meters import IMeter, IMeters, ITotals
+from ._notary import INotary
 from ._operators import IOperators
 from ._record_keys import IRecordKeys
 from ._runner import IRunner
@@ -28,6 +30,7 @@ from ._watermarks import IWatermarks
 from ._witness import IWitness
 
 __all__ = [
+    "IAnchor",
     "IArchive",
     "IAudit",
     "IBindingFlags",
@@ -43,6 +46,7 @@ __all__ = [
     "IGrants",
     "IMeter",
     "IMeters",
+    "INotary",
     "IOperators",
     "IRecordKeys",
     "IRunner",

@@ -18,6 +18,7 @@ from ._connectors import (
 from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
 from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
+from ._notary import example_notary
 from ._operators_contract import OperatorsContract
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._runner import ScriptedRunner, scripted_offer
@@ -71,6 +72,7 @@ __all__ = [
     "example_decision",
     "example_event",
     "example_grant",
+    "example_notary",
     "example_pauses",
     "example_run",
     "example_scope",

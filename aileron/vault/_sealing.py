@@ -71,7 +71,7 @@ def unseal_part(document: Document, key: DataKey, name: str, sealed: Sealed) -> 
 
 
 def _part_key(key: DataKey) -> bytes:
-    return key.subkey("aileron vault parts v1")
+    return key.subkey("aileron sealed parts v1")
 
 
 def _part_context(vault: str, name: str) -> JSON:

@@ -22,10 +22,13 @@ from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
+    MemoryControl,
     MemoryOperators,
+    MemoryRecordKeys,
     MemoryVault,
     ScriptedConnector,
     ScriptedRunner,
+    example_notary,
     memory_store,
     scripted_offer,
 )
@@ -64,6 +67,8 @@ class ApiCase(SynchronousTestCase):
         self.operators = MemoryOperators(self.vault, self.clock)
         self.runner = ScriptedRunner.of(scripted_offer(), scripted_offer("look-up", gated=False), clock=self.clock)
         self.store = memory_store(self, self.clock)
+        self.control, self.record_keys = MemoryControl(self.vault), MemoryRecordKeys(self.vault)
+        self.notary = example_notary(self.store, self.record_keys, self.control, self.clock)
         self.connector = ScriptedConnector()
         self._ids = 0
         self._random = 0
@@ -71,6 +76,7 @@ class ApiCase(SynchronousTestCase):
             runner=self.runner,
             sessions=self.store.sessions,
             audit=self.store.audit,
+            notary=self.notary,
             vault=self.vault,
             bindings=MemoryBindings(self.vault),
             flags=self.store.flags,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.daemon._config import Config, read_config
+from aileron.daemon._config import AuditSettings, Config, read_config
 from aileron.daemon._config_file import ConfigFile
 from aileron.daemon._listening import Bound
 from aileron.daemon._nodes import NotConfig
@@ -48,6 +48,17 @@ class ReadingTests(SynchronousTestCase):
             Config("tcp:8081:interface=0.0.0.0", "tcp:8082", ("aileron.internal", "box"), per_session=5, per_action=7),
         )
         self.assertEqual(config.limits(), PendingLimits(5, PendingLimits().per_home, 7))
+
+    def test_audit(self) -> None:
+        """Where the record is anchored is read, and how long its contents are kept."""
+        text = "audit:\n  keep_payloads_days: 90\n  anchor:\n    file: /mnt/a\n    webhook: https://example.com/a\n"
+        self.assertEqual(read_config(text).audit, AuditSettings(Path("/mnt/a"), "https://example.com/a", 90))
+        self.assertEqual(read_config("audit: {keep_payloads_days: 1}").audit, AuditSettings(keep_payloads_days=1))
+        for days in ("0", "-1", "1.5", "forever", "36501"):
+            self.refused(f"audit:\n  keep_payloads_days: {days}\n", 2, "keep_payloads_days")
+        self.refused("audit:\n  anchor:\n    file: relative\n", 3, "absolute")
+        self.refused("audit:\n  anchor:\n    webhook: ftp://x\n", 3, "address")
+        self.refused("audit:\n  keep: 1\n", 2, "unknown key")
 
     def test_empty(self) -> None:
         """An empty file, and one with comments only, says nothing."""

@@ -1,0 +1,58 @@
+"""Goes through the whole record while it is written, a slice at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+
+from attrs import frozen
+
+from aileron.errors import Conflict
+from aileron.interfaces import IArchive
+from aileron.values import Verdict
+
+from ._export import Exporting, record_line
+from ._seal import GENESIS
+from .verify import Verification
+
+_SLICE = 500
+"""Some milliseconds of the reactor's time."""
+
+
+@frozen
+class Reading:
+    """The record as a whole, read slice by slice; others are served between two slices."""
+
+    _archive: IArchive
+
+    async def verify(self, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
+        """See L{INotary.verify}.
+
+        :param sealed: who else tells how far the record must reach, and to which hash.
+        """
+        verification = Verification(await self._archive.checkpoints(), sealed=sealed)
+        after = 0
+        while verification.going and (rows := await self._archive.rows(after, _SLICE)):
+            verification.feed(rows)
+            after = rows[-1][0]
+        return verification.end()
+
+    async def export(self, since: datetime | None, until: datetime | None, version: str) -> AsyncIterator[bytes]:
+        """See L{INotary.export}.
+
+        :raises Conflict: the record has a gap where the part would begin.
+        """
+        after, last = await self._archive.bounds(since, until)
+        exporting = await self._exporting(after, max(after, last))
+        yield "".join(exporting.head(version)).encode()
+        while after < exporting.until and (rows := await self._archive.rows(after, _SLICE, exporting.until)):
+            yield "".join(map(record_line, rows)).encode("utf-8", "surrogatepass")
+            after = rows[-1][0]
+        yield exporting.end().encode()
+
+    async def _exporting(self, after: int, until: int) -> Exporting:
+        before = await self._archive.rows(after - 1, 1, after) if after else ()
+        if after and not before:
+            raise Conflict("The record has a gap where this part would begin.")
+        previous = before[0][13] if before else GENESIS
+        return Exporting(after, previous, until, await self._archive.checkpoints(after, until))

@@ -1,0 +1,133 @@
+"""Where the operator has checkpoints told: a file, an address.  No action of an agent's, and nothing waits for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.web.http_headers import Headers
+from zope.interface import implementer
+
+from aileron.interfaces import IAnchor
+from aileron.values import Checkpoint
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
+_MOST_WAITING = 1000
+_ANSWER_SECONDS = 30.0
+_log = Logger()
+
+Deliver = Callable[[bytes], Awaitable[None]]
+"""Keeps one line, or raises."""
+
+
+@implementer(IAnchor)
+@define(eq=False)
+class Anchor:
+    """Delivers checkpoints one after the other, in their order, each until it is kept.
+
+    Where too many wait the oldest are let go: each one answers for all before it.
+
+    :param name: for the log.
+    """
+
+    name: str
+    _deliver: Deliver
+    _clock: IReactorTime
+    _waiting: deque[bytes] = field(factory=lambda: deque(maxlen=_MOST_WAITING), init=False)
+    _delivering: Deferred[None] | None = field(default=None, init=False)
+    _busy: bool = field(default=False, init=False)
+
+    def tell(self, checkpoint: Checkpoint) -> None:
+        """See L{IAnchor.tell}."""
+        self._waiting.append((json.dumps(checkpoint.as_json()) + "\n").encode("ascii"))
+        if not self._busy:
+            self._busy = True
+            self._delivering = Deferred.fromCoroutine(self._deliver_all())
+            self._delivering.addErrback(self._end)
+
+    def stop(self) -> None:
+        """Deliver nothing more."""
+        if self._delivering is not None:
+            self._delivering.cancel()
+
+    def _end(self, failure: Any) -> None:
+        if not failure.check(CancelledError):
+            _log.failure("the anchor {name} has stopped", failure, name=self.name)
+
+    async def _deliver_all(self) -> None:
+        try:
+            while self._waiting:
+                await self._insist()
+        finally:
+            self._busy = False
+
+    async def _insist(self) -> None:
+        """Deliver the first that waits; where that fails for long enough it may be another by then."""
+        pause = _FIRST_PAUSE
+        while True:
+            line = self._waiting[0]
+            try:
+                await self._deliver(line)
+            except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, it is tried again
+                _log.warn("the anchor {name} cannot be told yet: {error}", name=self.name, error=type(error).__name__)
+                await deferLater(self._clock, pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                if self._waiting and self._waiting[0] is line:
+                    self._waiting.popleft()
+                return
+
+
+def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferred[None]]) -> Anchor:
+    """Appends each line to the file at C{path}, durably.
+
+    :param in_thread: calls a function in another thread: the file may lie on a slow or an absent disk.
+    """
+
+    async def deliver(line: bytes) -> None:
+        await in_thread(_append, path, line)
+
+    return Anchor("file", deliver, clock)
+
+
+def web_anchor(url: str, clock: Any) -> Anchor:
+    """Posts each line to C{url}; a status of 2xx says that it was kept.
+
+    :param clock: the reactor.
+    """
+
+    async def deliver(line: bytes) -> None:
+        import treq
+
+        headers = Headers({"Content-Type": ["application/json"]})
+        answer = await treq.post(
+            url, line, headers=headers, reactor=clock, timeout=_ANSWER_SECONDS, allow_redirects=False, persistent=False
+        )
+        await treq.collect(answer, _drop)
+        if not 200 <= answer.code < 300:
+            raise OSError(answer.code, "refused")
+
+    return Anchor("webhook", deliver, clock)
+
+
+def _drop(data: bytes) -> None:
+    """What is answered is of no interest."""
+
+
+def _append(path: Path, line: bytes) -> None:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        os.write(descriptor, line)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,102 @@
+"""The record of one life: who answers for it, where it is anchored, and what of it is deleted in time."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.task import LoopingCall
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+
+from aileron.audit import KeyFile, Notary, Retention, Witness
+from aileron.home import Home
+from aileron.store import Store
+from aileron.values import DAEMON, JSON, Event, utc
+from aileron.vault import VaultFile
+
+from ._anchors import Anchor, file_anchor, web_anchor
+from ._config import AuditSettings
+from ._ids import fresh_ids
+from ._life import Life
+
+_LOOK_SECONDS = 1.0
+_DAY_SECONDS = 86400.0
+_log = Logger()
+
+
+def make_witness(home: Home) -> Witness:
+    """Who looks on while events are kept."""
+    return Witness(KeyFile(home.audit_key))
+
+
+async def take_over(
+    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, witness: Witness, life: Life
+) -> Notary:
+    """Answer for the record from here on; nothing else of this life was put on it yet."""
+    anchors = _anchors(reactor, settings)
+    notary = Notary(
+        audit=store.audit,
+        archive=store.archive,
+        keys=vault.record_keys,
+        control=vault,
+        witness=witness,
+        clock=reactor,
+        write=_pen(reactor),
+        randomness=secrets.token_bytes,
+        anchors=anchors,
+    )
+    for anchor in anchors:
+        life.at_end(anchor.stop)
+    life.at_end(notary.close)
+    await notary.open(vault.ever_unlocked())
+    return notary
+
+
+async def keep_on(
+    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, notary: Notary, life: Life
+) -> None:
+    """Everything else has started: say so on record, then sign and delete as time goes on."""
+    await notary.tell_unlocked()
+    vault.locked().addCallback(lambda _: _logged(notary.tell_locked, "recording that the vault is locked"))
+    _each(reactor, _LOOK_SECONDS, notary.look, "signing the record", life)
+    days = settings.keep_payloads_days
+    if days is not None:
+        retention = Retention(store.audit, store.archive, reactor, _pen(reactor), days)
+        _each(reactor, _DAY_SECONDS, retention.prune, "deleting old contents of the record", life, now=True)
+
+
+def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:
+    found = []
+    if settings.anchor_file is not None:
+        found.append(file_anchor(settings.anchor_file, reactor, _in_thread(reactor)))
+    if settings.anchor_webhook is not None:
+        found.append(web_anchor(settings.anchor_webhook, reactor))
+    return found
+
+
+def _in_thread(reactor: Any) -> Callable[..., Deferred[None]]:
+    return lambda work, *args: deferToThreadPool(reactor, reactor.getThreadPool(), work, *args)
+
+
+def _pen(reactor: Any) -> Callable[..., Event]:
+    ids = fresh_ids(reactor)
+
+    def write(type_: str, **payload: JSON) -> Event:
+        return Event(ids(), type_, utc(reactor.seconds()), DAEMON, payload)
+
+    return write
+
+
+def _each(reactor: Any, seconds: float, work: Callable[[], Any], what: str, life: Life, *, now: bool = False) -> None:
+    """Call C{work} again and again, whatever one time may fail with; the next waits until it is done."""
+    looking = LoopingCall(lambda: _logged(work, what))
+    looking.clock = reactor
+    looking.start(seconds, now=now)
+    life.at_end(looking.stop)
+
+
+def _logged(work: Callable[[], Any], what: str) -> Deferred[Any]:
+    return maybeDeferred(work).addErrback(lambda failure: _log.failure("{what} failed", failure, what=what))
