@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from . import _options
+from ._approval_edit import edit
 from ._deciding import Ballot, decide, look
 from ._output import listed, say_json
 from ._review import show_review
@@ -90,6 +91,9 @@ def deny(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, a
     """Deny one: nothing is sent."""
     ballot = Ballot(approval_id, approved=False, sure=True, as_json=as_json, wait=0.0, **how)
     as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+
+
+approval.add_command(edit)
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:

@@ -54,7 +54,7 @@ async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> No
     from aileron.client import DaemonFault
 
     shown, session = await look(operator, ballot.approval_id)
-    _refuse_decided(shown)
+    refuse_decided(shown)
     if ballot.approved and not ballot.as_json:
         show_review(shown, session)
     _refuse_other(shown, ballot)
@@ -70,7 +70,8 @@ async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> No
     await _tell(operator, ballot, decided)
 
 
-def _refuse_decided(shown: Mapping[str, Any]) -> None:
+def refuse_decided(shown: Mapping[str, Any]) -> None:
+    """:raises Trouble: it waits for no decision."""
     state = shown["run"]["state"]
     if state != _PENDING:
         raise Trouble(f"This is {state} already.", f"See: aileron runs show {shown['id']}")

@@ -53,7 +53,7 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
     except OSError as error:
         raise Trouble(f"The editor {command[0]} could not be started: {error.strerror}.") from None
     if status != 0:
-        raise Trouble(f"The editor ended with {status}; nothing was trusted.")
+        raise Trouble(f"The editor ended with {status}; what it held was left alone.")
 
 
 @contextmanager

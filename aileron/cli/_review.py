@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ._differences import show_changes, show_edits, show_preview
 from ._output import block, heading, say, value, values
 
 _IN = "  "
@@ -32,10 +33,13 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
         },
         _IN,
     )
+    show_changes(approval)
     _show_session(session)
+    show_edits(run)
     _show_fields(review.get("fields") or (), run)
+    show_preview(review)
     for number, step in enumerate(review.get("steps") or (), 1):
-        _show_step(number, step)
+        _show_step(number, step, (review.get("preview") or {}).get("lacking"))
     say()
     values({"digest": approval["digest"]})
 
@@ -68,7 +72,7 @@ def _show_fields(fields: Any, run: Mapping[str, Any]) -> None:
         value(str(field["label"]), field["value"], _IN, multiline=bool(field.get("multiline")), width=width)
 
 
-def _show_step(number: int, step: Mapping[str, Any]) -> None:
+def _show_step(number: int, step: Mapping[str, Any], lacking: str | None) -> None:
     request = step.get("request")
     heading("What will leave this machine: step {number}, {id}", number=number, id=step["id"])
     values(
@@ -80,7 +84,9 @@ def _show_step(number: int, step: Mapping[str, Any]) -> None:
         },
         _IN,
     )
-    if request is None:
+    if request is None and lacking:
+        say("  There is no request: {why}", why=lacking)
+    elif request is None:
         say("  The request is built from what an earlier step answers; it goes to {url}.", url=step["base_url"])
     else:
         _show_request(request)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from . import _options
+from ._differences import show_edits
 from ._output import block, heading, in_words, listed, say, say_json, table, values
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
@@ -122,6 +123,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
     )
     heading("Arguments")
     values(run["arguments"], "  ")
+    show_edits(run)
     if run.get("failure"):
         heading("Why")
         say("  {kind}: {message}", kind=run["failure"]["class"], message=run["failure"]["message"])

@@ -55,6 +55,7 @@ from ._grants import (
 )
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
 from ._pages import Page
+from ._places import place
 from ._plainly import plainly
 from ._runs import (
     Approval,
@@ -188,6 +189,7 @@ __all__ = [
     "json_pointer",
     "json_problems",
     "loads_strict",
+    "place",
     "plain",
     "plainly",
     "strings_in",
