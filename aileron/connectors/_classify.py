@@ -20,6 +20,7 @@ from ._ties import lifted
 from ._when import ABSENT, Absent, at
 
 _MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
+_MOST_DIGITS = 12
 _REQUEST_TIMEOUT = 408
 _PRECONDITION_FAILED = 412
 _TOO_MANY = 429
@@ -138,16 +139,20 @@ def may_pass(status: int) -> bool:
 
 
 def retry_after(said: str, now: datetime) -> float | None:
-    """The seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3); at most a day."""
+    """The seconds that C{Retry-After} asks for, given as such or as a date (RFC 9110 10.2.3).
+
+    What is beyond a day, or no such wish, is none.
+    """
     text = said.strip()
     if text.isascii() and text.isdigit():
-        return min(float(text[:9]), _MOST_RETRY_AFTER_SECONDS)
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return min(max((aware - now).total_seconds(), 0.0), _MOST_RETRY_AFTER_SECONDS)
+        seconds = float(text) if len(text) < _MOST_DIGITS else _MOST_RETRY_AFTER_SECONDS + 1
+    else:
+        try:
+            until = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):
+            return None
+        seconds = max(((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds(), 0.0)
+    return seconds if seconds <= _MOST_RETRY_AFTER_SECONDS else None
 
 
 _KINDS: Mapping[str, type[AileronError]] = {

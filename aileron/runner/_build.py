@@ -239,6 +239,7 @@ class _Room:
             self.permit,
             self.tasks,
             self.pen,
+            given.monotonic or given.clock.seconds,
         )
         self.ledger.follow(found.follow)
         return found

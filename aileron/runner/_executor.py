@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
@@ -86,7 +86,7 @@ class _Execution:
     events: tuple[Event, ...] = ()  # not yet written
     flags: tuple[BindingFlag, ...] = ()  # not yet written
     built: Request | None = None  # of the attempt under way, where it could not be planned
-    told: tuple[JSON, ...] = ()  # how each attempt went, for the last event
+    told: tuple[Mapping[str, JSON], ...] = ()  # how each attempt went, for the last event
 
 
 @define(eq=False)
@@ -268,16 +268,26 @@ class Executor:
         """Commit that another attempt begins, with what ended before it."""
         begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._pen.now())
         execution.current = begun
-        events = tuple(
-            self._pen.of_run("execution.attempt", execution.run, fault=row.fault, step=row.step_id, attempt=row.number)
-            for row in execution.attempts
-            if row.fault is not None
-        )
+        events = (*execution.events, *self._failed_attempts(execution))
         rows = (*execution.attempts, begun)
-        events = (*execution.events, *events)
         progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
         await self._ledger.insist(execution.run.id, lambda: self._ledger.progress(progress))
         execution.steps = execution.attempts = execution.events = execution.flags = ()
+
+    def _failed_attempts(self, execution: _Execution) -> Iterator[Event]:
+        """An event for each that failed and is not written yet, with how it went; what ends the run tells of all."""
+        ended = len(execution.attempts)
+        for row, went in zip(execution.attempts, execution.told[len(execution.told) - ended :], strict=True):
+            if row.fault is not None:
+                shown = {name: went[name] for name in ("started_at", "ended_at", "sent", "status")}
+                yield self._pen.of_run(
+                    "execution.attempt",
+                    execution.run,
+                    fault=row.fault,
+                    step=row.step_id,
+                    attempt=row.number,
+                    went=shown,
+                )
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
         """Remember how an attempt ended, to be written with whatever comes next."""
@@ -350,7 +360,9 @@ class Executor:
         return present
 
     def _remaining(self, execution: _Execution) -> float:
-        return max(0.0, execution.deadline - self._clock.seconds())
+        """Seconds; a clock that is set back adds none."""
+        left = execution.deadline - self._clock.seconds()
+        return max(0.0, min(left, execution.plan.action.timeout_seconds))
 
 
 def _with_retries(outcome: Outcome, retried: int) -> Outcome:

@@ -12,6 +12,7 @@ from aileron.errors import (
     ApprovalStale,
     Conflict,
     InvalidRequest,
+    NotFound,
     Paused,
     StateConflict,
     StoreUnavailable,
@@ -72,6 +73,7 @@ class Gate:
         approval = await self.open(run_id, decision.digest)
         undo_seconds = 0.0
         if decision.approved:
+            await self._refuse_what_happened(approval.run)
             undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
             self._pauses.refuse(approval.run.session_id)
         else:
@@ -143,12 +145,22 @@ class Gate:
         """
         try:
             approval = await self._sound(run)
+            await self._refuse_what_happened(run)
             plan = self._as_approved(approval, preview)
             self._grants.check(approval, plan)
         except ApprovalStale as found:
             await self._asking.ask_anew(run, found, preview)
             return None
         return plan, approval
+
+    async def _refuse_what_happened(self, run: Run) -> None:
+        """:raises ApprovalStale: it would do again what was found out meanwhile to have happened."""
+        if run.parent_id is None:
+            return
+        with suppress(NotFound):
+            if (await self._ledger.run(run.parent_id)).state is RunState.COMPLETED:
+                message = "What this would do again was found out to have happened: deny it, or take it back."
+                raise ApprovalStale(message, {"parent_id": run.parent_id})
 
     async def _sound(self, run: Run) -> Approval:
         """The decision on record, the files having been read anew.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import partial
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 
@@ -37,7 +38,10 @@ _log = Logger()
 
 @define(eq=False)
 class Reconciling:
-    """Looks for effects, each look on record; what it finds settles a run, if nobody else has."""
+    """Looks for effects, each look on record; what it finds settles a run, if nobody else has.
+
+    :param monotonic: seconds by a clock that nobody sets.
+    """
 
     _runs: IRuns
     _ledger: Ledger
@@ -49,7 +53,14 @@ class Reconciling:
     _permit: Permit
     _tasks: Tasks
     _pen: Pen
+    _monotonic: Callable[[], float]
+    _began: float = field(init=False)
+    _since: dict[str, float] = field(factory=dict, init=False)  # by run, when it became unknown in this life
     _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """What an earlier life left has been unknown since now, as far as this one knows."""
+        self._began = self._monotonic()
 
     async def take_up(self) -> None:
         """Look again for what an earlier life of the daemon had not found, of the last day."""
@@ -60,6 +71,7 @@ class Reconciling:
 
     def follow(self, run: Run) -> None:
         """Look for what became of C{run}, at each time of L{LOOKS_AFTER_SECONDS} from now on."""
+        self._since[run.id] = self._monotonic()
         self._wait(run.id, 0)
 
     def stop(self) -> None:
@@ -74,7 +86,13 @@ class Reconciling:
         run = await self._ledger.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
-        return await self._look(*await self._doubts.of(run), actor)
+        doubt, sought = await self._doubts.of(run)
+        return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
+
+    def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
+        """When it was given up, by a clock that nobody sets: one that is set forward ends no wait."""
+        passed = self._monotonic() - self._since.get(run_id, self._began)
+        return max(last_at, self._pen.now() - timedelta(seconds=passed))
 
     def _wait(self, run_id: str, number: int) -> None:
         before = LOOKS_AFTER_SECONDS[number - 1] if number else 0.0
@@ -93,6 +111,8 @@ class Reconciling:
             more = True
         if more and number + 1 < len(LOOKS_AFTER_SECONDS):
             self._wait(run_id, number + 1)
+        else:
+            self._since.pop(run_id, None)
 
     async def _looked(self, run_id: str) -> bool:
         """Whether another look may find what this one has not."""

@@ -251,8 +251,16 @@ class AnswerTests(HttpCase):
             self.assertEqual(("external_api_error", status), (self.fault(outcome)[0], outcome.status))
 
     def test_retry_after(self) -> None:
-        """The service's wish for patience is read as seconds or as a date."""
-        wishes = {"7": 7.0, "Fri, 01 May 2026 12:01:00 GMT": 60.0, "Fri, 01 May 2020 12:01:00 GMT": 0.0, "soon": None}
+        """The service's wish for patience is read as seconds or as a date; what is absurd is none."""
+        wishes: dict[str, float | None] = {
+            "7": 7.0,
+            "86400": 86400.0,
+            "Fri, 01 May 2026 12:01:00 GMT": 60.0,
+            "Fri, 01 May 2020 12:01:00 GMT": 0.0,
+        }
+        absurd = ["soon", "-1", "1.5", "86401", "9" * 400, "1e3", "0x10", "Fri, 01 May 99999 12:01:00"]
+        absurd += ["Fri, 01 May 2099 12:01:00 GMT", "Fri, 01 May 2026 12:01:00 +99999999999999999999"]
+        wishes |= dict.fromkeys(absurd)
         for wish, seconds in wishes.items():
             outcome = self.outcome(json_answer({}, 429, {"Retry-After": wish}))
             self.assertEqual(seconds, outcome.retry_after_seconds, wish)

@@ -97,12 +97,18 @@ class Workspace:
     """What the service knows: the token, the channels, the messages, and every request so far.
 
     :ivar next: behaviours of the coming posts, spent in order; afterwards all goes well.
+    :ivar hides: whether nobody may read what stands in a channel.
     """
 
     token: str
     requests: list[SlackRequest] = attrs.Factory(list)
     messages: list[Message] = attrs.Factory(list)
     next: list[Behaviour] = attrs.Factory(list)
+    hides: bool = False
+
+    def posts(self) -> int:
+        """How many posts came in, whatever became of them."""
+        return sum(request.path == "/api/chat.postMessage" for request in self.requests)
 
     def effects_of(self, client_msg_id: str) -> int:
         """How many messages one post has made."""
@@ -118,8 +124,10 @@ class Workspace:
                 return self._post(request)
             case "GET", "/api/conversations.list":
                 return Behaviour(), self._list()
-            case "GET", "/api/conversations.history":
+            case "GET", "/api/conversations.history" if not self.hides:
                 return Behaviour(), self._history(request)
+            case "GET", "/api/conversations.history":
+                return refusal("missing_scope"), {"ok": False, "error": "missing_scope"}
         return Behaviour(status=HTTPStatus.NOT_FOUND), {"ok": False, "error": "unknown_method"}
 
     def _denied(self, request: SlackRequest) -> str | None:

@@ -58,6 +58,7 @@ class KilledUnderWayTests(OperatedTestCase):
     async def test_unknown(self) -> None:
         """Such a run is told as unknown, never done again by itself, and settled by the operator once."""
         await self.furnish()
+        self.workspace.hides = True
         self.workspace.next = [slack.hang(applied=True)] * 2
         session = await self.session()
         runs = [await self.begun(session) for _ in range(2)]
@@ -65,8 +66,25 @@ class KilledUnderWayTests(OperatedTestCase):
         await self.unlock()
         await self.assert_in_doubt(session, runs)
         await self.pause(3)
-        self.assertEqual(len(self.workspace.requests), 2)
+        self.assertEqual(self.workspace.posts(), 2)
         await self.assert_settled(session, *runs)
+
+    async def test_found(self) -> None:
+        """Where the service tells what stands there, such a run is found by its key, and is complete; done once."""
+        await self.furnish()
+        self.workspace.next = [slack.hang(applied=True)]
+        session = await self.session()
+        run_id = await self.begun(session)
+        await self.kill_daemon()
+        await self.unlock()
+        self.assertIn((await self.result(session, run_id)).body["status"], ("unknown", "completed"))
+        await self.pause(4)
+        told = (await self.result(session, run_id)).body
+        (message,) = self.workspace.messages
+        self.assertEqual((told["status"], told["result"]["output"]), ("completed", {"ts": message.ts}))
+        self.assertEqual(self.workspace.posts(), 1)
+        record = await self.audit("--run", run_id)
+        self.assertEqual(kinds(record)[-2:], ["execution.unknown", "execution.reconciled"])
 
     async def begun(self, session: AgentSession) -> str:
         """A run whose effect has happened and whose answer does not come."""
@@ -93,8 +111,11 @@ class KilledUnderWayTests(OperatedTestCase):
         self.assertEqual((await self.result(session, happened)).body["status"], "completed")
         self.assertEqual((await self.result(session, did_not)).body["status"], "failed")
         record = await self.audit("--run", happened)
-        self.assertEqual(kinds(record)[-2:], ["execution.unknown", "run.settled"])
-        self.assertEqual(len(self.workspace.requests), 2)
+        self.assertEqual(
+            [each for each in kinds(record) if each != "execution.reconciled"][-2:],
+            ["execution.unknown", "run.settled"],
+        )
+        self.assertEqual(self.workspace.posts(), 2)
 
 
 class EditedTests(OperatedTestCase):

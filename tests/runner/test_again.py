@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from aileron.errors import Conflict, LimitExceeded, NotFound
+from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
 from aileron.values import AuditQuery, Decision, Fault, NewGrant, Outcome, PendingLimits, Run, RunState, utc
 
 from .kit import OPERATOR, manifest, step
@@ -115,6 +115,27 @@ class AgainTests(DoubtCase):
         fault = self.now(parent).fault
         assert fault is not None
         self.assertIs(self.now(self.sync(self.runner.run(str(fault.details["run_again"])))).state, RunState.PENDING)
+
+    def test_found_out_meanwhile(self) -> None:
+        """Once the old one is known to have happened, the new one is neither approved nor begun, whenever it was."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        shown = self.sync(self.runner.approval(child.id))
+        self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
+        yes = Decision(True, shown.digest, OPERATOR.id)
+        self.fails(self.runner.decide(child.id, yes), ApprovalStale)
+        self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
+
+    def test_found_out_after_the_decision(self) -> None:
+        """One that was approved and had not begun by then is asked anew."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        shown = self.sync(self.runner.approval(child.id))
+        later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
+        self.sync(self.runner.decide(child.id, later))
+        self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
+        self.clock.pump([1.0] * 62)
+        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
 
     def test_no_grant(self) -> None:
         """A standing grant that allows such a call decides the next one, and not that an old one is done again."""

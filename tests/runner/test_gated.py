@@ -240,6 +240,26 @@ class IdempotencyTests(RunnerCase):
         self.assertEqual(len({self.successResultOf(each).id for each in both}), 1)
         self.assertEqual(len(self.connector.sendings), 1)
 
+    def test_together_and_other(self) -> None:
+        """Of two calls with one key and other arguments that arrive together one is refused, and has no effect."""
+        self.session("session-1")
+        calls = [self.call("open", {"text": text}, "k") for text in ("one", "other")]
+        self.pool.hold()
+        first, second = [self.later(self.runner.submit(call)) for call in calls]
+        self.pool.release()
+        self.successResultOf(first)
+        self.failureResultOf(second, Conflict)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_restart_and_week(self) -> None:
+        """A key survives restarts, and is forgotten after a week."""
+        run = self.submit("open", key="k")
+        self.restart()
+        self.clock.advance(7 * 24 * 3600.0 - 1.0)
+        self.assertEqual(self.submit("open", key="k").id, run.id)
+        self.clock.advance(2.0)
+        self.assertNotEqual(self.submit("open", key="k").id, run.id)
+
     def test_while_locked(self) -> None:
         """A known key is answered also while nothing new could be taken."""
         run = self.submit("open", key="k")

@@ -22,6 +22,7 @@ from aileron.values import (
     RunState,
     TrustKind,
     VaultState,
+    utc,
 )
 
 from .kit import OPERATOR, RunnerCase, manifest, step
@@ -216,6 +217,25 @@ class ScheduleTests(DoubtCase):
         for each in waiting:
             each.callback(_HERE)
         self.assertEqual(len(self.connector.looks), 20)
+
+
+class ClockTests(DoubtCase):
+    """Somebody sets the clock."""
+
+    passed = 0.0
+
+    def monotonic(self) -> float:
+        """Seconds by a clock that nobody sets."""
+        return self.clock.seconds() + self.passed
+
+    def test_forward(self) -> None:
+        """An attempt is as long ago as has passed by a clock that nobody sets, however the other one is."""
+        run = self.doubtful()
+        self.passed -= 3600.0
+        self.clock.advance(3600.0)
+        self.sync(self.runner.find_out(run.id, OPERATOR))
+        self.assertEqual(self.connector.looks[-1].last_at, utc(self.clock.seconds()))
+        self.assertEqual(self.connector.looks[-1].first_at, run.received_at)
 
 
 class StepsTests(DoubtCase):

@@ -9,8 +9,20 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.runner._retry import MAX_RETRIES, Meaning, RetryPolicy, meaning
 from aileron.values import READ, WRITE, Fault, Outcome
 
+from .kit import RunnerCase, manifest, step
+
 _PASSING = Fault("external_api_error", "busy", "external", retriable=True)
 _LASTING = Fault("external_api_error", "no", "external", retriable=False)
+_LOST = Fault("network_error", "Nobody there.", "external", retriable=True)
+_KINDS = {
+    "done": Outcome({"done": True}),
+    "busy": Outcome(fault=_PASSING),  # 429
+    "refused": Outcome(fault=_LASTING),
+    "broken": Outcome(fault=_PASSING, classified=False),  # reset, 502
+    "garbled": Outcome(fault=_LASTING, classified=False),
+    "unreached": Outcome(fault=_LOST, sent=False, classified=False),
+}
+_PASSES = frozenset(("busy", "broken", "unreached"))
 
 
 class MeaningTests(SynchronousTestCase):
@@ -97,3 +109,49 @@ class RetryTests(SynchronousTestCase):
         if delay is not None:
             self.assertTrue(max(1.0, asked or 0.0) <= delay < left)
             self.assertTrue(attempts <= MAX_RETRIES and (idempotent or not sent))
+
+
+class SequenceTests(SynchronousTestCase):
+    """Whole sequences of answers, against a model of what must come of them."""
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.sampled_from(("post", "put", "look")), st.lists(st.sampled_from(sorted(_KINDS)), max_size=5))
+    def test_sequences(self, operation: str, kinds: list[str]) -> None:
+        """What is sent how often, under which key, and what the run comes to, is what the rules say."""
+        home = _Home()
+        home.setUp()
+        home.write("open", manifest("open", step(operation), gated=False))
+        home.runner.look()
+        home.connector.script.extend(_KINDS[kind] for kind in kinds)
+        run = home.submit("open")
+        home.clock.pump([0.5] * 16)
+        used, state = _model(operation, kinds)
+        found = home.now(run)
+        self.assertEqual((found.state.value, len(home.connector.sendings)), (state, used))
+        self.assertEqual(len({sending.effect_key for sending in home.connector.sendings}), 1)
+        _, attempts = home.sync(home.runner.history(run.id))
+        self.assertEqual([row.number for row in attempts], list(range(1, used + 1)))
+        self.assertTrue(all(row.state != "started" and row.ended_at is not None for row in attempts))
+        self.assertEqual(home.events(run).count("execution.attempt"), used - 1)
+        self.assertEqual(found.fault and found.fault.details["retried"], None if state == "completed" else used - 1)
+
+
+class _Home(RunnerCase):
+    """A home to run sequences in."""
+
+    def runTest(self) -> None:
+        """Not a test by itself."""
+
+
+def _model(operation: str, kinds: list[str]) -> tuple[int, str]:
+    """How many attempts are made, and the state that the run ends in."""
+    in_doubt = False
+    for number, kind in enumerate([*kinds, "done"], start=1):
+        sent, classified, passes = kind != "unreached", kind in {"busy", "refused"}, kind in _PASSES
+        if kind == "done":
+            return number, "completed"
+        in_doubt = in_doubt or (operation != "look" and sent and not classified)
+        again = passes and number <= MAX_RETRIES and (operation != "post" or not sent)
+        if not again:
+            return number, "unknown" if in_doubt else "failed"
+    raise AssertionError("the last one is done")
