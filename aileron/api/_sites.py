@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from urllib.parse import unquote_to_bytes
 
 from attrs import frozen
@@ -83,12 +84,22 @@ def _klein(routes: SiteRoutes, parts: Parts, *, docs: bool) -> IResource:
 
 
 def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
-    """Serve what describes the site, which is no secret: it is in the documentation as well."""
-    described = Answer(200, encode(document(routes.title, version, routes.endpoints)))
-    app.route("/v1/openapi.json", methods=["GET"], endpoint="openapi")(lambda request: write(request, described))
+    """Serve what describes the site, which is no secret: it is in the documentation as well.
+
+    It is written when it is first asked for: few daemons ever are, and it would be half a megabyte in each.
+    """
+
+    @cache
+    def described() -> Answer:
+        return Answer(200, encode(document(routes.title, version, routes.endpoints)))
+
+    @cache
+    def shown() -> Answer:
+        return Answer(200, page(routes.title, routes.endpoints).encode(), content_type="text/html; charset=utf-8")
+
+    app.route("/v1/openapi.json", methods=["GET"], endpoint="openapi")(lambda request: write(request, described()))
     if docs:
-        shown = Answer(200, page(routes.title, routes.endpoints).encode(), content_type="text/html; charset=utf-8")
-        app.route("/docs", methods=["GET"], endpoint="docs")(lambda request: write(request, shown))
+        app.route("/docs", methods=["GET"], endpoint="docs")(lambda request: write(request, shown()))
 
 
 class _Root(Resource):

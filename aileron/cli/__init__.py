@@ -1,5 +1,5 @@
 """The C{aileron} command: one group a file, each loaded only when it is asked for."""
 
-from ._main import main
+from ._entry import main
 
 __all__ = ["main"]

@@ -1,4 +1,4 @@
-"""C{aileron daemon}: start, stop and look at the daemon; and C{serve}, which is the daemon."""
+"""C{aileron daemon}: start, stop and look at the daemon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import attrs
 import click
 
 from aileron import __version__
-from aileron.hardening import harden
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 
@@ -72,17 +71,6 @@ def daemon_status(around: Surroundings, context: click.Context, as_json: bool) -
     else:
         say("The daemon (pid {pid}) is starting or stopping.", pid=pid)
     context.exit(FAILED)
-
-
-@click.command("serve", hidden=True, context_settings={"ignore_unknown_options": True, "help_option_names": []})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
-def serve(context: click.Context, arguments: tuple[str, ...]) -> None:
-    """Be the daemon, in the foreground."""
-    harden()  # before anything else, the key above all, is in memory
-    from aileron.daemon import serve as serve_until_stopped
-
-    context.exit(serve_until_stopped(arguments))
 
 
 def _tell(around: Surroundings, found: Discovery, as_json: bool, first: str) -> None:

@@ -13,19 +13,15 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name.
 
     :param commands_at: for each command the module that has it, and what it is called there, as C{module:name}.
-    :param hidden: names that work but are not listed.
     """
 
-    def __init__(
-        self, *args: Any, commands_at: Mapping[str, str], hidden: frozenset[str] = frozenset(), **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, commands_at: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._at = commands_at
-        self._hidden = hidden
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order in which they were given."""
-        return [name for name in self._at if name not in self._hidden]
+        return list(self._at)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; L{None}: there is no such name."""

@@ -30,15 +30,12 @@ _COMMANDS = {
     "doctor": "._doctor:doctor",
     "operator": "._operator:operator",
     "version": "._status:version",
-    "serve": "._daemon:serve",
 }
-_HIDDEN = frozenset(("serve",))
 
 
 @click.group(
     cls=LazyGroup,
     commands_at=_COMMANDS,
-    hidden=_HIDDEN,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def aileron() -> None:

@@ -14,6 +14,7 @@ from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
 from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
 
 from ._children import isolated, private_pair
+from ._entry import SERVE
 from ._errors import Trouble
 from ._output import note
 from ._surroundings import Surroundings
@@ -99,7 +100,7 @@ def serve_command(home: Home, executable: str = sys.executable, package: Path | 
 
     Parameters as for L{isolated}.
     """
-    return (*isolated(executable, package), "-m", "aileron", "serve", "--home", str(home.root))
+    return (*isolated(executable, package), "-m", "aileron", SERVE, "--home", str(home.root))
 
 
 def _tell_of_upstreams(environ: Mapping[str, str]) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import re2  # type: ignore[import-untyped]
 from attrs import evolve
 
 from aileron.errors import InvalidRequest
@@ -101,7 +100,7 @@ def _pattern_faults(given: JSON) -> Iterator[str]:
     else:
         try:
             compiled(given)
-        except re2.error as error:
+        except ValueError as error:
             yield f"is no RE2 pattern that can be kept: {_said(error)}"
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-
-import re2  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING
 
 from aileron.values import JSON, Grant, Predicate, PredicateKind
 
 from ._addresses import ascii_domain, domain_of
+
+if TYPE_CHECKING:
+    import re2  # type: ignore[import-untyped]
 
 MOST_PATTERN_BYTES = 512
 MOST_SUBJECT_BYTES = 4096
@@ -58,12 +60,17 @@ def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
 def compiled(pattern: str) -> re2._Regexp:
     """The pattern, ready to match in time linear in its subject and within little memory.
 
-    :raises re2.error: it is none, or needs too much.
+    :raises ValueError: it is none, or needs too much; as RE2 says it.
     """
+    import re2  # two megabytes, and few homes have a grant with a pattern
+
     options = re2.Options()
     options.max_mem = _PATTERN_MEMORY_BYTES
     options.log_errors = False
-    return re2.compile(pattern, options)
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(*error.args) from None
 
 
 def _equals(given: JSON, value: JSON) -> bool:
@@ -81,7 +88,7 @@ def _pattern(given: JSON, value: JSON) -> bool:
         return False
     try:
         return compiled(given).fullmatch(value) is not None
-    except re2.error:
+    except ValueError:
         return False
 
 

@@ -22,9 +22,9 @@ _BLANKS = frozenset(
         0x3164,
         *range(0xFE00, 0xFE10),
         0xFFA0,
-        *range(0xE0000, 0xE1000),
     )
 )
+_MORE_BLANKS = range(0xE0000, 0xE1000)
 
 
 def visible(text: str, multiline: bool = False) -> str:
@@ -48,7 +48,7 @@ def _shown(character: str, multiline: bool) -> str:
     if code == _DELETE:
         return _PICTURE_OF_DELETE
     category = unicodedata.category(character)
-    odd = category in _UNSEEN or category == "Zs" or code in _BLANKS
+    odd = category in _UNSEEN or category == "Zs" or code in _BLANKS or code in _MORE_BLANKS
     return _escaped(code) if odd else character
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import site
+import subprocess
 import sys
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -24,6 +25,7 @@ from aileron.cli._process import (
     output_of,
     serve_command,
 )
+from aileron.cli._serve import _Sources
 from aileron.home import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
@@ -78,6 +80,31 @@ class ProcessTests(SynchronousTestCase):
         self.assertEqual(serve_command(home, "py", Path("/usr/lib/aileron")), ("py", "-I", *tail))
         mine = Path(site.getusersitepackages()) / "aileron"
         self.assertEqual(serve_command(home, "py", mine), ("py", "-E", "-P", *tail))
+
+    def test_alone(self) -> None:
+        """The daemon's process loads nothing of the command line but its beginning."""
+        tell = (
+            "import sys, aileron.cli._serve, aileron.daemon, aileron.api, aileron.web\n"
+            "print(*[name for name in sys.modules if name == 'click' or name.startswith('aileron.cli.')])"
+        )
+        told = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(told.split(), ["aileron.cli._entry", "aileron.cli._serve"])
+
+    def test_sources(self) -> None:
+        """Of lines of source it keeps those of files, and none that a library made up."""
+        sources = _Sources({"kept.py": (1, None, ["a"], "kept.py")})
+        self.assertEqual(sources.setdefault("<made up>", (1, None, ["b"], "<made up>"))[2], ["b"])
+        sources["read.py"] = (1, None, ["c"], "read.py")
+        self.assertEqual(list(sources), ["kept.py", "read.py"])
+
+    def test_cannot_begin(self) -> None:
+        """A daemon that cannot even read its options says so in a sentence, and fails."""
+        done = subprocess.run(
+            [sys.executable, "-m", "aileron", "serve", "-x"], capture_output=True, text=True, check=False
+        )
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertTrue(done.stderr.startswith("aileron: "))
+        self.assertNotIn("Traceback", done.stderr)
 
     def test_started(self) -> None:
         """What is started is alone: with that environment, in the home, without our descriptors or our session."""
