@@ -8,10 +8,11 @@ from attrs import frozen
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
-from aileron.values import JSON, Approval, RunState, Session, StepRow, visible
+from aileron.values import JSON, Approval, RunState, Session, StepRow, edits, visible
 
+from ._differences import rows
 from ._parts import PageParts, template
-from ._review import SentStep, arguments, steps
+from ._review import SentStep, arguments, seen, steps
 from ._texts import STATES, agent, moment, process, request_text, sending, shown, size
 
 _BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
@@ -48,6 +49,9 @@ class ApprovalPage(Element):
         said = f"{visible(self._run.action)}: {state}"
         digest = visible(self._approval.digest)
         marks = {"data-id": visible(self._run.id), "data-digest": digest, "data-state": self._run.state.value}
+        found = seen(self._approval)
+        if found is not None and found.awaited:
+            marks["data-fetching"] = "yes"
         return tag(**marks, **{"data-title": f"{said} – Aileron", "data-said": said}).fillSlots(
             action=visible(self._run.action),
             version=visible(self._run.action_version),
@@ -60,6 +64,44 @@ class ApprovalPage(Element):
     def stale(self, request: IRequest | None, tag: Tag) -> Tag | str:
         """Why it is asked anew."""
         return tag(visible(self._approval.stale)) if self._approval.stale else ""
+
+    @renderer
+    def changes(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """What is otherwise than it was shown before, where something is."""
+        return tag if self._approval.changes else ""
+
+    @renderer
+    def changed(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """One place each."""
+        yield from rows(tag, self._approval.changes, self._approval.review)
+
+    @renderer
+    def edits(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """What was edited of what was asked for, where something was."""
+        return tag if edits(self._run) else ""
+
+    @renderer
+    def edited(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """One argument each."""
+        yield from rows(tag, edits(self._run), {})
+
+    @renderer
+    def preview(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """What the service shows now, if the action asks it."""
+        found = seen(self._approval)
+        if found is None:
+            return ""
+        trouble = " ".join(filter(None, (found.trouble, found.lacking)))
+        return tag.fillSlots(connector=visible(found.connector), trouble=visible(trouble))
+
+    @renderer
+    def seen(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """Every line of it; one that was cut says so."""
+        found = seen(self._approval)
+        for line in () if found is None else found.lines:
+            text = "(there is none)" if line.value is None else shown(line.value)
+            cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else size(text)
+            yield tag.clone().fillSlots(label=visible(line.label), size=cut, value=text)
 
     @renderer
     def asked(self, request: IRequest | None, tag: Tag) -> Tag:
@@ -95,8 +137,10 @@ class ApprovalPage(Element):
     @renderer
     def steps(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
         """Every request as it will leave."""
+        found = seen(self._approval)
+        lacking = "" if found is None else found.lacking
         for number, step in enumerate(steps(self._approval), 1):
-            sent = request_text(step.request) if step.request else _later(step)
+            sent = request_text(step.request) if step.request else _later(step, lacking)
             yield tag.clone().fillSlots(
                 number=str(number),
                 operation=visible(step.operation),
@@ -148,8 +192,8 @@ async def draw_approval(parts: PageParts, run_id: str) -> ApprovalPage:
     return ApprovalPage(Shown(found, session, history))
 
 
-def _later(step: SentStep) -> str:
-    return visible(f"The request is built from what an earlier step answers. It goes to {step.base_url}")
+def _later(step: SentStep, lacking: str) -> str:
+    return visible(lacking or f"The request is built from what an earlier step answers. It goes to {step.base_url}")
 
 
 def _unless_none(value: JSON) -> str:

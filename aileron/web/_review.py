@@ -53,6 +53,58 @@ class SentStep:
     request: SentRequest | None
 
 
+@frozen
+class SeenLine:
+    """One line of a preview.
+
+    :ivar value: L{None}: there is none.
+    :ivar cut: how many bytes the whole has, where C{value} is only its beginning; else L{None}.
+    """
+
+    label: str
+    value: str | None
+    cut: str | None
+
+
+@frozen
+class Seen:
+    """What the service shows, or why it shows nothing.
+
+    :ivar trouble: a sentence for the person, where there is something to say.
+    :ivar lacking: why it cannot be approved, if that is so.
+    :ivar awaited: whether it is being fetched.
+    """
+
+    connector: str
+    lines: tuple[SeenLine, ...]
+    trouble: str
+    lacking: str
+    awaited: bool
+
+
+def seen(approval: Approval) -> Seen | None:
+    """The preview; L{None} where the action has none."""
+    preview = approval.review.get("preview")
+    if not isinstance(preview, Mapping):
+        return None
+    lines = tuple(_line(field) for field in _objects(preview.get("fields")))
+    awaited = preview.get("status") == "fetching"
+    return Seen(_text(preview, "connector"), lines, _trouble(preview), _text(preview, "lacking"), awaited)
+
+
+def _line(field: _Object) -> SeenLine:
+    cut = field.get("cut")
+    whole = _text(cut, "bytes") if isinstance(cut, Mapping) else None
+    return SeenLine(_text(field, "label"), None if field.get("missing") else _text(field, "value"), whole)
+
+
+def _trouble(preview: _Object) -> str:
+    fault = preview.get("fault")
+    if isinstance(fault, Mapping):
+        return f"It could not be fetched: {_text(fault, 'message')} ({_text(fault, 'class')})"
+    return "It is being fetched; this page shows it when it is there." if preview.get("status") == "fetching" else ""
+
+
 def arguments(approval: Approval) -> tuple[Argument, ...]:
     """Every argument of the run, labelled by the review, and whatever else the review adds to them."""
     given = dict(approval.run.arguments)

@@ -10,8 +10,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 
-from aileron.values import JSON, Fault, Process, RunQuery, RunState, utc, visible
+from aileron.values import JSON, Actor, Change, Fault, Process, RunQuery, RunState, utc, visible
 
 from .case import NOW, WebCase, planned, read, sent
 
@@ -197,6 +198,57 @@ class ApprovalTests(WebCase):
             self.assertIn("Dark mode", self.shown(run.id).text)
         self.assertEqual(self.fragment("/approvals").status, 200)
 
+    def test_preview(self) -> None:
+        """What the service shows is there by its labels; what is missing or cut says so."""
+        fields: JSON = [
+            {"label": "Topic", "value": "Old", "missing": False},
+            {"label": "Text", "value": "x" * 1200, "missing": False, "cut": {"bytes": 70000}},
+            {"label": "Owner", "value": None, "missing": True},
+        ]
+        preview: JSON = {"connector": "builtin://slack", "status": "shown", "fields": fields, "fault": None}
+        shown = self.shown(self.ask(review={"preview": preview}).id)
+        for words in (
+            "What builtin://slack shows",
+            "Topic",
+            "Old",
+            "only the beginning of 70000 bytes",
+            "(there is none)",
+        ):
+            self.assertIn(words, shown.text)
+        self.assertNotIn("data-fetching", shown.tags[0][1])
+        self.assertNotIn("shows", self.review())
+
+    def test_no_preview(self) -> None:
+        """Why there is none is said; where it is on its way the page exchanges itself."""
+        fault: JSON = {"class": "network_error", "message": "Gone."}
+        lacking = "It cannot be approved without."
+        preview: JSON = {"status": "unavailable", "fault": fault, "fields": [], "lacking": lacking}
+        text = self.review(planned(None), preview=preview)
+        self.assertIn("It could not be fetched: Gone. (network_error) It cannot be approved without.", text)
+        self.assertNotIn("built from what an earlier step answers", text)
+        shown = self.shown(self.ask(review={"preview": {"status": "fetching"}}).id)
+        self.assertIn("It is being fetched", shown.text)
+        self.assertEqual(shown.tags[0][1]["data-fetching"], "yes")
+
+    def test_changes(self) -> None:
+        """What is otherwise than it was shown is told by label, with what was and what is."""
+        review: JSON = {"fields": [{"name": "text", "label": "What was shipped"}]}
+        changes = (Change("/fields/0/value", "changed", "a", "b"), Change("/steps/0", "added", None, {"x": 1}))
+        text = self.shown(self.ask(review=review, changes=changes).id).text
+        self.assertIn("What changed since it was shown before", text)
+        for words in ("What was shipped", "It was: a", "It is: b", "It was: nothing"):
+            self.assertIn(words, text)
+        self.assertNotIn("What changed", self.review())
+
+    def test_edited(self) -> None:
+        """What was edited stands beside what was asked for."""
+        run = self.ask("asked")
+        edited = self.runner.edit(run.id, {"text": "better"}, None, Actor("human", "op"))
+        self.successResultOf(Deferred.fromCoroutine(edited))
+        text = self.shown(run.id).text
+        for words in ("What you edited of what was asked for", "It was: asked", "It is: better"):
+            self.assertIn(words, text)
+
     def test_stale_and_expiring(self) -> None:
         """Why it is asked anew, and when it expires, is said."""
         run = self.ask(stale="The action was changed since.", expires_at=utc(NOW) + timedelta(hours=1))
@@ -243,9 +295,13 @@ class HostileTests(WebCase):
             operation=words,
             binding={"name": words, "account": words},
         )
+        line = {"label": words, "value": words, "missing": False, "cut": {"bytes": words}}
+        fault = {"class": words, "message": words}
+        preview = {"connector": words, "status": words, "fields": [line], "fault": fault, "lacking": words}
         fields = [{"name": "text", "label": words}, {"name": words, "label": words, "value": {words: [words]}}]
         return {
-            "review": {"fields": fields, "steps": [step, planned(None, base_url=words)]},
+            "review": {"fields": fields, "steps": [step, planned(None, base_url=words)], "preview": preview},
+            "changes": (Change("/" + words, "changed", words, {words: words}), Change("", "more", None, words)),
             "digest": words,
             "stale": words,
             "decided_by": words,

@@ -64,7 +64,9 @@ function present(text) {
   armTrust(root, look);
 }
 
+// What has no preview yet is no question that could be answered: the preview takes its place by itself.
 function isAnother(before, now) {
+  if (before.fetching) return false;
   return before.state === "pending_approval" && now.state === before.state && now.digest !== before.digest;
 }
 
