@@ -8,6 +8,7 @@ from aileron.values import JSON, Decision, Run, RunState
 
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
+from ._grants import NEW_GRANT, decided, new_grant_json
 from ._guard import Who
 from ._run import RETRY_AFTER_SECONDS, edited, fault_of
 from ._runs import awaited_run, run_query, visible_run
@@ -46,7 +47,7 @@ _RESULT = made_of(
         "review_url": TEXT,
     },
 )
-_DECISION = made_of({"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON})
+_DECISION = made_of({"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "grant": NEW_GRANT})
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
@@ -60,7 +61,9 @@ async def list_approvals(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=Who.OPERATOR, answers={200: ref("Approval")})
 async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """One approval, whole, its staleness checked now."""
-    return answer(approval_json(await parts.runner.approval(approval_id), parts.review_url))
+    approval = await parts.runner.approval(approval_id)
+    suggested: JSON = [each.as_json() for each in parts.runner.suggested(approval)]
+    return answer({**approval_json(approval, parts.review_url), "suggested": suggested})
 
 
 @TABLE.route(
@@ -71,14 +74,16 @@ async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     answers={200: ref("Approval")},
 )
 async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
-    """Approve or deny exactly what the digest binds."""
+    """Approve or deny exactly what the digest binds; an approval can grant more calls like it."""
     decision = Decision(
         approved=visit.body["approved"] is True,
         digest=str(visit.body["digest"]),
         decided_by=visit.caller.actor.id,
         reason=visit.text("reason"),
     )
-    return answer(approval_json(await parts.runner.decide(approval_id, decision), parts.review_url))
+    approval, grant = await decided(visit, parts, approval_id, decision)
+    shown = approval_json(approval, parts.review_url)
+    return answer(shown if grant is None else {**shown, "grant": new_grant_json(grant)})
 
 
 @TABLE.route(

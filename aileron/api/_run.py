@@ -28,7 +28,9 @@ RETRY_AFTER_SECONDS = 5
 _CARRIED_OUT = frozenset((RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 
 _BODY = made_of({}, {"args": ANY_OBJECT, "idempotency_key": {"type": "string", "pattern": "^[!-~]{1,128}$"}})
-_DONE = made_of({"run_id": TEXT, "audit_id": TEXT_OR_NULL, "result": ANY}, {"edited": list_of(ref("Change"))})
+_DONE = made_of(
+    {"run_id": TEXT, "audit_id": TEXT_OR_NULL, "result": ANY}, {"edited": list_of(ref("Change")), "reason": TEXT}
+)
 _WAITS = made_of(
     {"status": STATUS_SCHEMA, "run_id": TEXT, "message": TEXT, "retry_after": COUNT},
     {"approval_id": TEXT, "review_url": TEXT},
@@ -76,15 +78,21 @@ async def _wait(visit: Visit, parts: Parts, run: Run) -> Run:
     """The run after the wait that was asked for, which bounds the whole request."""
     wish = visit.wait_seconds
     if wish is None:
-        wish = 0.0 if run.gated else float(MAX_WAIT_SECONDS)
+        wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
     left = wish - (parts.clock.seconds() - visit.began_at)
     return await parts.runner.wait(run.id, left) if left > 0 else run
+
+
+def _waits_for_somebody(run: Run) -> bool:
+    """Whether it takes a person to go on, or a time that may be far: what a grant allows is as good as ungated."""
+    return run.state in (RunState.PENDING, RunState.AWAITING_VAULT) or run.start_after is not None
 
 
 def outcome(run: Run, parts: Parts) -> Answer:
     """What the run comes to for whoever asked to run it."""
     if run.state is RunState.COMPLETED:
-        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **edited(run)})
+        said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
+        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edited(run)})
     if run.state.settled:
         return failure(fault_of(run).with_details(**edited(run)), run_id=run.id, audit_id=run.audit_id)
     return answer(_waiting(run, parts), 202)

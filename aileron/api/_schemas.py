@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aileron.errors import STATUS
-from aileron.values import JSON, RunState, TrustKind, TrustState, VaultState
+from aileron.values import JSON, GrantState, PredicateKind, RunState, TrustKind, TrustState, VaultState
 
 from ._endpoint import Schema
 
@@ -116,6 +116,32 @@ APPROVAL: Mapping[str, Schema] = {
     "decided_at": MOMENT_OR_NULL,
     "decided_by": TEXT_OR_NULL,
     "reason": TEXT_OR_NULL,
+    "grant_id": {**TEXT_OR_NULL, "description": "the standing grant that decided; null: a person did, or nobody yet"},
+}
+
+PREDICATE: Mapping[str, Schema] = {
+    "argument": TEXT,
+    "kind": {"enum": [kind.value for kind in PredicateKind]},
+    "given": ANY,
+}
+
+GRANT: Mapping[str, Schema] = {
+    "id": TEXT,
+    "action": TEXT,
+    "state": {"enum": [state.value for state in GrantState]},
+    "suspended": {**TEXT_OR_NULL, "description": "why it allows nothing though it is live"},
+    "predicates": list_of(ref("Predicate")),
+    "exact": {**ANY_OBJECT, "description": "what each other argument must be; one that is in neither must be absent"},
+    "uses": COUNT,
+    "left": COUNT,
+    "not_after": MOMENT,
+    "session_id": TEXT_OR_NULL,
+    "run_id": TEXT,
+    "made_at": MOMENT,
+    "made_by": TEXT,
+    "used_at": MOMENT_OR_NULL,
+    "revoked_at": MOMENT_OR_NULL,
+    "bound": {**ANY_OBJECT, "description": "what it stands on, by name"},
 }
 
 LOAD_ERROR: Mapping[str, Schema] = {
@@ -273,7 +299,9 @@ COMPONENTS: Mapping[str, Schema] = {
     "Fault": made_of(FAULT),
     "Failure": made_of({"error": made_of(FAULT, {"run_id": TEXT, "audit_id": TEXT})}),
     "Run": made_of(RUN),
-    "Approval": made_of(APPROVAL),
+    "Approval": made_of(APPROVAL, {"grant": ref("Grant"), "suggested": list_of(ref("Predicate"))}),
+    "Grant": made_of(GRANT),
+    "Predicate": made_of(PREDICATE),
     "LoadError": made_of(LOAD_ERROR),
     "Action": made_of(ACTION),
     "Session": made_of(SESSION, {"gateway": made_of(CALLS)}),

@@ -22,6 +22,7 @@ from aileron.values import (
     Run,
     RunState,
     Session,
+    StandingGrant,
     Trusted,
     TrustItem,
     edits,
@@ -100,6 +101,30 @@ def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[
         "decided_at": moment(approval.decided_at),
         "decided_by": approval.decided_by,
         "reason": approval.reason,
+        "grant_id": approval.grant_id,
+    }
+
+
+def grant_json(standing: StandingGrant) -> dict[str, JSON]:
+    """C{Grant}."""
+    grant = standing.grant
+    return {
+        "id": grant.id,
+        "action": grant.action,
+        "state": standing.state.value,
+        "suspended": standing.suspended,
+        "predicates": [each.as_json() for each in grant.predicates],
+        "exact": grant.exact,
+        "uses": grant.uses,
+        "left": grant.left,
+        "not_after": timestamp(grant.not_after),
+        "session_id": grant.session_id,
+        "run_id": grant.run_id,
+        "made_at": timestamp(grant.made_at),
+        "made_by": grant.made_by,
+        "used_at": moment(grant.used_at),
+        "revoked_at": moment(grant.revoked_at),
+        "bound": dict(grant.bound),
     }
 
 

@@ -8,6 +8,7 @@ from . import (
     _audit,
     _bindings,
     _connectors,
+    _grants,
     _health,
     _metrics,
     _operator,
@@ -31,6 +32,7 @@ TABLES: tuple[Table, ...] = (
     _vault.TABLE,
     _operator.TABLE,
     _trust.TABLE,
+    _grants.TABLE,
     _bindings.TABLE,
     _connectors.TABLE,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from . import _options
+from . import _granting, _options
 from ._approval_edit import edit
 from ._deciding import Ballot, decide, look
 from ._output import listed, say_json
@@ -67,16 +67,19 @@ def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | N
 @_DIGEST
 @_REASON
 @_WAIT
+@_granting.options
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings
 def approve(
     around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, yes: bool, **how: Any
 ) -> None:
-    """Show one whole, ask, and approve exactly what was shown."""
+    """Show one whole, ask, and approve exactly what was shown; with --grant also more calls like it."""
     if as_json and not yes:
         raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
-    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, **how)
+    granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
+    wish = _granting.wish(**granted)
+    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, wish=wish, **how)
     as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from aileron.errors import InvalidRequest
+from aileron.values import utc
 
 from ._errors import Trouble
+from ._granting import Wish, show_wish
 from ._output import block, heading, in_words, note, say, say_json
 from ._review import show_review
 from ._surroundings import Surroundings
@@ -28,6 +30,7 @@ class Ballot:
     :ivar sure: do not ask once more.
     :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.
     :ivar wait: seconds to wait for the outcome.
+    :ivar wish: what more is allowed with it.
     """
 
     approval_id: str
@@ -37,6 +40,7 @@ class Ballot:
     digest: str | None = None
     reason: str | None = None
     wait: float = 0.0
+    wish: Wish | None = None
 
 
 async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
@@ -57,11 +61,19 @@ async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> No
     refuse_decided(shown)
     if ballot.approved and not ballot.as_json:
         show_review(shown, session)
+    arguments = shown["run"].get("arguments") or {}
+    grant = None if ballot.wish is None else ballot.wish.of(arguments, utc(around.wall()))
+    if grant is not None and not ballot.as_json:
+        show_wish(grant, arguments)
     _refuse_other(shown, ballot)
     _ask(around, ballot)
     try:
         decided = await operator.decide(
-            ballot.approval_id, ballot.approved, ballot.digest or shown["digest"], reason=ballot.reason
+            ballot.approval_id,
+            ballot.approved,
+            ballot.digest or shown["digest"],
+            reason=ballot.reason,
+            grant=grant,
         )
     except DaemonFault as fault:
         if fault.fault.kind == "approval_stale":
@@ -89,7 +101,8 @@ def _ask(around: Surroundings, ballot: Ballot) -> None:
     if ballot.sure:
         return
     try:
-        answer = around.ask("Let exactly this run? [y/N] ")
+        allow = "" if ballot.wish is None else ", and allow those calls"
+        answer = around.ask(f"Let exactly this run{allow}? [y/N] ")
     except InvalidRequest:
         hint = "To approve what was shown: add --yes and --digest."
         raise Trouble("There is no terminal to ask you in; nothing was decided.", hint) from None
@@ -114,6 +127,8 @@ async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) 
     if not ballot.approved:
         _tell_denied(ballot, decided)
         return
+    if decided.get("grant") and not ballot.as_json:
+        say("Granted: {id}. To take it back: aileron grant revoke {id}", id=decided["grant"]["id"])
     result = await operator.result(ballot.approval_id, ballot.wait)
     status = result.get("status")
     if ballot.as_json:

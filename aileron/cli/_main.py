@@ -17,6 +17,7 @@ _COMMANDS = {
     "launch": "._launch:launch",
     "open": "._open:open_pages",
     "approval": "._approval:approval",
+    "grant": "._grant:grant",
     "status": "._status:status",
     "action": "._action:action",
     "runs": "._runs:runs",

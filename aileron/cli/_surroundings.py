@@ -165,6 +165,7 @@ class Surroundings:
     randomness: Callable[[int], bytes] = secrets.token_bytes
     seconds: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    wall: Callable[[], float] = time.time
     pause: Callable[[float], Awaitable[None]] = _pause
 
     @property

@@ -66,10 +66,22 @@ class Operator:
         """One approval, whole."""
         return await self._get("action-approvals", run_id)
 
-    async def decide(self, run_id: str, approved: bool, digest: str, *, reason: str | None = None) -> Mapping[str, Any]:
-        """Say yes or no to exactly what C{digest} binds."""
-        why = {} if reason is None else {"reason": reason}
-        body: dict[str, JSON] = {"approved": approved, "digest": digest, **why}
+    async def decide(
+        self,
+        run_id: str,
+        approved: bool,
+        digest: str,
+        *,
+        reason: str | None = None,
+        grant: Mapping[str, JSON] | None = None,
+    ) -> Mapping[str, Any]:
+        """Say yes or no to exactly what C{digest} binds.
+
+        :param grant: what is allowed besides, from now on: C{{predicates, uses, not_after, session}}.
+        """
+        said: dict[str, JSON] = {"reason": reason, "grant": grant}
+        given = {name: value for name, value in said.items() if value is not None}
+        body: dict[str, JSON] = {"approved": approved, "digest": digest, **given}
         return await self._post("action-approvals", run_id, "decide", body=body)
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str) -> Mapping[str, Any]:
@@ -135,6 +147,18 @@ class Operator:
     async def distrust(self, kind: str, name: str) -> Mapping[str, Any]:
         """Take trust back."""
         return (await self._wire.ask("DELETE", "v1", "trust", body={"kind": kind, "name": name})).body
+
+    async def grants(self) -> Mapping[str, Any]:
+        """C{{items}}: the standing grants."""
+        return await self._get("grants")
+
+    async def grant(self, grant_id: str) -> Mapping[str, Any]:
+        """One standing grant."""
+        return await self._get("grants", grant_id)
+
+    async def revoke_grant(self, grant_id: str) -> Mapping[str, Any]:
+        """Revoke a standing grant."""
+        return (await self._wire.ask("DELETE", "v1", "grants", grant_id, body={})).body
 
     async def bindings(self) -> Mapping[str, Any]:
         """C{{items}}, without secrets."""

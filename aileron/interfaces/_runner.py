@@ -156,7 +156,7 @@ class IRunner(Interface):
         The grant is in force first; where the call is then not approved, it is revoked again.
 
         :raises InvalidRequest: it cannot be granted, or does not match the call itself; every fault at once, each
-            by its pointer into the grant.
+            by its pointer from C{/grant} on.
         :raises Conflict: as of L{decide}; or as many grants are in force as can be.
         :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable: as of L{decide}; nothing is granted.
         """

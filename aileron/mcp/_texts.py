@@ -41,7 +41,7 @@ def of_run(answer: Answer) -> Said:
     """A run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
-        return Said(_lines(_edited(body), _output(body.get("result"))))
+        return Said(_lines(_edited(body), _note(body), _output(body.get("result"))))
     waiting = f"The action is not done yet: {body.get('status', 'pending')}."
     return Said(_lines(body.get("message") or waiting, _reference(body)))
 
@@ -50,7 +50,9 @@ def of_status(body: Mapping[str, Any]) -> Said:
     """How a run stands."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
-        return Said(_lines(f"status: completed (audit_id={body.get('audit_id')})", _edited(body), _result(body)))
+        return Said(
+            _lines(f"status: completed (audit_id={body.get('audit_id')})", _edited(body), _note(body), _result(body))
+        )
     if status == "failed":
         return Said(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
     again = _again(body.get("failure"))
@@ -127,6 +129,11 @@ def _reason(body: Mapping[str, Any]) -> str | None:
     if body.get("reason"):
         return f"reason: {body['reason']}"
     return "(the user gave no reason)" if body.get("status") == "denied" else None
+
+
+def _note(body: Mapping[str, Any]) -> str | None:
+    """What was said with an approval; of a standing grant that it was one."""
+    return f"note: {body['reason']}" if body.get("reason") else None
 
 
 def _reference(body: Mapping[str, Any]) -> str | None:

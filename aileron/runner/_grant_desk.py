@@ -109,7 +109,7 @@ class GrantDesk:
 
     def _checked(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
         if wish.session and run.session_id is None:
-            problem = "/session", "the call has no session: grant it to all"
+            problem = "/grant/session", "the call has no session: grant it to all"
             raise InvalidRequest.listing("This cannot be granted.", problem)
         return checked(wish, plan.arguments, [given.name for given in plan.action.inputs], self._pen.now())
 

@@ -38,7 +38,7 @@ def checked(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequence[str]
 
     :param arguments: of the approved call.
     :param inputs: the names that the action's arguments can have.
-    :raises InvalidRequest: with every problem at once, each by its pointer into C{grant}.
+    :raises InvalidRequest: with every problem at once, each by its pointer from C{/grant} on.
     """
     problems = [*_limit_faults(wish, now), *_faults(wish.predicates, inputs)]
     if not problems:
@@ -57,15 +57,15 @@ def exact_of(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> 
 
 def _limit_faults(wish: NewGrant, now: datetime) -> Iterator[_Fault]:
     if not 1 <= wish.uses <= MOST_USES:
-        yield "/uses", f"must be 1 to {MOST_USES}"
+        yield "/grant/uses", f"must be 1 to {MOST_USES}"
     if not now < wish.not_after <= now + timedelta(days=MOST_GRANT_DAYS):
-        yield "/not_after", f"must be in the future, and at most {MOST_GRANT_DAYS} days away"
+        yield "/grant/not_after", f"must be in the future, and at most {MOST_GRANT_DAYS} days away"
 
 
 def _faults(predicates: Sequence[Predicate], inputs: Sequence[str]) -> Iterator[_Fault]:
     times = Counter(predicate.argument for predicate in predicates)
     for position, predicate in enumerate(predicates):
-        pointer = json_pointer("/predicates", position)
+        pointer = json_pointer("/grant/predicates", position)
         if predicate.argument not in inputs:
             yield f"{pointer}/argument", "is not an input of this action"
         if times[predicate.argument] > 1:
@@ -153,13 +153,13 @@ def _name_in_ascii(name: str) -> str:
 def _mismatches(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> Iterator[_Fault]:
     for position, predicate in enumerate(predicates):
         if not holds(predicate, arguments.get(predicate.argument, ABSENT)):
-            yield json_pointer("/predicates", position), "does not hold of the call that is approved"
+            yield json_pointer("/grant/predicates", position), "does not hold of the call that is approved"
 
 
 def _too_long(wish: NewGrant, arguments: Mapping[str, JSON]) -> Iterator[_Fault]:
     kept: JSON = [exact_of(wish.predicates, arguments), [each.as_json() for each in wish.predicates]]
     if len(compact(kept)) > _MOST_KEPT_CHARACTERS:
-        yield "/predicates", "leave too much that would have to stay the same: name the long arguments as well"
+        yield "/grant/predicates", "leave too much that would have to stay the same: name the long arguments as well"
 
 
 def _said(error: Exception) -> str:

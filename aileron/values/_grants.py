@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import cast
 
 from attrs import field, frozen
 
-from ._json import JSON
+from ._json import JSON, compact
 
 MOST_USES = 1000
 """How often one grant can be used at most."""
@@ -50,6 +51,30 @@ class Predicate:
     def as_json(self) -> dict[str, JSON]:
         """As it travels and is kept."""
         return {"argument": self.argument, "kind": self.kind.value, "given": self.given}
+
+    def in_words(self) -> str:
+        """For the operator, who reads it after the argument's name; whoever shows it makes it visible."""
+        given, several = self.given, isinstance(self.given, Sequence) and not isinstance(self.given, str)
+        each = [*cast("Sequence[JSON]", given)] if several else [given]
+        if self.kind is PredicateKind.ANY:
+            return "ANY VALUE AT ALL, and none"
+        if self.kind is PredicateKind.RANGE:
+            return _range_in_words(given)
+        said = {
+            PredicateKind.EQUALS: f"exactly {compact(given)}",
+            PredicateKind.ONE_OF: f"one of {', '.join(map(compact, each))}",
+            PredicateKind.PATTERN: f"the whole of it matching {given}",
+            PredicateKind.DOMAIN: f"mail addresses at {', '.join(map(str, each))} alone",
+        }
+        return said[self.kind]
+
+
+def _range_in_words(given: JSON) -> str:
+    bounds = given if isinstance(given, Mapping) else {}
+    low, high = bounds.get("minimum"), bounds.get("maximum")
+    whole = "a whole number" if not any(isinstance(each, float) for each in (low, high)) else "a number"
+    least = "" if low is None else f", at least {compact(low)}"
+    return f"{whole}{least}" + ("" if high is None else f", at most {compact(high)}")
 
 
 class GrantState(StrEnum):

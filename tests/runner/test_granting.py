@@ -209,10 +209,10 @@ class IssueTests(GrantedCase):
             predicate(PredicateKind.ANY, None, "unknown"),
         ]
         found = self.problems(self.wish(*wrong, uses=0, not_after=utc(0)))
-        self.assertEqual(found[:2], ["/uses", "/not_after"])
+        self.assertEqual(found[:2], ["/grant/uses", "/grant/not_after"])
         for position in range(len(wrong) - 1):
-            self.assertIn(f"/predicates/{position}/given", found)
-        self.assertIn("/predicates/15/argument", found)
+            self.assertIn(f"/grant/predicates/{position}/given", found)
+        self.assertIn("/grant/predicates/15/argument", found)
 
     def test_escaped_pattern(self) -> None:
         """A question mark after a bracket that is no group is no flag."""
@@ -221,23 +221,25 @@ class IssueTests(GrantedCase):
     def test_limits(self) -> None:
         """No more than a thousand uses, and ninety days."""
         ahead = utc(self.clock.seconds()) + timedelta(days=90, seconds=1)
-        self.assertEqual(self.problems(self.wish(uses=1001, not_after=ahead)), ["/uses", "/not_after"])
+        self.assertEqual(self.problems(self.wish(uses=1001, not_after=ahead)), ["/grant/uses", "/grant/not_after"])
 
     def test_its_own_call(self) -> None:
         """It must be one that allows the call that is approved with it."""
-        self.assertEqual(self.problems(self.wish(Predicate("text", PredicateKind.ONE_OF, ["a"]))), ["/predicates/0"])
         self.assertEqual(
-            self.problems(self.wish(Predicate("times", PredicateKind.RANGE, {"minimum": 0}))), ["/predicates/0"]
+            self.problems(self.wish(Predicate("text", PredicateKind.ONE_OF, ["a"]))), ["/grant/predicates/0"]
+        )
+        self.assertEqual(
+            self.problems(self.wish(Predicate("times", PredicateKind.RANGE, {"minimum": 0}))), ["/grant/predicates/0"]
         )
 
     def test_no_session(self) -> None:
         """Where nobody's session asks, none can be granted to."""
-        self.assertEqual(self.problems(self.wish(), self.submit(session=None)), ["/session"])
+        self.assertEqual(self.problems(self.wish(), self.submit(session=None)), ["/grant/session"])
 
     def test_too_long(self) -> None:
         """What would have to stay the same is not kept if it is very long; naming it makes it short."""
         run = self.submit(arguments={"text": "x" * 20_000})
-        self.assertEqual(self.problems(self.wish(), run), ["/predicates"])
+        self.assertEqual(self.problems(self.wish(), run), ["/grant/predicates"])
         self.approve_and_grant(run, self.wish(ANY_TEXT))
 
     def test_most(self) -> None:
