@@ -270,6 +270,20 @@ class StretchTests(LifeCase):
         self.begin(unlocked=True)
         self.assertIn("is gone, or another's", self.told()[0])
 
+    def test_key_that_was_put_aside(self) -> None:
+        """The key that lies ready while the vault is open does not stand in for that which the lock drew."""
+        self.begin(unlocked=True)
+        aside = self.key_path.read_bytes()
+        self.lock()
+        self.happen("lost")
+        self.while_nobody_runs()
+        last = self.last_of_file()
+        for table in ("audit_macs", "audit_payloads", "audit_events"):
+            self.alter(self.database, f"DELETE FROM {table} WHERE seq = ?", last)
+        self.key_path.write_bytes(aside)
+        self.begin(unlocked=True)
+        self.assertIn("is gone, or another's", self.told()[0])
+
     def test_told_once(self) -> None:
         """What was found is told once; the next unlock begins with what is there."""
         self.while_nobody_runs()
