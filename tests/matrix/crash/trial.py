@@ -27,7 +27,7 @@ from .tally import SOUND, STUCK, Tally
 from .world import World
 
 AT_RANDOM, SHORTLY_AFTER, IN_SERVICE = "at random", "shortly after a point", "during a request"
-_LOAD_SECONDS = 2.0
+_LOAD_SECONDS = 1.5
 _DRAIN_SECONDS = 30.0
 _LOCKED = 0.08
 
@@ -50,7 +50,7 @@ class Points:
 
     def next(self) -> tuple[str, int]:
         """Where to end the next life, and how many times to let it pass there before."""
-        least = min(self.reached, key=lambda point: (self.hit[point] + self.tried[point] / 4, self.chance.random()))
+        least = min(self.reached, key=lambda point: (self.tried[point], self.hit[point], self.chance.random()))
         self.tried[least] += 1
         return least, self.chance.randint(1, max(1, min(3, self.reached[least] // 5)))
 
@@ -105,7 +105,7 @@ class Trial:
         self.agent = await agent(found)
         await Load(self.book, self.chance, self.agent, who, new=20).run()
         life.end(signal.SIGTERM)
-        self.points.saw((await life.death).points)
+        await life.death
         self.world.calm = False
 
     def _plain(self) -> Birth:
@@ -113,7 +113,7 @@ class Trial:
 
     def _birth(self) -> Birth:
         """How the next life will end, if it comes to that."""
-        dice = self.chance.random()
+        dice = self.chance.random() if self.points.reached else 1.0
         if dice < 0.7:
             point, times = self.points.next()
             return Birth(str(self.root), spelled(self.key), point, times)

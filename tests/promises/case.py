@@ -1,0 +1,102 @@
+"""A home, what an intruder can do to it, and what the service has seen."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+
+from aileron.audit import check_chain
+from aileron.values import AuditQuery, Decision, Fault, Outcome, Record, Run, RunState
+from tests.matrix.crash.points import Watched
+from tests.runner.kit import OPERATOR, RunnerCase
+
+__all__ = ["NEVER_SENT", "NO_ANSWER", "OPERATOR", "REFUSED", "Killed", "PromiseCase"]
+
+_BUSY = Fault("external_api_error", "Reset.", "external", retriable=True)
+
+NO_ANSWER = Outcome(fault=_BUSY, sent=True, classified=False)
+"""It was sent, and nobody knows what came of it."""
+
+REFUSED = Outcome(fault=evolve(_BUSY, retriable=False), sent=True, classified=True)
+"""The service said, as its connector declares, that nothing happened."""
+
+NEVER_SENT = Outcome(fault=evolve(_BUSY, kind="network_error"), sent=False, classified=False)
+"""Not a byte left."""
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+class PromiseCase(RunnerCase):
+    """What a promise is held against."""
+
+    @property
+    def sent(self) -> int:
+        """How many requests the service has seen."""
+        return len(self.connector.sendings)
+
+    def write_row(self, statement: str, *values: object) -> None:
+        """Write into the database as another program would."""
+        with sqlite3.connect(self.database) as database:
+            database.execute(statement, values)
+        database.close()
+
+    def set_state(self, run: Run, state: str = "approved") -> None:
+        """Let a run's row say another state."""
+        self.write_row("UPDATE runs SET state = ? WHERE id = ?", state, run.id)
+
+    def held(self, *args: object) -> Run:
+        """A run that was approved in a life that starts nothing more."""
+        run = self.submit(*args)
+        self.sync(self.runner.stop(1.0))
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.APPROVED)
+        return run
+
+    def state(self, run: Run) -> str:
+        """Where a run stands."""
+        return self.now(run).state.value
+
+    def yes(self, run: Run) -> Decision:
+        """An approval of what is shown now."""
+        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+
+    def unanswered(self) -> Deferred[Outcome]:
+        """The answer to the next request, which does not come before it is fired."""
+        answer: Deferred[Outcome] = Deferred()
+        self.connector.script.append(answer)
+        return answer
+
+    def die_at(self, point: str) -> None:
+        """Have this life end when it comes there."""
+        self.runner = self.build(_killer(point))
+        self.sync(self.runner.start())
+
+    def when(self, point: str, act: Callable[[], None]) -> None:
+        """Have something happen each time that a life which begins from now on comes to a point of its writes."""
+
+        def reached(where: str) -> None:
+            if where == point:
+                act()
+
+        self.store = evolve(self.store, runs=Watched(self.store.runs, "runs", ("receive", "apply"), reached))
+
+    def records(self) -> tuple[Record, ...]:
+        """The record, oldest first."""
+        return tuple(reversed(self.sync(self.store.audit.list(AuditQuery(limit=1000))).items))
+
+    def assert_sound(self) -> None:
+        """Assert that the record holds."""
+        self.assertIsNone(check_chain(self.records()))
+
+
+def _killer(point: str) -> Callable[[str], None]:
+    def probe(reached: str) -> None:
+        if reached == point:
+            raise Killed
+
+    return probe

@@ -1,0 +1,225 @@
+"""2. No gated action runs without a decision by the operator."""
+
+from __future__ import annotations
+
+from aileron.errors import AileronError, ApprovalStale, Conflict, NotFound, VaultLocked
+from aileron.values import Decision, TrustKind
+from tests.api.case import ApiCase
+from tests.runner.kit import manifest, step
+
+from .case import OPERATOR, PromiseCase
+
+_COPIED = "digest, approved, decided_at, decided_by, not_before, not_after, decision_mark"
+
+
+class NoDecisionTests(PromiseCase):
+    """Nobody has decided."""
+
+    def test_waits(self) -> None:
+        """A gated call waits, whatever time passes and however often the daemon starts."""
+        run = self.submit()
+        self.clock.advance(1e6)
+        self.restart()
+        self.runner.look()
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
+    def test_denied(self) -> None:
+        """What was denied is not done, in this life or another."""
+        run = self.submit()
+        self.approve(run, approved=False)
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("denied", 0))
+
+    def test_expired(self) -> None:
+        """What has expired cannot be approved any more, were its alarm never to ring."""
+        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
+        self.runner.look()
+        run = self.submit()
+        yes = self.yes(run)
+        self.runner._expiry.stop()
+        self.clock.advance(3601)
+        self.fails(self.runner.decide(run.id, yes), Conflict)
+        self.assertEqual(self.sent, 0)
+
+    def test_expires(self) -> None:
+        """An approval that is limited ends when its time is over."""
+        self.write("gated", manifest("gated", step("post"), expires='expires_after = "1h"'))
+        self.runner.look()
+        run = self.submit()
+        self.clock.advance(3601)
+        self.assertEqual((self.state(run), self.sent), ("expired", 0))
+
+    def test_withdrawn(self) -> None:
+        """What was taken back is not done by a decision that comes later."""
+        run = self.submit()
+        yes = self.yes(run)
+        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.fails(self.runner.decide(run.id, yes), Conflict)
+        self.assertEqual(self.sent, 0)
+
+    def test_untrusted(self) -> None:
+        """An action file that the operator has not read offers nothing, be it new or another by one byte."""
+        self.write("fresh", manifest("fresh", step("post"), gated=False), trusted=False)
+        self.write("open", manifest("open", step("post"), gated=False, body="Other."), trusted=False)
+        self.runner.look()
+        for name in ("fresh", "open"):
+            self.fails(self.runner.submit(self.call(name)), NotFound)
+        self.assertEqual(self.sent, 0)
+
+    def test_gate_removed(self) -> None:
+        """A trusted action whose file was rewritten so that nobody is asked does nothing."""
+        self.write("gated", manifest("gated", step("post"), gated=False), trusted=False)
+        self.runner.look()
+        self.fails(self.runner.submit(self.call("gated")), AileronError)
+        self.assertEqual(self.sent, 0)
+
+    def test_untrusted_connector(self) -> None:
+        """Nothing runs through a connector that the operator does not trust."""
+        self.sync(self.runner.distrust(TrustKind.CONNECTOR, self.connector.description.fqn, OPERATOR))
+        self.fails(self.runner.submit(self.call("open")), AileronError)
+        self.assertEqual(self.sent, 0)
+
+    def test_locked(self) -> None:
+        """While the vault is locked nothing begins, decided or not, gated or not."""
+        run = self.approved_and_locked()
+        self.fails(self.runner.submit(self.call("open")), VaultLocked)
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("awaiting_vault", 0))
+
+    def test_nobody_decides_while_locked(self) -> None:
+        """While the vault is locked nothing can be approved."""
+        run = self.submit()
+        yes = self.yes(run)
+        self.vault.lock()
+        self.fails(self.runner.decide(run.id, yes), VaultLocked)
+        self.assertEqual(self.state(run), "pending_approval")
+
+    def test_switched_off(self) -> None:
+        """What is switched off cannot be called, and what waits of it cannot be approved."""
+        run = self.submit()
+        self.sync(self.runner.set_enabled("gated", False, OPERATOR))
+        self.fails(self.runner.submit(self.call("gated", {"text": "other"})), Conflict)
+        shown = self.sync(self.runner.approval(run.id))
+        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.assertEqual(self.sent, 0)
+
+    def test_paused(self) -> None:
+        """While everything is paused nothing begins, gated or not."""
+        run = self.held()
+        self.sync(self.runner.pause(None, None, OPERATOR))
+        self.fails(self.runner.submit(self.call("open")), AileronError)
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("approved", 0))
+
+
+class WrittenRowsTests(PromiseCase):
+    """The agent writes into the database; it cannot make the mark of a decision."""
+
+    def refused(self, *runs_state: str) -> None:
+        """Assert that a new life asks, or gives up, and sends nothing."""
+        run = self.submit()
+        for state in runs_state:
+            self.set_state(run, state)
+            self.restart()
+            self.assertEqual((self.state(run), self.sent), ("pending_approval", 0), state)
+
+    def test_state(self) -> None:
+        """A state that was written is no decision."""
+        self.refused("approved", "awaiting_vault")
+
+    def test_begun(self) -> None:
+        """A run that was called executing is in doubt: it is not done."""
+        run = self.submit()
+        self.set_state(run, "executing")
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("unknown", 0))
+
+    def test_gate(self) -> None:
+        """A run that was called ungated is given up."""
+        for state in ("received", "approved"):
+            run = self.submit()
+            self.write_row("UPDATE runs SET gated = 0, state = ? WHERE id = ?", state, run.id)
+            self.restart()
+            self.assertEqual((self.state(run), self.sent), ("cancelled", 0))
+
+    def test_yes(self) -> None:
+        """A yes that was written carries no mark, or a false one."""
+        for mark in (None, b"", b"\0" * 32):
+            run = self.submit()
+            self.set_state(run)
+            said = (
+                "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
+            )
+            self.write_row(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
+            self.restart()
+            self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
+    def test_copied(self) -> None:
+        """The decision for one run decides nothing about another."""
+        decided = self.held()
+        self.restart()
+        self.sync(self.runner.hold())
+        other = self.submit("gated", {"text": "other"})
+        self.set_state(other)
+        self.write_row(
+            f"UPDATE approvals SET ({_COPIED}) = (SELECT {_COPIED} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
+            decided.id,
+            other.id,
+        )
+        self.write_row("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
+        self.restart()
+        self.assertEqual((self.state(other), self.sent), ("pending_approval", 1))
+
+    def test_denial_turned(self) -> None:
+        """A denial is not turned into an approval."""
+        run = self.submit()
+        self.approve(run, approved=False)
+        self.set_state(run)
+        self.write_row("UPDATE approvals SET approved = 1 WHERE run_id = ?", run.id)
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
+    def test_unrecorded(self) -> None:
+        """A decision of which the record does not tell is asked for once more."""
+        run = self.held()
+        self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
+        self.write_row("UPDATE audit_events SET run_id = NULL WHERE type = 'approval.approved'")
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
+    def test_given_way(self) -> None:
+        """A decision that was taken back before it began does not come back with its row."""
+        run = self.held()
+        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.set_state(run)
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
+    def test_written_while_it_begins(self) -> None:
+        """What is written between the last look and the moment it begins is seen inside the transaction."""
+        run = self.held()
+        forget = "UPDATE approvals SET decision_mark = NULL WHERE run_id = ?"
+        self.when("before runs.apply executing", lambda: self.write_row(forget, run.id))
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
+
+class AgentTests(ApiCase):
+    """What an agent's credentials open."""
+
+    def test_decides_nothing(self) -> None:
+        """An agent's session cannot decide, whichever site it asks, nor read what the operator reads."""
+        token, body = self.agent_token(), {"approved": True, "digest": "sha256:00"}
+        path = f"/v1/action-approvals/{self.fresh_id()}"
+        self.assertEqual(self.agents.ask("POST", f"{path}/decide", token, body).status, 404)
+        self.assertEqual(self.agents.ask("POST", f"{path}/decide", self.operator_token(), body).status, 404)
+        for mine in (token, None, "ail_o_guessed"):
+            self.assertEqual(self.operator.ask("POST", f"{path}/decide", mine, body).status, 401)
+            self.assertEqual(self.operator.ask("GET", path, mine).status, 401)
+
+    def test_trusts_nothing(self) -> None:
+        """Nor can it trust a file, or bind a credential."""
+        token = self.agent_token()
+        item = {"kind": "action", "name": "fresh", "digest": "sha256:00"}
+        for site, status in ((self.agents, 404), (self.operator, 401)):
+            self.assertEqual(site.ask("POST", "/v1/trust", token, {"items": [item]}).status, status)
