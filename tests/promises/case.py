@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -49,6 +50,19 @@ class PromiseCase(RunnerCase):
         """Let a run's row say another state."""
         self.write_row("UPDATE runs SET state = ? WHERE id = ?", state, run.id)
 
+    def hide(self, types: str) -> None:
+        """Take events off the record of their runs, by a pattern of their types."""
+        self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
+        self.write_row("UPDATE audit_events SET run_id = NULL WHERE type LIKE ?", types)
+
+    def forge_record(self, run: Run, digest: str) -> None:
+        """Let the newest event of a run tell that a digest of it was approved."""
+        self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
+        newest = "(SELECT max(seq) FROM audit_events WHERE run_id = ?)"
+        self.write_row(f"UPDATE audit_events SET type = 'approval.approved' WHERE seq = {newest}", run.id)
+        told = f"UPDATE audit_payloads SET payload = json_set(payload, '$.digest', ?) WHERE seq = {newest}"
+        self.write_row(told, digest, run.id)
+
     def held(self, *args: object) -> Run:
         """A run that was approved in a life that starts nothing more."""
         run = self.submit(*args)
@@ -83,7 +97,8 @@ class PromiseCase(RunnerCase):
             if where == point:
                 act()
 
-        self.store = evolve(self.store, runs=Watched(self.store.runs, "runs", ("receive", "apply"), reached))
+        watched: Any = Watched(self.store.runs, "runs", ("receive", "apply"), reached)
+        self.store = evolve(self.store, runs=watched)
 
     def records(self) -> tuple[Record, ...]:
         """The record, oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aileron.errors import AileronError, ApprovalStale, Conflict, NotFound, VaultLocked
+from aileron.errors import AileronError, ApprovalStale, Conflict, NotFound, Paused, VaultLocked
 from aileron.values import Decision, TrustKind
 from tests.api.case import ApiCase
 from tests.runner.kit import manifest, step
@@ -80,11 +80,16 @@ class NoDecisionTests(PromiseCase):
         self.assertEqual(self.sent, 0)
 
     def test_locked(self) -> None:
-        """While the vault is locked nothing begins, decided or not, gated or not."""
+        """While the vault is locked nothing begins that was approved before."""
         run = self.approved_and_locked()
-        self.fails(self.runner.submit(self.call("open")), VaultLocked)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("awaiting_vault", 0))
+
+    def test_locked_call(self) -> None:
+        """While the vault is locked nothing begins, though nobody need be asked."""
+        self.vault.lock()
+        self.fails(self.runner.submit(self.call("open")), VaultLocked)
+        self.assertEqual(self.sent, 0)
 
     def test_nobody_decides_while_locked(self) -> None:
         """While the vault is locked nothing can be approved."""
@@ -104,10 +109,16 @@ class NoDecisionTests(PromiseCase):
         self.assertEqual(self.sent, 0)
 
     def test_paused(self) -> None:
-        """While everything is paused nothing begins, gated or not."""
+        """While everything is paused no call gets in, gated or not."""
+        self.sync(self.runner.pause(None, None, OPERATOR))
+        for name in ("open", "gated"):
+            self.fails(self.runner.submit(self.call(name)), Paused)
+        self.assertEqual(self.sent, 0)
+
+    def test_paused_run(self) -> None:
+        """What was approved does not begin while everything is paused, in this life or another."""
         run = self.held()
         self.sync(self.runner.pause(None, None, OPERATOR))
-        self.fails(self.runner.submit(self.call("open")), AileronError)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("approved", 0))
 
@@ -154,21 +165,35 @@ class WrittenRowsTests(PromiseCase):
             self.restart()
             self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
+    def test_forged_whole(self) -> None:
+        """A yes that was written, and told by a record that was written too, has no sound mark."""
+        for mark in (None, b"\0" * 40, self.control.sign({})):
+            run = self.submit()
+            shown = self.sync(self.runner.approval(run.id)).digest
+            self.set_state(run)
+            said = (
+                "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
+            )
+            self.write_row(f"UPDATE approvals SET {said}, decision_mark = ? WHERE run_id = ?", mark, run.id)
+            self.forge_record(run, shown)
+            self.restart()
+            self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+
     def test_copied(self) -> None:
-        """The decision for one run decides nothing about another."""
+        """The decision for one run decides nothing about another of the same call, whatever is written beside it."""
         decided = self.held()
-        self.restart()
-        self.sync(self.runner.hold())
-        other = self.submit("gated", {"text": "other"})
+        other = self.submit()
         self.set_state(other)
+        self.set_state(decided, "cancelled")
         self.write_row(
             f"UPDATE approvals SET ({_COPIED}) = (SELECT {_COPIED} FROM approvals WHERE run_id = ?) WHERE run_id = ?",
             decided.id,
             other.id,
         )
         self.write_row("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
+        self.forge_record(other, self.sync(self.runner.approval(decided.id)).digest)
         self.restart()
-        self.assertEqual((self.state(other), self.sent), ("pending_approval", 1))
+        self.assertEqual((self.state(other), self.sent), ("pending_approval", 0))
 
     def test_denial_turned(self) -> None:
         """A denial is not turned into an approval."""
@@ -176,14 +201,14 @@ class WrittenRowsTests(PromiseCase):
         self.approve(run, approved=False)
         self.set_state(run)
         self.write_row("UPDATE approvals SET approved = 1 WHERE run_id = ?", run.id)
+        self.forge_record(run, self.sync(self.runner.approval(run.id)).digest)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def test_unrecorded(self) -> None:
         """A decision of which the record does not tell is asked for once more."""
         run = self.held()
-        self.write_row("DROP TRIGGER IF EXISTS audit_events_stay")
-        self.write_row("UPDATE audit_events SET run_id = NULL WHERE type = 'approval.approved'")
+        self.hide("approval.approved")
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
@@ -192,6 +217,7 @@ class WrittenRowsTests(PromiseCase):
         run = self.held()
         self.sync(self.runner.withdraw(run.id, OPERATOR, None))
         self.set_state(run)
+        self.hide("run.cancelled")
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 

@@ -41,6 +41,10 @@ class ReviewedTests(PromiseCase):
         """Where the action has changed since it was shown, the old decision is refused."""
         self.decided_late(self.change_action)
 
+    def test_words_changed(self) -> None:
+        """Likewise where not a request of it is another, but the words in which the agent was told of it."""
+        self.decided_late(lambda: self.write("gated", manifest("gated", step("post"), body="Other words.")))
+
     def test_connector_changed(self) -> None:
         """Likewise where the connector has."""
         self.decided_late(self.change_connector)
@@ -118,6 +122,16 @@ class StillTests(PromiseCase):
         self.write_row("UPDATE approvals SET digest = 'sha256:00' WHERE run_id = ?", run.id)
         self.asked_anew(run, "")
 
+    def test_digest_and_action(self) -> None:
+        """Nor has the digest of another action that was put in its place, true as it is."""
+        run = self.held()
+        self.write("gated", manifest("gated", step("put")))
+        self.runner.look()
+        other = self.runner._asking.plan(run).digest(run)
+        self.write_row("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
+        self.forge_record(run, other)
+        self.asked_anew(run, "mark")
+
     def test_mark_binds(self) -> None:
         """Nothing of a decision can be altered: who took it, when, for how long, for which effect."""
         for altered in ("decided_by = 'other'", "not_after = '2099-01-01T00:00:00.000000Z'", "not_before = decided_at"):
@@ -140,6 +154,15 @@ class StillTests(PromiseCase):
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
 
+    def test_once_unrecorded(self) -> None:
+        """Nor does it where the record of that use is hidden: the vault remembers."""
+        run = self.submit()
+        self.approve(run)
+        self.set_state(run)
+        self.hide("execution.%")
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
+
     def test_once_while_it_begins(self) -> None:
         """Nor does it where the row is put back while this very life begins it: the vault knows that it was used."""
         run = self.held()
@@ -155,8 +178,8 @@ class StillTests(PromiseCase):
         """A decision under the key of an earlier passphrase is asked for once more."""
         run = self.held()
         self.control.change_key(b"another key of thirty-two bytes!")
-        self.restart()
-        self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
+        self.asked_anew(run, "an earlier key")
+        self.assertNotIn("tamper.detected", self.events(run))
 
     def test_twice(self) -> None:
         """Deciding twice is a conflict, and one effect."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
 
 from aileron.errors import Conflict, StoreUnavailable
-from aileron.values import Run, RunQuery
+from aileron.values import Approval, Run, RunQuery
 
 from .case import OPERATOR, Killed, PromiseCase
 
@@ -116,6 +120,40 @@ class KeptTests(PromiseCase):
         self.restart()
         self.assertEqual((self.submit("open", key="k").id, self.sent), (run.id, 1))
         self.fails(self.runner.submit(self.call("open", {"text": "other"}, "k")), Conflict)
+
+    def test_key_twice_at_once(self) -> None:
+        """Two calls under one key that come at the same moment are one run."""
+        call = self.call("open", key="k")
+        self.pool.hold()
+        told = [self.later(self.runner.submit(call)) for _ in range(2)]
+        self.pool.release()
+        self.assertEqual(len({self.successResultOf(each).id for each in told}), 1)
+        self.assertEqual(self.sent, 1)
+
+    def test_confirmed_against_denied(self) -> None:
+        """A yes that was confirmed is not undone by a no that came at the same moment and was refused."""
+        for steps in range(6):
+            run = self.submit()
+            yes = self.yes(run)
+            self.pool.hold()
+            told = [self.later(self.runner.decide(run.id, yes))]
+            for _ in range(steps):
+                if self.pool.todo:
+                    self.pool.step()
+            self.clock.advance(1.0)
+            told.append(self.later(self.runner.decide(run.id, evolve(yes, approved=False))))
+            while self.pool.todo:
+                self.pool.todo.rotate(1)  # who reads may be faster than who writes
+                self.pool.step()
+            self.pool.release()
+            ends = [self.outcome(each) for each in told]
+            self.assertIn((*ends, self.state(run)), ((True, False, "completed"), (False, True, "denied")))
+
+    def outcome(self, decided: Deferred[Approval]) -> bool:
+        """Whether a decision was confirmed."""
+        told: list[Any] = []
+        decided.addBoth(told.append)
+        return isinstance(told[0], Approval)
 
     def test_waiter(self) -> None:
         """Who waits for a run is told of its end, whenever it comes."""

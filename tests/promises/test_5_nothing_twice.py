@@ -166,6 +166,13 @@ class OnceTests(PromiseCase):
         answer.callback(self.connector.usual)
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
 
+    def test_taken_back_while_it_begins(self) -> None:
+        """A run that is called cancelled at the moment when it would begin does not begin."""
+        run = self.held()
+        self.when("before runs.apply executing", lambda: self.set_state(run, "cancelled"))
+        self.restart()
+        self.assertEqual((self.state(run), self.sent), ("cancelled", 0))
+
     def test_start_twice(self) -> None:
         """A life that looks again and again begins an approved run once."""
         run = self.held()

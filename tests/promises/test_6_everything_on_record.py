@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import evolve
 
 from aileron.audit import check_chain
-from aileron.values import Actor, Record
+from aileron.values import Actor, Decision, Record, utc
 
 from .case import OPERATOR, REFUSED, PromiseCase
 
@@ -90,6 +90,15 @@ class ChainTests(PromiseCase):
             forged = (*self.sound[:2], evolve(third, event=changed), *self.sound[3:])
             self.assertEqual(self.broken_at(forged), 3)
 
+    def test_link_altered(self) -> None:
+        """So does its link to the one before."""
+        forged = (*self.sound[:2], evolve(self.sound[2], previous_hash="sha256:00"), *self.sound[3:])
+        self.assertEqual(self.broken_at(forged), 3)
+
+    def test_begun_later(self) -> None:
+        """A record that begins later than it did is not whole."""
+        self.assertEqual(check_chain(self.sound[2:], self.sound[1].hash), 1)
+
     def test_removed(self) -> None:
         """One that is gone leaves a gap."""
         self.assertEqual(self.broken_at((*self.sound[:4], *self.sound[5:])), 5)
@@ -145,6 +154,17 @@ class PutBackTests(PromiseCase):
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
         types = [record.event.type for record in self.records() if record.event.run_id is None]
         self.assertIn("tamper.detected", types)
+
+    def test_waiting(self) -> None:
+        """Nor does it bring back a decision that was still to begin, and may have been taken back since."""
+        run = self.submit()
+        shown = self.sync(self.runner.approval(run.id)).digest
+        tomorrow = utc(self.clock.seconds() + 86_400)
+        self.sync(self.runner.decide(run.id, Decision(True, shown, OPERATOR.id, not_before=tomorrow)))
+        copy = self.copy()
+        self.approve(self.submit())
+        self.put_back(copy)
+        self.assertEqual((self.state(run), self.sent), ("pending_approval", 1))
 
     def test_nothing_found(self) -> None:
         """Where nothing was put back, nothing is found."""

@@ -1,0 +1,36 @@
+"""C{python -m tests.mutants [word…]}: the table, of all guards or of those whose words hold one of these."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from .table import GUARDS
+from .trying import Found, try_all, whole
+
+
+def main(words: list[str]) -> int:
+    """Try, and print."""
+    guards = [guard for guard in GUARDS if not words or any(word in guard.what + guard.file for word in words)]
+    with tempfile.TemporaryDirectory(prefix="aileron-mutants-") as directory:
+        said = whole(guards, Path(directory))
+        if said is not None:
+            print(f"The tests do not pass as they are:\n{said}")
+            return 1
+        print(f"{'promise':>7}  {'disabled':58}{'in':28}{'':10}red\n{'-' * 150}")
+        found = [_told(each) for each in try_all(guards, Path(directory))]
+    left = [each for each in found if each.problem is not None]
+    print(f"{'-' * 150}\n{len(found)} guards disabled, {len(left)} not noticed")
+    return 1 if left else 0
+
+
+def _told(found: Found) -> Found:
+    guard = found.guard
+    noticed = guard.test if found.problem is None else f"NOT NOTICED: {found.problem}"
+    print(f"{guard.promise:>7}  {guard.what:58}{guard.file:38}{noticed}", flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

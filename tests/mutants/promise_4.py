@@ -1,0 +1,95 @@
+"""4. Nothing is lost."""
+
+from __future__ import annotations
+
+from .guard import Guard
+
+_EXECUTOR = "runner/_executor.py"
+
+GUARDS = (
+    Guard(
+        4,
+        "an approved run is taken up at a start",
+        "runner/_recovery.py",
+        "            self._approved.start(run)  # approved, or waiting for the vault\n",
+        "            pass\n",
+        "KeptTests.test_decided",
+    ),
+    Guard(
+        4,
+        "a decision begins the run",
+        "runner/_runner.py",
+        "            self._approved.start(approval.run)\n",
+        "            pass\n",
+        "KeptTests.test_late_decision",
+    ),
+    Guard(
+        4,
+        "a decision outlives whoever took it",
+        "runner/_tasks.py",
+        "        told: Deferred[T] = Deferred()\n        self._running[told] = task = Deferred.fromCoroutine(work)\n",
+        "        return Deferred.fromCoroutine(work)\n"
+        "        told: Deferred[T] = Deferred()\n"
+        "        self._running[told] = task = told\n",
+        "KeptTests.test_caller_leaves",
+    ),
+    Guard(
+        4,
+        "what met a locked vault waits for it",
+        "runner/_advance.py",
+        "        if not unlocked:\n            self._permit.missed()\n",
+        "        if False:\n            self._permit.missed()\n",
+        "KeptTests.test_waits_for_the_vault",
+    ),
+    Guard(
+        4,
+        "an end is written however long the database refuses",
+        _EXECUTOR,
+        "            except StoreUnavailable:\n"
+        '                _log.warn("what became of run {run} cannot be written yet", run=run_id)\n',
+        "            except ZeroDivisionError:\n"
+        '                _log.warn("what became of run {run} cannot be written yet", run=run_id)\n',
+        "KeptTests.test_end_is_written",
+    ),
+    Guard(
+        4,
+        "a key stands for one run",
+        "runner/_intake.py",
+        "            if known is not None:\n                return known\n",
+        "            if known is not None and False:\n                return known\n",
+        "KeptTests.test_key",
+        (("store/_runs.py", "    if earlier is not None:\n        return earlier, False\n", ""),),
+    ),
+    Guard(
+        4,
+        "a key stands for one run, in the transaction",
+        "store/_runs.py",
+        "    if earlier is not None:\n        return earlier, False\n",
+        "",
+        "KeptTests.test_key_twice_at_once",
+    ),
+    Guard(
+        4,
+        "a key stands for the same arguments",
+        "runner/_intake.py",
+        "run.manifest_digest != action.digest or canonical(run.asked_for) != canonical(arguments)",
+        "run.manifest_digest != action.digest",
+        "KeptTests.test_key",
+    ),
+    Guard(
+        4,
+        "who waits is told",
+        "runner/_ledger.py",
+        "            self._waiters.tell(run.id, run)\n",
+        "            pass\n",
+        "KeptTests.test_waiter",
+    ),
+    Guard(
+        4,
+        "one at a time acts on a run",
+        "runner/_turns.py",
+        "        await lock.acquire()\n",
+        "        return await work()\n",
+        "KeptTests.test_confirmed_against_denied",
+    ),
+)

@@ -1,0 +1,74 @@
+"""6. Everything is on record."""
+
+from __future__ import annotations
+
+from .guard import Guard
+
+_GATE = "runner/_gate.py"
+
+GUARDS = (
+    Guard(
+        6,
+        "an event is kept with its change",
+        "store/_runs.py",
+        "[event for transition in transitions for event in transition.events]",
+        "[]",
+        "RecordedTests",
+    ),
+    Guard(
+        6,
+        "a hash is over the one before",
+        "audit/_check.py",
+        "        and record.previous_hash == previous_hash\n",
+        "",
+        "ChainTests.test_link_altered",
+    ),
+    Guard(
+        6,
+        "a record's place is its number",
+        "audit/_check.py",
+        "        record.sequence == sequence\n        and",
+        "        True\n        and",
+        "ChainTests.test_begun_later",
+    ),
+    Guard(
+        6,
+        "a record's hash is its own",
+        "audit/_check.py",
+        "        and record.hash == seal(previous_hash, link)\n",
+        "",
+        "ChainTests.test_altered",
+    ),
+    Guard(
+        6,
+        "a payload is what was recorded",
+        "audit/_check.py",
+        "record.payload_digest == payload_digest(record.salt, compact(record.event.payload))",
+        "True",
+        "ChainTests.test_altered",
+    ),
+    Guard(
+        6,
+        "the record reaches what the vault sealed",
+        "runner/_freshness.py",
+        "return sealed is None or await self._audit.at(sealed[0]) == sealed[1]",
+        "return True",
+        "PutBackTests.test_found",
+    ),
+    Guard(
+        6,
+        "an old record's approvals are asked anew",
+        "runner/_freshness.py",
+        "            if run.gated and run.state in _APPROVED:\n",
+        "            if False:\n",
+        "PutBackTests.test_waiting",
+    ),
+    Guard(
+        6,
+        "the record names who decided",
+        _GATE,
+        '        actor = Actor("human", decision.decided_by)\n',
+        '        actor = Actor("service", "daemon")\n',
+        "RecordedTests.test_life",
+    ),
+)
