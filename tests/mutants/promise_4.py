@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_EXECUTOR = "runner/_executor.py"
 
 GUARDS = (
     Guard(
@@ -44,7 +43,7 @@ GUARDS = (
     Guard(
         4,
         "an end is written however long the database refuses",
-        _EXECUTOR,
+        "runner/_ledger.py",
         "            except StoreUnavailable:\n"
         '                _log.warn("what became of run {run} cannot be written yet", run=run_id)\n',
         "            except ZeroDivisionError:\n"

@@ -20,8 +20,8 @@ GUARDS = (
         5,
         "what is in doubt ends as unknown",
         _EXECUTOR,
-        "        if execution.in_doubt:\n",
-        "        if False:\n",
+        "        if not execution.in_doubt:\n",
+        "        if True:\n",
         "DoubtTests.test_stopped",
     ),
     Guard(

@@ -67,7 +67,7 @@ GUARDS = (
         6,
         "the record names who decided",
         _GATE,
-        '        actor = Actor("human", decision.decided_by)\n',
+        "        actor = decider(decision)\n",
         '        actor = Actor("service", "daemon")\n',
         "RecordedTests.test_life",
     ),
