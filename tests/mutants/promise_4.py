@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .guard import Guard
 
-
 GUARDS = (
     Guard(
         4,
