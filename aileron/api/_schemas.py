@@ -166,6 +166,10 @@ ACTION: Mapping[str, Schema] = {
     "idempotent": BOOLEAN,
     "timeout_seconds": NUMBER,
     "digest": TEXT,
+    "preview": {
+        "anyOf": [made_of({"connector": TEXT, "operation": TEXT, "shows": list_of(TEXT)}), {"type": "null"}],
+        "description": "what the person who approves is shown of the service's side",
+    },
     "connectors": list_of(made_of({"name": TEXT, "version": TEXT, "capabilities": list_of(TEXT)})),
 }
 
@@ -263,6 +267,7 @@ CONNECTOR: Mapping[str, Schema] = {
                 "effect": TEXT,
                 "idempotent": BOOLEAN,
                 "reconcilable": BOOLEAN,
+                "precondition": {**list_of(TEXT), "description": "inputs that tie a write to what was shown"},
                 "timeout_seconds": NUMBER,
                 "description": TEXT,
             }

@@ -17,6 +17,7 @@ from aileron.values import (
     Offer,
     OperatorSession,
     Page,
+    PreviewRule,
     Process,
     Record,
     Run,
@@ -145,11 +146,18 @@ def action_json(offer: Offer) -> dict[str, JSON]:
         "idempotent": offer.idempotent,
         "timeout_seconds": action.timeout_seconds,
         "digest": action.digest,
+        "preview": _preview_json(action.approval.preview),
         "connectors": [
             {"name": pin.name, "version": pin.version, "capabilities": list(pin.capabilities)}
             for pin in action.requires
         ],
     }
+
+
+def _preview_json(rule: PreviewRule | None) -> JSON:
+    if rule is None:
+        return None
+    return {"connector": rule.connector, "operation": rule.operation, "shows": [label for label, _ in rule.render]}
 
 
 def load_error_json(error: LoadError) -> dict[str, JSON]:
@@ -251,6 +259,7 @@ def connector_json(connector: ConnectorDescription) -> dict[str, JSON]:
                 "effect": each.effect,
                 "idempotent": each.idempotent,
                 "reconcilable": each.reconcilable,
+                "precondition": list(each.precondition),
                 "timeout_seconds": each.timeout_seconds,
                 "description": each.description,
             }

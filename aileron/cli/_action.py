@@ -61,6 +61,7 @@ def show_action(around: Surroundings, name: str, passphrase_fd: int | None, as_j
             "source": item["source"],
             "digest": item["digest"],
             "connectors": ", ".join(f"{pin['name']} {pin['version']}" for pin in item["connectors"]),
+            **_shown_before(item.get("preview")),
         },
         "  ",
     )
@@ -87,6 +88,13 @@ def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
     """Switch an action off: agents no longer see it, and what waits of it does not run."""
     as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, False))
     say("{name} is off.", name=name)
+
+
+def _shown_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
+    if preview is None:
+        return {}
+    shows = ", ".join(preview["shows"])
+    return {"you are shown": f"{shows}, by {preview['operation']} of {preview['connector']}"}
 
 
 def _items(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -17,6 +17,7 @@ from aileron.values import (
     Finding,
     GatewaySettings,
     LoadError,
+    PreviewRule,
     Process,
     Provider,
     RunState,
@@ -210,6 +211,16 @@ class ActionTests(ApiCase):
         heard = self.agents.ask("GET", "/v1/actions/ship-update", token).json
         self.assertEqual((heard["tool_name"], heard["gated"], heard["enabled"]), ("ship_update", True, True))
         self.assertEqual(self.agents.ask("GET", "/v1/actions/none", token).status, 404)
+
+    def test_preview(self) -> None:
+        """What an action shows before it is approved is told of it, by labels."""
+        offer = scripted_offer()
+        rule = PreviewRule("local://test/scripted", "look", render=(("Topic", "topic"), ("Text", "text")))
+        action = evolve(offer.action, approval=evolve(offer.action.approval, preview=rule))
+        self.runner.offer(evolve(offer, action=action))
+        heard = self.agents.ask("GET", "/v1/actions/ship-update", self.agent_token()).json
+        expected = {"connector": "local://test/scripted", "operation": "look", "shows": ["Topic", "Text"]}
+        self.assertEqual(heard["preview"], expected)
 
     def test_switched(self) -> None:
         """The operator switches an action off; it is then offered so, and not run."""
@@ -523,6 +534,7 @@ class ConnectorTests(ApiCase):
         """Connectors are listed with their operations, hosts and credential."""
         heard = self.operator.ask("GET", "/v1/connectors", self.operator_token()).json
         self.assertEqual([item["name"] for item in heard["items"]], ["local://test/scripted"])
+        self.assertEqual({tuple(each["precondition"]) for each in heard["items"][0]["operations"]}, {()})
         self.assertEqual(heard["problems"], [])
 
 

@@ -52,6 +52,21 @@ class TypedTests(SynchronousTestCase):
             self.assertRaises(click.UsageError, typed, pairs, SCHEMA)
 
 
+class ShowTests(CommandCase):
+    def test_preview(self) -> None:
+        """What a person is shown before deciding is told of an action, where it is anything."""
+        self.serve()
+        pins = [{"name": "builtin://slack", "version": "1.0.0", "capabilities": []}]
+        item = {**dict.fromkeys(("tool_name", "source", "digest", "description"), "x"), "connectors": pins}
+        item |= {"name": "hello", "version": "1.0.0", "gated": True, "enabled": True, "input_schema": {}}
+        preview = {"connector": "builtin://slack", "operation": "read", "shows": ["Topic", "Text"]}
+        self.site.answer("GET", "/v1/actions/hello", {**item, "preview": preview})
+        out = self.as_operator("action", "show", "hello")[1]
+        self.assertIn("you are shown  Topic, Text, by read of builtin://slack\n", out)
+        self.site.answer("GET", "/v1/actions/hello", {**item, "preview": None})
+        self.assertNotIn("you are shown", self.as_operator("action", "show", "hello")[1])
+
+
 class RunTests(CommandCase):
     def setUp(self) -> None:
         super().setUp()
