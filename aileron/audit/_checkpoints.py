@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
 
+from attrs import define, field
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -32,27 +32,33 @@ def is_signed(checkpoint: Checkpoint) -> bool:
     return True
 
 
-def first_unsound(checkpoints: Sequence[Checkpoint], keys: Iterable[str], previous: str | None) -> Break | None:
-    """What is wrong with the first checkpoint that does not hold, or L{None}: all do, and each follows the one before.
+@define(eq=False)
+class Endorsement:
+    """Goes along checkpoints, each of which must follow the one before.
 
     :param keys: public keys, or L{fingerprint}s of them, one of which must have signed each; none: any may.
     :param previous: what the first names as the one before it; L{None}: whatever it says.
     """
-    known = frozenset(key.strip().lower() for key in keys)
-    last_sequence = 0
-    for number, each in enumerate(checkpoints, 1):
-        why = _fault(each, known, previous, last_sequence)
+
+    keys: frozenset[str]
+    previous: str | None
+    _number: int = field(default=0, init=False)
+    _sequence: int = field(default=0, init=False)
+
+    def follow(self, each: Checkpoint) -> Break | None:
+        """What is wrong with the next one, or L{None}: it holds."""
+        self._number += 1
+        why = self._fault(each)
         if why is not None:
-            return Break("checkpoint", each.sequence, f"The checkpoint no. {number}, of {each.at}, {why}.")
-        previous, last_sequence = each.digest, each.sequence
-    return None
+            return Break("checkpoint", each.sequence, f"The checkpoint no. {self._number}, of {each.at}, {why}.")
+        self.previous, self._sequence = each.digest, each.sequence
+        return None
 
-
-def _fault(each: Checkpoint, known: frozenset[str], previous: str | None, last_sequence: int) -> str | None:
-    if not is_signed(each):
-        return "was altered: its signature does not hold"
-    if known and not known & {each.key, fingerprint(each.key)}:
-        return f"was signed by {fingerprint(each.key)}, which is none of the keys that were given"
-    if previous is not None and each.previous != previous:
-        return "does not follow the one before it: a checkpoint was removed, inserted or moved"
-    return None if each.sequence >= last_sequence else "goes back behind the one before it"
+    def _fault(self, each: Checkpoint) -> str | None:
+        if not is_signed(each):
+            return "was altered: its signature does not hold"
+        if self.keys and not self.keys & {each.key, fingerprint(each.key)}:
+            return f"was signed by {fingerprint(each.key)}, which is none of the keys that were given"
+        if self.previous is not None and each.previous != self.previous:
+            return "does not follow the one before it: a checkpoint was removed, inserted or moved"
+        return None if each.sequence >= self._sequence else "goes back behind the one before it"

@@ -22,6 +22,7 @@ from ._stretches import Stretches
 from ._witness import TAMPER, Witness
 
 EVERY_SECONDS = 3600.0
+_AGAIN_SECONDS = 10.0
 _ID_BYTES, _KEY_BYTES = 8, 32
 _log = Logger()
 
@@ -49,6 +50,7 @@ class Notary:
     _signing: DeferredLock = field(factory=DeferredLock, init=False)
     _latest: Checkpoint | None = field(default=None, init=False)
     _signed_at: float = field(default=0.0, init=False)
+    _not_before: float = field(default=0.0, init=False)
     _unlocked: bool = field(default=False, init=False)
 
     @property
@@ -110,11 +112,11 @@ class Notary:
 
     async def verify(self) -> Verdict:
         """See L{INotary.verify}.  Where the vault is open, what it sealed counts too."""
-        return await Reading(self._archive).verify(self._sealed())
+        return await Reading(self._archive, self._clock).verify(self._sealed())
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
         """See L{INotary.export}."""
-        return Reading(self._archive).export(since, until, __version__)
+        return Reading(self._archive, self._clock).export(since, until, __version__)
 
     def _sealed(self) -> dict[str, tuple[int, str]]:
         try:
@@ -133,6 +135,8 @@ class Notary:
 
         :return: when that is done, if there is something to do.
         """
+        if self._clock.seconds() < self._not_before:
+            return None
         hour_over = self._clock.seconds() - self._signed_at >= EVERY_SECONDS
         if not self._unlocked or not (self._witness.due or hour_over) or self._signing.locked:
             return None
@@ -204,4 +208,5 @@ class Notary:
         try:
             await work
         except AileronError as error:
+            self._not_before = self._clock.seconds() + _AGAIN_SECONDS
             _log.warn("the record cannot be signed yet: {why}", why=error.message)

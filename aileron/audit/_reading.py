@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 
 from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 
 from aileron.errors import Conflict
 from aileron.interfaces import IArchive
@@ -15,8 +17,8 @@ from ._export import Exporting, record_line
 from ._seal import GENESIS
 from .verify import Verification
 
-_SLICE = 500
-"""Some milliseconds of the reactor's time."""
+_SLICE, _SIGNATURES = 500, 40
+"""Each some milliseconds of the reactor's time."""
 
 
 @frozen
@@ -24,6 +26,7 @@ class Reading:
     """The record as a whole, read slice by slice; others are served between two slices."""
 
     _archive: IArchive
+    _clock: IReactorTime
 
     async def verify(self, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
         """See L{INotary.verify}.
@@ -31,6 +34,8 @@ class Reading:
         :param sealed: who else tells how far the record must reach, and to which hash.
         """
         verification = Verification(await self._archive.checkpoints(), sealed=sealed)
+        while verification.check(_SIGNATURES):
+            await deferLater(self._clock, 0)
         after = 0
         while verification.going and (rows := await self._archive.rows(after, _SLICE)):
             verification.feed(rows)

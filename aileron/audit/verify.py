@@ -5,13 +5,14 @@ What it takes are rows, in slices, and checkpoints: where they come from is the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 from attrs import define, field
 
 from aileron.values import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 
-from ._checkpoints import fingerprint, first_unsound
+from ._checkpoints import Endorsement, fingerprint
 from ._diagnosis import diagnose
 from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
 from ._seal import GENESIS
@@ -36,6 +37,9 @@ _LOOKAHEAD = 256
 class Verification:
     """One look along a record, oldest first: L{feed} it all rows, then L{end}.
 
+    What the checkpoints are worth is told before that, at once or by L{check} little by little: a signature takes as
+    long as many rows.
+
     :param checkpoints: all that lie beside the record, in their order.
     :param anchored: those that the caller kept elsewhere.
     :param sealed: further pairs of sequence and hash that the record must reach, and who says so.
@@ -53,7 +57,8 @@ class Verification:
     _walk: Walk = field(init=False)
     _marks: dict[int, list[tuple[str, str]]] = field(init=False)
     _wrong: Sequence[Row] = field(init=False, default=())
-    _broken: Break | None = field(init=False)
+    _broken: Break | None = field(init=False, default=None)
+    _unchecked: Iterator[tuple[Endorsement, Checkpoint]] = field(init=False)
     _off_mark: int | None = field(init=False, default=None)  # where the record is another; what follows may tell why
 
     def __attrs_post_init__(self) -> None:
@@ -61,18 +66,25 @@ class Verification:
         self._marks = {}
         for name, (sequence, head) in self._named():
             self._marks.setdefault(sequence, []).append((head, name))
-        first = NO_CHECKPOINT if self.after == 0 else None
-        self._broken = first_unsound(self.checkpoints, self.keys, first)
-        for each in self.anchored:
-            self._broken = self._broken or first_unsound([each], self.keys, None)
+        self._unchecked = self._to_check()
 
     @property
     def going(self) -> bool:
         """Whether rows are still looked at: nothing is wrong yet, or what is wrong could be told better."""
         return self._off_mark == self._walk.last or (self._broken is None and len(self._wrong) < _LOOKAHEAD)
 
+    def check(self, most: int | None = None) -> bool:
+        """Look at C{most} more checkpoints, or all of them; whether there may be more."""
+        for endorsement, checkpoint in islice(self._unchecked, most):
+            self._broken = endorsement.follow(checkpoint)
+            if self._broken is not None:
+                return False
+            most = None if most is None else most - 1
+        return most == 0
+
     def feed(self, rows: Sequence[Row]) -> None:
         """Look at C{rows}, which follow those that were fed before."""
+        self._check_rest()
         if self._wrong:
             self._wrong = [*self._wrong, *rows]
         elif self.going:
@@ -86,6 +98,7 @@ class Verification:
 
         :param unreadable: why no more rows could be had, if the record did not simply end.
         """
+        self._check_rest()
         walk, covered = self._walk, max((each for each in self._marks if each <= self._walk.last), default=0)
         return Verdict(
             first=self.after + 1,
@@ -127,6 +140,18 @@ class Verification:
                     why = f"Records {since + 1} to {sequence} are not those that {name} tells of: they were rewritten."
                     return Break("rewritten", since + 1, why)
         return None
+
+    def _check_rest(self) -> None:
+        if self._broken is None:
+            self.check()
+
+    def _to_check(self) -> Iterator[tuple[Endorsement, Checkpoint]]:
+        keys = frozenset(key.strip().lower() for key in self.keys)
+        along = Endorsement(keys, NO_CHECKPOINT if self.after == 0 else None)
+        for each in self.checkpoints:
+            yield along, each
+        for each in self.anchored:
+            yield Endorsement(keys, None), each
 
     def _named(self) -> list[tuple[str, tuple[int, str]]]:
         here = [(f"the checkpoint of {each.at}", (each.sequence, each.head)) for each in self.checkpoints]

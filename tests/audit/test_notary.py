@@ -144,6 +144,8 @@ class CheckpointTests(LifeCase):
         self.successResultOf(notary.look())  # type: ignore[arg-type]
         self.assertNotEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
         self.patch(os, "fsync", fsync)
+        self.assertIsNone(notary.look())
+        self.clock.advance(10)
         self.successResultOf(notary.look())  # type: ignore[arg-type]
         self.assertEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
 
