@@ -57,8 +57,9 @@ class ShowTests(CommandCase):
         """What a person is shown before deciding is told of an action, where it is anything."""
         self.serve()
         pins = [{"name": "builtin://slack", "version": "1.0.0", "capabilities": []}]
-        item = {**dict.fromkeys(("tool_name", "source", "digest", "description"), "x"), "connectors": pins}
+        item: dict[str, object] = dict.fromkeys(("tool_name", "source", "digest", "description"), "x")
         item |= {"name": "hello", "version": "1.0.0", "gated": True, "enabled": True, "input_schema": {}}
+        item["connectors"] = pins
         preview = {"connector": "builtin://slack", "operation": "read", "shows": ["Topic", "Text"]}
         self.site.answer("GET", "/v1/actions/hello", {**item, "preview": preview})
         out = self.as_operator("action", "show", "hello")[1]
