@@ -55,10 +55,12 @@ from aileron.values import (
     JSON,
     ConnectorDescription,
     Event,
+    Finding,
     Outcome,
     PendingLimits,
     Request,
     Session,
+    Sought,
     Trusted,
     TrustKind,
     utc,
@@ -113,8 +115,13 @@ class Noop:
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         return Outcome({"done": True})
 
-    async def invoke(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
+    async def invoke(
+        self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
+    ) -> Outcome:
         return Outcome({"done": True})
+
+    async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
+        return Finding(None)
 
 
 def contract() -> Klein:
