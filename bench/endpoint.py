@@ -82,6 +82,8 @@ id = "only"
 connector = "{connector}"
 op = "{operation}"
 inputs = {{ text = "${{args.text}}" }}
+[limits]
+per_hour = 1000000
 +++
 Does nothing.
 """
