@@ -8,9 +8,10 @@ from attrs import frozen
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
-from aileron.values import JSON, Approval, RunState, Session, StepRow, edits, visible
+from aileron.values import JSON, Approval, Predicate, RunState, Session, StepRow, edits, visible
 
 from ._differences import rows
+from ._grant_form import allowed
 from ._parts import PageParts, template
 from ._review import SentStep, arguments, seen, steps
 from ._texts import STATES, agent, moment, process, request_text, sending, shown, size
@@ -24,11 +25,13 @@ class Shown:
 
     :ivar session: of the agent that asks; L{None}: it is not there.
     :ivar history: the steps that ended, in order.
+    :ivar suggested: what could be granted with it.
     """
 
     approval: Approval
     session: Session | None = None
     history: tuple[StepRow, ...] = ()
+    suggested: tuple[Predicate, ...] = ()
 
 
 class ApprovalPage(Element):
@@ -179,6 +182,20 @@ class ApprovalPage(Element):
         """The buttons, while it waits."""
         return tag if self._run.state is RunState.PENDING else ""
 
+    @renderer
+    def allowed(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """Each argument with what can be granted of it; the strictest is chosen."""
+        for each in allowed(self._run, self._page.suggested):
+            choices = [tags.option(choice.words, value=choice.predicate) for choice in each.choices]
+            select = tags.select(*choices, autocomplete="off", **{"data-argument": visible(each.argument)})
+            yield tag.clone().fillSlots(argument=visible(each.argument), choices=select)
+
+    @renderer
+    def whose(self, request: IRequest | None, tag: Tag) -> Tag:
+        """This session's calls, where there is a session, or everybody's."""
+        mine = [tags.option("this agent's session", value="session")] if self._run.session_id is not None else []
+        return tag(*mine, tags.option("ALL sessions of all agents", value="all"))
+
 
 async def draw_approval(parts: PageParts, run_id: str) -> ApprovalPage:
     """One approval as it stands now.
@@ -189,7 +206,8 @@ async def draw_approval(parts: PageParts, run_id: str) -> ApprovalPage:
     session_id = found.run.session_id
     session = None if session_id is None else await parts.sessions.get(session_id)
     history = (await parts.runner.history(run_id))[0] if found.run.state in _BEGUN else ()
-    return ApprovalPage(Shown(found, session, history))
+    suggested = parts.runner.suggested(found) if found.run.state is RunState.PENDING else ()
+    return ApprovalPage(Shown(found, session, history, suggested))
 
 
 def _later(step: SentStep, lacking: str) -> str:

@@ -116,10 +116,23 @@ class ApprovalTests(WebCase):
         self.assertEqual((root["data-id"], root["data-digest"]), (run.id, "sha256:abc"))
         self.assertEqual(root["data-state"], "pending_approval")
         buttons = {attributes["id"]: attributes for tag, attributes in shown.tags if tag == "button"}
-        self.assertEqual(set(buttons), {"approve", "deny"})
+        self.assertEqual(set(buttons), {"approve", "deny", "allow"})
         for button in buttons.values():
             self.assertEqual((button["type"], "disabled" in button), ("button", True), "the script brings it to life")
         self.assertIn("reason", [attributes.get("for") for tag, attributes in shown.tags if tag == "label"])
+
+    def test_grant(self) -> None:
+        """With it more calls can be allowed: each argument exactly as it is unless another choice is made."""
+        run = self.ask("me@a.org")
+        text = self.fragment(f"/approvals/{run.id}").text
+        for words in (
+            '<select autocomplete="off" data-argument="text"><option value="">exactly as it is above</option>',
+            "mail addresses at a.org alone",
+            "ANY VALUE AT ALL, and none",
+            '<option value="all">ALL sessions of all agents</option>',
+        ):
+            self.assertIn(words, text)
+        self.assertIn('"{&quot;argument&quot;:&quot;text&quot;,&quot;given&quot;:[&quot;a.org&quot;]', text)
 
     def test_settled(self) -> None:
         """What no longer waits has no buttons, in whatever state it is."""

@@ -1,5 +1,6 @@
 // Deciding one approval: what is sent names the digest of exactly what is in the page.
 
+import { grantOf } from "./grant.js";
 import { call } from "./key.js";
 
 const SETTLE_MS = 500;
@@ -9,7 +10,7 @@ export function arm(article, decided) {
   setTimeout(() => enable(article), SETTLE_MS);
   buttonsOf(article).forEach((button) => button.addEventListener("click", async () => {
     disable(article);
-    const trouble = await send(article, button.id === "approve");
+    const trouble = await send(article, button.id);
     article.querySelector("#answer").textContent = trouble;
     if (trouble) {
       enable(article);
@@ -34,7 +35,7 @@ export function outdate(article, showNow) {
 }
 
 function buttonsOf(article) {
-  return [...article.querySelectorAll("#approve, #deny")];
+  return [...article.querySelectorAll("#approve, #deny, #allow")];
 }
 
 function enable(article) {
@@ -45,18 +46,25 @@ function disable(article) {
   buttonsOf(article).forEach((button) => { button.disabled = true; });
 }
 
-async function send(article, approved) {
+async function send(article, button) {
+  const approved = button !== "deny";
   const { id, digest } = article.dataset;
+  const grant = button === "allow" && grantOf(article.querySelector("#grant"));
   const reason = article.querySelector("#reason").value.trim();
   try {
     const answer = await call(`/v1/action-approvals/${encodeURIComponent(id)}/decide`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ approved, digest, ...(reason && { reason }) }),
+      body: JSON.stringify({ approved, digest, ...(reason && { reason }), ...(grant && { grant }) }),
     });
     if (!answer) return "Nobody is logged in any more; nothing was decided.";
-    return answer.ok ? "" : (await answer.json()).error.message;
+    return answer.ok ? "" : told((await answer.json()).error);
   } catch (error) {
     return "The daemon did not answer. If your decision arrived it is kept; this page will show it.";
   }
+}
+
+function told(error) {
+  const problems = (error.details?.problems ?? []).map((each) => `${each.pointer} ${each.message}`);
+  return [error.message, ...problems].join(" ");
 }
