@@ -109,6 +109,12 @@ def aiohttp(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server
     return serving(command, pinned.core, printed_port, upstream.environment)
 
 
+def copier(pinned: Pinned, upstream: Upstream) -> AbstractContextManager[Server]:
+    """No proxy: the least that Python takes to copy the same bytes."""
+    command = [sys.executable, "-m", "bench.gateway.copier", upstream.url]
+    return serving(command, pinned.core, printed_port, upstream.environment)
+
+
 @contextmanager
 def direct(pinned: Pinned, upstream: Upstream) -> Iterator[Server]:
     """The mock itself: what the tools can do, and what a proxy adds to."""
@@ -120,6 +126,7 @@ def contenders() -> list[Contender]:
     return [
         Contender(DIRECT, direct),
         Contender("ours", ours, about=f"Twisted {version('Twisted')}"),
+        Contender("copier", copier, about="the least that Python takes: it copies, and reads nothing"),
         _peer("go", go, lambda: _said("go", "version"), "install Go"),
         _peer("nginx", nginx, lambda: _said(_nginx(), "-v"), "install nginx"),
         _peer("aiohttp", aiohttp, lambda: f"aiohttp {version('aiohttp')}", "pip install '.[bench]'"),

@@ -72,7 +72,7 @@ FIGURES = (
     Figure("stream", f"KB for each of {IDLE_STREAMS} idle streams", 1, Target(None, 10), Target(None, 6)),
     Figure("tls_cpu", "TLS upstream: cpu s for 1000 requests", 3, Target("nginx", 1.5), Target("nginx", 1.25)),
 )
-_WIDTHS = (44, 9, 9, 9, 9, 9, 8, 8, 13)
+_WIDTHS = (44, 9, 9, 9, 9, 9, 9, 8, 8, 13)
 _BOUND_WIDTH = 18
 
 

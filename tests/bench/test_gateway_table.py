@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bench.gateway._table import FIGURES, Figure, Round, Target, lines, ratio, verdict, with_added
 
-_NAMES = ("direct", "ours", "go", "nginx", "aiohttp")
+_NAMES = ("direct", "ours", "copier", "go", "nginx", "aiohttp")
 
 
 def _round(ours: float, go: float, nginx: float) -> dict[str, dict[str, float]]:
@@ -90,7 +90,7 @@ class LinesTests(SynchronousTestCase):
         ]
         row = next(line for line in lines(rounds, _NAMES) if line.startswith("requests/s"))
         cells = row.split("connections")[1].split()
-        self.assertEqual(cells, [*"60 30 10 - - 3.00 - yes, aim too >= 1.5 x go".split()])
+        self.assertEqual(cells, [*"60 30 - 10 - - 3.00 - yes, aim too >= 1.5 x go".split()])
 
     def test_every_figure(self) -> None:
         """Each figure has a row, measured or not, and all rows fit under the heading."""
