@@ -114,7 +114,7 @@ class IRunner(Interface):
         """The steps that ended and every attempt, in order."""
 
     async def approval(run_id: str) -> Approval:
-        """One approval, whole, its staleness checked now.
+        """One approval, whole, its staleness checked now, and a preview that was missed fetched if that is soon done.
 
         :raises NotFound: no such run, or it was never gated.
         """
@@ -129,7 +129,10 @@ class IRunner(Interface):
 
         :raises NotFound: no such approval.
         :raises Conflict: it is decided, withdrawn or expired; C{details["state"]} is the present state.
-        :raises ApprovalStale: the digest is not the present one (it may have become another just now): look again.
+        :raises ApprovalStale: the digest is not the present one (it may have become another just now, for the preview
+            is fetched once more), or what it binds cannot run; C{details} tell the present C{digest}, why it is
+            C{stale}, and the C{changes}.
+        :raises Paused: nothing may begin now; nothing is decided.
         :raises VaultLocked: the vault is not unlocked; nothing is decided.
         """
 

@@ -220,8 +220,8 @@ def anew(approval: Approval, plan: Plan, ask: Ask) -> Ask:
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> tuple[Change, ...]:
-    """Where one review is otherwise than another; a preview that is not there yet is otherwise in nothing."""
-    if read_back(after).status == FETCHING:
+    """Where one review is otherwise than another; a preview that was or is not there yet is otherwise in nothing."""
+    if FETCHING in (read_back(before).status, read_back(after).status):
         before, after = ({**each, "preview": None} for each in (before, after))
     return differences(before, after)
 

@@ -17,7 +17,7 @@ from ._lifecycle import transition
 from ._offering import Offerings
 from ._pen import Pen
 from ._preview import Preview
-from ._previewing import Previewing
+from ._previewing import Previewing, missed
 from ._turns import Turns
 
 
@@ -53,8 +53,10 @@ class Editing:
             return approval
         preview = await self._preview(edited)
         await self._turns.take(run_id, lambda: self._put(approval, edited, preview, edit.actor))
-        self._previewing.begin(run_id)  # where it could not be fetched just now, or something else was asked meanwhile
-        return await self._ledger.approval(run_id)
+        present = await self._ledger.approval(run_id)
+        if missed(present):
+            self._previewing.begin(run_id)
+        return present
 
     def _edited(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
         """C{run} as it would be, with what it needs for that.

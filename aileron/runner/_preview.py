@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
+from aileron.errors import ConnectorRuntimeError
 from aileron.manifests import look_up
 from aileron.values import JSON, Fault, Outcome, PreviewRule, canonical, digest, digest_of_bytes, plain
 
@@ -58,7 +59,10 @@ def rendered(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> P
         return unavailable(outcome.fault)
     found = {path: look_up(outcome.output, path) for path in carried}
     ties = {path: value for path, value in found.items() if _ties(value)}
-    return Preview(SHOWN, tuple(_fields(rule, outcome.output)), None, ties)
+    try:
+        return Preview(SHOWN, tuple(_fields(rule, outcome.output)), None, ties)
+    except (TypeError, ValueError, RecursionError):
+        return unavailable(ConnectorRuntimeError("The answer is none that could be shown.").fault())
 
 
 def read_back(review: Mapping[str, JSON]) -> Preview:

@@ -74,7 +74,7 @@ class Previewing:
         except StateConflict as conflict:
             _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
         except AileronError as error:  # it is looked at again; what it lacks is told there
-            _log.warn("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
+            _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
         finally:
             self._waiters.tell(run_id, None)
 
