@@ -45,6 +45,26 @@ class DecidingTests(BrowsedTestCase):
         self.assertEqual((await self.outcome(run_id, 10))[0], "completed")
         self.assertEqual(page.problems, [])
 
+    async def test_approve_and_allow(self) -> None:
+        """What is chosen beneath a request is allowed with it: the next call like it is done without being asked."""
+        await self.begin()
+        run_id = await self.ask(summary="one")
+        page = await self.browser.page()
+        await self.log_in(page, "approval", run_id)
+        await self.ready(page)
+        await page.click("#grant summary")
+        await page.evaluate(
+            "(() => { const choice = document.querySelector('select[data-argument=summary]');"
+            " choice.value = [...choice.options].at(-1).value; document.querySelector('#uses').value = '5'; })()"
+        )
+        await self.keep(page, "grant")
+        await page.click("#allow")
+        await self.stands(page, "completed")
+        second = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "two"})
+        self.assertEqual(second.status, 200, second.text)
+        self.assertEqual([each.text for each in self.workspace.messages], ["one", "two"])
+        self.assertEqual(page.problems, [])
+
     async def test_deny_by_keyboard(self) -> None:
         """With nothing but the keyboard one can reach a request, give a reason, and deny; the agent learns why."""
         await self.begin()
