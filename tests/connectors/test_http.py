@@ -325,6 +325,44 @@ class LimitTests(HttpCase):
         self.assertEqual(("resource_limit_exceeded", False), self.fault(self.successResultOf(sending)))
         self.assertTrue(self.rig.service.peers[0].closed)
 
+    def late(self, seconds: float = 5.0) -> Deferred[Outcome]:
+        """An effect whose answer is listened for a minute longer than C{seconds}."""
+        self.rig.hangs()
+        request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
+        return Deferred.fromCoroutine(self.rig.connector.invoke(request, MemoryCredential(SECRET), seconds, 60.0))
+
+    def test_late_answer(self) -> None:
+        """What comes within the longer time is read as any other answer, the secret taken out of it."""
+        for reply, classified in ((json_answer({"you": SECRET.decode()}), True), (json_answer({}, 502), False)):
+            sending = self.late()
+            self.rig.advance(0)
+            self.rig.advance(64.0)
+            self.assertNoResult(sending)
+            transport = self.rig.service.peers[-1].transport
+            assert transport is not None
+            transport.write(reply)
+            self.rig.advance(0)
+            outcome = self.successResultOf(sending)
+            self.assertEqual((True, classified), (outcome.sent, outcome.classified))
+            self.assertNotIn("s3cret", str(outcome))
+
+    def test_never_late(self) -> None:
+        """Where nothing comes within the longer time either, the connection is closed."""
+        sending = self.late()
+        self.rig.advance(0)
+        self.rig.advance(65.0)
+        self.assertEqual("resource_limit_exceeded", self.fault(self.successResultOf(sending))[0])
+        self.rig.advance(0)
+        self.assertTrue(self.rig.service.peers[0].closed)
+
+    def test_late_connection(self) -> None:
+        """What is not connected when the time is up never will be: nothing happened, and nothing will."""
+        sending = self.late()
+        self.rig.service.reactor.advance(5.0)
+        outcome = self.successResultOf(sending)
+        self.assertEqual((False, "resource_limit_exceeded"), (outcome.sent, self.fault(outcome)[0]))
+        self.assertTrue(self.rig.service.reactor.connectors[0].stoppedConnecting)
+
     def test_slow_body(self) -> None:
         """An answer whose body does not end in time is sent, and not classified."""
         self.rig.service.replies.append(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
