@@ -44,11 +44,11 @@ class Doubts:
         if position >= len(plan.steps) or list(done) != [each.step.id for each in plan.steps[:position]]:
             raise Conflict("The steps on record are not those of the action.")
         planned = plan.steps[position]
-        if planned.effect != WRITE or not planned.reconcilable:
-            raise CapabilityDenied(f"{planned.description.fqn} declares no way to look whether this happened.")
         tried = [row for row in await self._runs.attempts(run.id) if row.step_id == planned.step.id]
         if not tried:
-            raise Conflict("The record tells of no attempt.")
+            raise Conflict("No step of it is in doubt any more, and the rest was never begun.")
+        if planned.effect != WRITE or not planned.reconcilable:
+            raise CapabilityDenied(f"{planned.description.fqn} declares no way to look whether this happened.")
         doubt = Doubt(run, planned, position, done, position == len(plan.steps) - 1)
         return doubt, _sought(plan, doubt, tried)
 

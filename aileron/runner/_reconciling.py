@@ -105,7 +105,7 @@ class Reconciling:
     async def _try(self, run_id: str, number: int) -> None:
         """One look of the schedule, and the next, unless that can find nothing more."""
         try:
-            more = not self._permit.may_act() or await self._turns.run(self._looked, run_id)
+            more = await self._turns.run(self._looked, run_id)
         except (StoreUnavailable, *UNUSABLE) as error:
             _log.warn("what became of run {run} cannot be looked for yet: {why}", run=run_id, why=error.message)
             more = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
-from aileron.values import AuditQuery, Decision, Fault, NewGrant, Outcome, PendingLimits, Run, RunState, utc
+from aileron.values import AuditQuery, Decision, Fault, Finding, NewGrant, Outcome, PendingLimits, Run, RunState, utc
 
 from .kit import OPERATOR, manifest, step
 from .test_reconciling import DoubtCase
@@ -84,6 +84,25 @@ class AgainTests(DoubtCase):
         self.pool.release()
         self.successResultOf(both[0])
         self.failureResultOf(both[1], Conflict)
+
+    def test_found_at_the_same_time(self) -> None:
+        """What is found out while it is put up again is kept beside that, whichever is written first."""
+        parent = self.doubtful("first")
+        for _ in range(12):
+            self.connector.findings.append(Finding(True))
+        self.pool.hold()
+        again = self.later(self.runner.run_again(parent.id, "", OPERATOR))
+        looks = []
+        for _ in range(12):
+            looks.append(self.later(self.runner.find_out(parent.id, OPERATOR)))
+            self.pool.step()
+        self.pool.release()
+        fault = self.now(parent).fault
+        assert fault is not None
+        self.assertEqual(fault.details["run_again"], self.successResultOf(again).id)
+        self.assertEqual(fault.details["found"], {"step": "one", "happened": True})
+        for each in looks:
+            each.addErrback(lambda failure: failure.trap(Conflict))
 
     def test_refused(self) -> None:
         """What is not unknown, not there, or not offered any more is not done again."""

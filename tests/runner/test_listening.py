@@ -176,6 +176,22 @@ class LateTests(LateCase):
         self.answer.callback(_DONE)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
 
+    def test_no_time_left(self) -> None:
+        """A step that would begin when the action's time is over is not sent, and the run says so."""
+        steps = (step("post", "one"), step("post", "two"))
+        self.write("short", manifest("short", *steps, gated=False, top="timeout_seconds = 5"))
+        self.runner.look()
+        self.connector.script.append(self.answer)
+        run = self.submit("short")
+        self.pool.hold()
+        self.answer.callback(_DONE)
+        self.clock.advance(5.0)
+        self.pool.release()
+        found = self.now(run)
+        assert found.fault is not None
+        self.assertEqual((found.state, len(self.connector.sendings)), (RunState.FAILED, 1))
+        self.assertEqual(found.fault.details["steps_done"], ["one"])
+
     def test_the_operations_time(self) -> None:
         """The operation's time bounds the wait, as its connector declares."""
         quick = Operation("post", "write", idempotent=False, timeout_seconds=3.0)
@@ -238,6 +254,19 @@ class CrowdTests(LateCase):
         self.successResultOf(stopped)
         self.assertEqual((self.answer.called, self.now(run).state), (True, RunState.UNKNOWN))
         self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_stop_before_the_doubt_is_written(self) -> None:
+        """Where the doubt cannot be written, a stop drops the connection all the same."""
+        self.connector.script.append(self.answer)
+        self.submit("open")
+        self.pool.hold()
+        self.clock.advance(30.0)
+        stopped = self.later(self.runner.stop(1.0))
+        self.clock.advance(1.0)
+        self.assertTrue(self.answer.called)
+        self.pool.release()
+        self.clock.pump([1.0] * 6)
+        self.successResultOf(stopped)
 
     def test_before_the_doubt_is_written(self) -> None:
         """An answer that comes while the doubt is being written settles it right after."""

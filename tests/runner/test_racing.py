@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -75,6 +75,9 @@ class RaceTests(SynchronousTestCase):
         st.sampled_from(("sent", "first", "second")),
         st.lists(st.tuples(st.sampled_from(sorted(_WHO)), st.integers(0, 4)), min_size=1, max_size=6),
     )
+    @example("sent", [("settle no", 9), ("answer done", 0)])
+    @example("sent", [("look found", 9), ("answer refused", 0)])
+    @example("sent", [("answer refused", 9), ("look found", 0), ("settle yes", 0)])
     def test_first_counts(self, action: str, who: list[tuple[str, int]]) -> None:
         """What the run comes to is what its last event says; nobody else has changed it; nothing is sent again."""
         home = _Race()
