@@ -18,6 +18,9 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "approval.modified": "The operator edited the arguments, which are shown anew; how is told.",
         "approval.approved": "The operator approved exactly what was shown.",
         "approval.denied": "The operator said no.",
+        "approval.forgiven": "The operator lets agents ask again, before its time, what was denied.",
+        "session.broken": "An agent's session, or an action for all agents, was stopped for a while: too many denials "
+        "or the same call too often.",
         "approval.expired": "Nobody decided in the time that the action allows.",
         "approval.stale": "What was shown is no longer what would run: it is shown anew and needs a new decision.",
         "pause.begun": "Everything, or one session, was paused: nothing of it begins.",

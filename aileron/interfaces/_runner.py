@@ -89,7 +89,10 @@ class IRunner(Interface):
         :raises NotFound: no such action, or it did not load, or it or its connector is not trusted as it lies there.
         :raises Conflict: the action is switched off; or the idempotency key was used with other arguments.
         :raises InvalidRequest: arguments; every fault at once.
-        :raises LimitExceeded: too many pending.
+        :raises Paused: everything is, or its session; nothing is kept.
+        :raises LimitExceeded: too many pending; a limit is full; or its session or action is stopped for a while, for
+            what was denied or called too often; nothing is kept.
+        :raises ApprovalDenied: an agent's, and this or nearly this was denied lately; nothing is kept.
         :raises VaultLocked: ungated, and the vault is not unlocked; nothing is kept.
         :raises BindingRequired, CapabilityDenied: what it needs is not there; nothing is kept.
         :raises StoreUnavailable: nothing is kept.
@@ -125,7 +128,7 @@ class IRunner(Interface):
     async def decide(run_id: str, decision: Decision) -> Approval:
         """Take the operator's decision and mark it; durable when it returns.
 
-        An approved run starts at once and is not waited for.
+        An approved run starts at once, or when its undo window is over and its time has come; it is not waited for.
 
         :raises NotFound: no such approval.
         :raises Conflict: it is decided, withdrawn or expired; C{details["state"]} is the present state.
@@ -134,6 +137,8 @@ class IRunner(Interface):
             C{stale}, and the C{changes}.
         :raises Paused: nothing may begin now; nothing is decided.
         :raises VaultLocked: the vault is not unlocked; nothing is decided.
+        :raises Paused: it would be approved, and everything is paused, or its session.
+        :raises InvalidRequest: it would be put off for too long.
         """
 
     async def withdraw(run_id: str, actor: Actor, reason: str | None) -> Run:
@@ -270,4 +275,12 @@ class IRunner(Interface):
         :raises InvalidRequest: arguments; every fault at once.
         :raises BindingRequired, CapabilityDenied: it cannot run so.
         :raises StoreUnavailable: nothing is changed.
+        """
+
+    async def forgive(run_id: str, actor: Actor) -> Approval:
+        """Let agents ask again what was denied, before its cool-down is over; durable when it returns.  Twice is safe.
+
+        :raises NotFound: no such approval.
+        :raises Conflict: it was not denied.
+        :raises StoreUnavailable: it counts on.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from zope.interface import Interface
 
@@ -73,6 +74,9 @@ class IRuns(Interface):
 
     async def approvals(query: RunQuery) -> Page[Approval]:
         """Approvals, oldest first; C{query.gated} is ignored."""
+
+    async def denials(since: datetime) -> tuple[Approval, ...]:
+        """The newest thousand that were denied after C{since}, oldest first."""
 
     async def unfinished() -> tuple[Run, ...]:
         """Every run that is not settled, oldest first: what a starting daemon takes up."""

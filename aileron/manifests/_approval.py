@@ -16,10 +16,12 @@ from ._table import Rule, Table
 
 MAX_EXPIRY_SECONDS = 365 * 86_400
 MAX_UNDO_SECONDS = 3600
+MAX_COOL_DOWN_SECONDS = 86_400
+USUAL_COOL_DOWN_SECONDS = ApprovalRule().cool_down_seconds
 MAX_RENDERED = 32
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_KEYS = ("required", "expires_after", "undo_seconds", "preview")
+_KEYS = ("required", "expires_after", "undo_seconds", "cool_down", "preview")
 _LATER_KEYS = ("late_fields",)
 _PREVIEW_KEYS = ("op", "connector", "args", "render", "multiline")
 _LABEL = Rule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 characters")
@@ -28,7 +30,13 @@ _LABEL = Rule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 
 def read_approval(table: Table) -> ApprovalRule:
     """The rule, but for the preview; what is wrong is kept with its table."""
     undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
-    rule = ApprovalRule(table.flag("required", default=False), _read_expiry(table), undo_seconds=float(undo))
+    cool_down = _read_duration(table, "cool_down", 0, MAX_COOL_DOWN_SECONDS, "24h")
+    rule = ApprovalRule(
+        table.flag("required", default=False),
+        _read_duration(table, "expires_after", 1, MAX_EXPIRY_SECONDS, "365d"),
+        undo_seconds=float(undo),
+        cool_down_seconds=USUAL_COOL_DOWN_SECONDS if cool_down is None else cool_down,
+    )
     for key in _KEYS[1:]:
         if key in table.values and not rule.required:
             table.fault(key, f"`{key}` needs `required = true`")
@@ -69,15 +77,17 @@ def _read_render(table: Table) -> tuple[tuple[str, str], ...]:
 _PATH = Rule(is_path, "must be a dotted path into the output, such as message.to.0")
 
 
-def _read_expiry(table: Table) -> float | None:
-    written = table.values.get("expires_after")
+def _read_duration(table: Table, key: str, low: int, high: int, most: str) -> float | None:
+    """Seconds, written as a number or as a duration; L{None} where there are none.
+
+    :param most: C{high}, as a person writes it.
+    """
+    written = table.values.get(key)
     if isinstance(written, str):
         found = _DURATION.fullmatch(written)
-        seconds = int(found[1]) * _UNIT_SECONDS[found[2]] if found else 0
-        if not 1 <= seconds <= MAX_EXPIRY_SECONDS:
-            table.fault(
-                "expires_after", '`expires_after` must be a duration such as "30m", "24h" or "7d", at most 365d'
-            )
+        seconds = int(found[1]) * _UNIT_SECONDS[found[2]] if found else -1
+        if not low <= seconds <= high:
+            table.fault(key, f'`{key}` must be a duration such as "30m", "24h" or "7d", at most {most}')
         return float(seconds)
-    number = table.number("expires_after", 1, MAX_EXPIRY_SECONDS)
+    number = table.number(key, low, high)
     return None if number is None else float(number)

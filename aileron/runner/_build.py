@@ -29,8 +29,11 @@ from ._advance import Advance
 from ._again import Again
 from ._alarms import Alarms
 from ._asking import Asking
+from ._brakes import Brakes
+from ._breaker import Breaker
 from ._capping import Caps
 from ._decisions import Decisions
+from ._denials import Denials
 from ._desk import Desk
 from ._doubts import Doubts
 from ._editing import Editing
@@ -120,8 +123,7 @@ def build(with_: Collaborators) -> Runner:
         room.permit,
         room.turns,
         room.tasks,
-        room.pauses,
-        room.caps,
+        room.brakes,
         room.switch,
         room.previewing,
         room.grants,
@@ -151,6 +153,8 @@ class _Room:
         self.turns = Turns()
         self.pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, self.pen, with_.clock)
         self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen)
+        denials = Denials(with_.runs, with_.audit, self.pen, Breaker(with_.audit, self.pen, self.tasks))
+        self.brakes = Brakes(self.pauses, self.caps, denials)
         self.findings = Findings(self.ledger, with_.audit, self.pen)
         self.listening = Listening(self.findings, self.tasks, self.pen)
         self.grant_check = GrantCheck(with_.grants, self.pen)
@@ -327,8 +331,7 @@ class _Room:
             self.expiry,
             self._with.limits,
             self.permit,
-            self.pauses,
-            self.caps,
+            self.brakes,
             self.previewing,
             self.granting,
             self.approved,

@@ -15,14 +15,13 @@ from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunSta
 
 from ._advance import Advance
 from ._asking import Asking
-from ._capping import Caps
+from ._brakes import Brakes
 from ._executor import Executor
 from ._expiry import Expiry
 from ._granting import Granting
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
-from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan, Planner
@@ -46,8 +45,7 @@ class Intake:
     _expiry: Expiry
     _limits: PendingLimits
     _permit: Permit
-    _pauses: Pauses
-    _caps: Caps
+    _brakes: Brakes
     _previewing: Previewing
     _granting: Granting
     _approved: Advance
@@ -60,13 +58,13 @@ class Intake:
             if known is not None:
                 return known
             action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
-        self._pauses.refuse(call.session.id if call.session else None)
+        self._brakes.admit(call.session, action, arguments)
         if not action.approval.required:
             self._require_vault()
         run = self._new_run(call, action, arguments)
         plan = self._planner.plan(action, arguments, run.effect_key)
         if run.gated:
-            await self._caps.refuse_full(plan, arguments, run.session_id)
+            await self._brakes.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self.put_up(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
 

@@ -30,6 +30,7 @@ PAUSED_ROW = "paused"
 MOST_SESSIONS = 256
 """Beyond these the oldest pause of a session is forgotten; nobody has so many that live."""
 
+_RETRY_AFTER_SECONDS = 60
 _log = Logger()
 
 
@@ -178,8 +179,9 @@ class Pauses:
 
 def _refusal(pause: Pause) -> Paused:
     whose = "Everything is paused" if pause.session_id is None else "This session is paused"
+    details = {**pause.as_json(), "retry_after": _RETRY_AFTER_SECONDS}
     because = f" ({pause.reason})" if pause.reason else ""
-    return Paused(f"{whose}{because}: nothing begins until the operator resumes it.", pause.as_json())
+    return Paused(f"{whose}{because}: nothing begins until the operator resumes it.", details)
 
 
 def _written(standing: Mapping[str | None, Pause]) -> str:

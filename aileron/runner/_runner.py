@@ -39,7 +39,7 @@ from aileron.values import (
 from ._advance import Advance
 from ._again import Again
 from ._asking import Asking
-from ._capping import Caps
+from ._brakes import Brakes
 from ._decisions import UNUSABLE, Decisions
 from ._desk import Desk
 from ._editing import Edit, Editing
@@ -51,7 +51,6 @@ from ._grant_desk import GrantDesk
 from ._intake import Intake
 from ._ledger import Ledger
 from ._offering import Offerings
-from ._pausing import Pauses
 from ._permit import Permit
 from ._previewing import Previewing
 from ._reconciling import Reconciling
@@ -87,8 +86,7 @@ class Runner:
     _permit: Permit
     _turns: Turns
     _tasks: Tasks
-    _pauses: Pauses
-    _caps: Caps
+    _brakes: Brakes
     _switch: Switch
     _previewing: Previewing
     _grants: GrantDesk
@@ -101,7 +99,7 @@ class Runner:
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
         self._offerings.refresh()
-        await self._pauses.learn()
+        await self._brakes.learn()
         await self._freshness.check()
         await self._reconciling.take_up()
         await self._recovery.recover()
@@ -114,7 +112,7 @@ class Runner:
         could, can = self._permit.could_act, self._permit.may_act() and self._freshness.comparable
         self._permit.could_act = can
         if can:
-            self._pauses.settle_up()
+            self._brakes.pauses.settle_up()
         if can and not could:
             self._tasks.start("what waits for the vault", self._resume())
         elif self._freshness.moved or self._decisions.owing:
@@ -246,13 +244,15 @@ class Runner:
 
     def _decided(self, approval: Approval) -> Approval:
         self._expiry.forget(approval.run.id)
+        if approval.run.state is RunState.DENIED:
+            self._brakes.denials.note(approval)
         if approval.run.state is RunState.APPROVED:
             self._approved.start(approval.run)
         return approval
 
     def pauses(self) -> tuple[Pause, ...]:
         """See L{IRunner.pauses}."""
-        return self._pauses.all()
+        return self._brakes.pauses.all()
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         """See L{IRunner.pause}."""
@@ -264,15 +264,21 @@ class Runner:
 
     def caps(self) -> tuple[OwnCap, ...]:
         """See L{IRunner.caps}."""
-        return self._caps.own()
+        return self._brakes.caps.own()
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """See L{IRunner.set_caps}."""
-        return await self._tasks.shielded(self._caps.put(caps, actor))
+        return await self._tasks.shielded(self._brakes.caps.put(caps, actor))
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
         """See L{IRunner.remove_cap}."""
-        await self._tasks.shielded(self._caps.remove(which, actor))
+        await self._tasks.shielded(self._brakes.caps.remove(which, actor))
+
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
+        """See L{IRunner.forgive}."""
+        approval = await self._ledger.approval(run_id)
+        await self._tasks.shielded(self._brakes.denials.forgive(approval, actor))
+        return approval
 
     # standing grants -------------------------------------------------------------------------
 

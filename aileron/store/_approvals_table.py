@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import datetime
 from typing import Any
 
 from aileron.values import Approval, Change, Run, RunQuery, compact, from_timestamp, timestamp
@@ -66,6 +67,14 @@ def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> list[tup
     parts = ("SELECT runs.ordinal,", RUN_COLUMNS, ",", _COLUMNS, _JOINED, where, "ORDER BY runs.ordinal LIMIT ?")
     rows = cursor.execute(" ".join(parts), (*values, query.limit + 1))
     return [(row[0], _approval(run_of(row[1 : WIDTH + 1]), row[WIDTH + 1 :])) for row in rows]
+
+
+def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
+    """The newest C{most} that were denied after C{since}, oldest first."""
+    where = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
+    parts = ("SELECT", RUN_COLUMNS, ",", _COLUMNS, _JOINED, where)
+    rows = cursor.execute(" ".join(parts), (timestamp(since), most)).fetchall()
+    return tuple(_approval(run_of(row[:WIDTH]), row[WIDTH:]) for row in reversed(rows))
 
 
 def _approval(run: Run, row: tuple[Any, ...]) -> Approval:

@@ -43,6 +43,7 @@ from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
 _RETRY_AFTER_SECONDS = 30
+_MOST_DENIALS = 1000
 
 
 @implementer(IRuns)
@@ -93,6 +94,10 @@ class SQLiteRuns:
         key = after("approvals", query.cursor)
         rows = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
         return page("approvals", rows, query.limit)
+
+    async def denials(self, since: datetime) -> tuple[Approval, ...]:
+        """See L{IRuns.denials}."""
+        return await self._readers.read(approvals_table.denials, since, _MOST_DENIALS)
 
     async def unfinished(self) -> tuple[Run, ...]:
         """See L{IRuns.unfinished}."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from attrs import evolve
+
 from aileron.errors import InvalidRequest
 from aileron.values import (
     RunQuery,
     RunState,
 )
 
-from ._examples import example_run, example_transition
+from ._examples import NOON, example_decision, example_run, example_transition
 from ._runs_case import RunsCase
 
 _S = RunState
@@ -47,6 +51,24 @@ class ListContract(RunsCase):
         ):
             self.assertEqual(self.ids(query), expected, query)
             self.assertEqual(self.do(self.runs.count(query)), len(expected), query)
+
+    def test_denials(self) -> None:
+        """Denials since a moment are told with what was denied, oldest first; approvals and earlier ones are not."""
+        at = example_decision().decided_at or NOON
+        for number, approved in enumerate((False, True, False)):
+            run = self.pending(f"run-{number}")
+            decision = evolve(example_decision(), approved=approved, decided_at=at + timedelta(seconds=number))
+            end = _S.APPROVED if approved else _S.DENIED
+            self.do(self.runs.apply(example_transition(run, end, f"e-{number}", decision=decision)))
+        found = self.do(self.runs.denials(at - timedelta(seconds=1)))
+        self.assertEqual(
+            [(each.run.id, each.run.state, each.approved) for each in found],
+            [
+                ("run-0", _S.DENIED, False),
+                ("run-2", _S.DENIED, False),
+            ],
+        )
+        self.assertEqual([each.run.id for each in self.do(self.runs.denials(at))], ["run-2"])
 
     def test_pages(self) -> None:
         """Pages follow one another without a gap or a repetition, also where runs are added meanwhile."""

@@ -243,8 +243,10 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
             decided_at=self._now(),
             decided_by=decision.decided_by,
             reason=decision.reason,
+            not_before=decision.not_before,
         )
-        self.finish(run_id, RunState.APPROVED if decision.approved else RunState.DENIED, reason=decision.reason)
+        end = RunState.APPROVED if decision.approved else RunState.DENIED
+        self.finish(run_id, end, reason=decision.reason, start_after=decision.not_before)
         return self._approvals[run_id]
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:

@@ -9,8 +9,8 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from aileron.errors import NotFound
-from aileron.values import Actor, Halt, OwnCap, Page, Pause, Run, RunQuery, RunState
+from aileron.errors import Conflict, NotFound
+from aileron.values import Actor, Approval, Halt, OwnCap, Page, Pause, Run, RunQuery, RunState
 
 
 @define
@@ -31,6 +31,17 @@ class ScriptedBrakes:
     @abstractmethod
     def _now(self) -> datetime:
         """By the clock."""
+
+    @abstractmethod
+    async def approval(self, run_id: str) -> Approval:
+        """See L{IRunner}."""
+
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
+        """See L{IRunner}; nothing that is scripted remembers a denial."""
+        approval = await self.approval(run_id)
+        if approval.run.state is not RunState.DENIED:
+            raise Conflict("It was not denied.", {"state": approval.run.state.value})
+        return approval
 
     def pauses(self) -> tuple[Pause, ...]:
         """See L{IRunner}."""

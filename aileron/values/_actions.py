@@ -79,12 +79,14 @@ class ApprovalRule:
     """What the manifest says of approval.
 
     :ivar undo_seconds: how long an approved run can still be taken back before it begins.
+    :ivar cool_down_seconds: how long agents are refused what is like a call that was denied.
     """
 
     required: bool = False
     expires_after_seconds: float | None = None
     preview: PreviewRule | None = None
     undo_seconds: float = 0.0
+    cool_down_seconds: float = 600.0
 
 
 @frozen

@@ -361,6 +361,16 @@ class TopLevelTests(Faults):
             text = manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + tail)
             self.assertIn(problem, " ".join(fault.message for fault in self.faults(text)))
 
+    def test_cool_down(self) -> None:
+        """A cool-down is at most a day, may be nothing, and is ten minutes unless it is written."""
+        for written, seconds in (('"0s"', 0.0), ("0", 0.0), ('"24h"', 86400.0), ("90", 90.0)):
+            tail = f"\n[approval]\nrequired = true\ncool_down = {written}"
+            self.assertEqual(parse(manifest(tail=tail), "x").approval.cool_down_seconds, seconds)
+        self.assertEqual(parse(manifest(), "x").approval.cool_down_seconds, 600.0)
+        for written, problem in (('"25h"', "at most 24h"), ("-1", "from 0 to 86400"), ('"soon"', "a duration")):
+            self.assert_fault(manifest(tail=f"\n[approval]\nrequired = true\ncool_down = {written}"), problem)
+        self.assert_fault(manifest(tail='\n[approval]\ncool_down = "1m"'), "needs `required = true`")
+
     def test_undo(self) -> None:
         """An undo window is at most an hour, and needs an approval."""
         for written, seconds in (("0", 0.0), ("2.5", 2.5), ("3600", 3600.0)):

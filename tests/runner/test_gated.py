@@ -200,7 +200,7 @@ class GatedTests(RunnerCase):
         self.submit(session="session-2")
         self.fails(self.runner.submit(self.call(session="session-3")), LimitExceeded)
         self.approve(first, approved=False)
-        self.submit()
+        self.submit("gated", {"text": "another"})
 
     def test_bad_arguments(self) -> None:
         """Arguments that are wrong are never put up for decision."""

@@ -371,4 +371,4 @@ class PauseValueTests(PausedCase):
         """The refusal tells since when and by whom."""
         pause: Pause = self.pause().pause
         refused = self.fails(self.runner.submit(self.call()), Paused)
-        self.assertEqual(refused.details, pause.as_json())
+        self.assertEqual(refused.details, {**pause.as_json(), "retry_after": 60})

@@ -454,6 +454,7 @@ class TiedTests(PreviewedCase):
             error = self.fails(self.runner.decide(run.id, evolve(YES, digest=shown.digest)), ApprovalStale)
             self.assertIn(why, error.message)
             self.approve(run, approved=False)
+            self.sync(self.runner.forgive(run.id, OPERATOR))
         self.assertEqual(self.effects(), [])
 
     def test_only_preconditions(self) -> None:

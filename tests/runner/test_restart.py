@@ -239,7 +239,7 @@ class ChainTests(RunnerCase):
     def test_sound(self) -> None:
         """Whatever runs did, the chain of the record holds."""
         for index in range(4):
-            run = self.submit()
+            run = self.submit("gated", {"text": f"number {index}"})
             self.approve(run, approved=index % 2 == 0)
             self.submit("open")
         records = self.sync(self.store.audit.list(AuditQuery(limit=500))).items

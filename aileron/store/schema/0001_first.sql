@@ -71,6 +71,8 @@ CREATE TABLE approvals (
     CHECK ((approved IS NULL) = (decided_at IS NULL) AND (approved IS NULL) = (decided_by IS NULL))
 ) STRICT;
 
+CREATE INDEX approvals_denied ON approvals (decided_at) WHERE approved = 0;
+
 CREATE TABLE run_steps (
     run_id TEXT NOT NULL REFERENCES runs (id),
     step_id TEXT NOT NULL,

@@ -1,0 +1,159 @@
+"""Stops an agent that goes on and on: its calls are refused for a while, and it is told to ask its user.
+
+Counted by session, and by action over all sessions, since a session can be opened anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Mapping
+from datetime import datetime, timedelta
+
+from attrs import define, evolve, field, frozen
+
+from aileron.errors import LimitExceeded
+from aileron.interfaces import IAudit
+from aileron.values import JSON, Approval, Event, Run, Session, compact, digest_of_bytes
+
+from ._pen import Pen
+from ._tasks import Tasks
+
+BROKEN_FOR = timedelta(minutes=10)
+DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
+MOST_DENIALS, MOST_DENIALS_OF_ACTION = 5, 10
+MOST_CALLS, MOST_CALLS_OF_ACTION = 30, 90
+_MOST_KEYS = 4096  # the one that was counted longest ago is forgotten
+
+_SESSION, _ACTION = "session", "action"
+
+
+@frozen
+class _Rule:
+    """How often something may be counted within a time, and what is said where it was counted more often."""
+
+    most: int
+    within: timedelta
+    why: str
+
+
+_DENIED = _Rule(MOST_DENIALS - 1, DENIALS_WITHIN, f"The operator denied {MOST_DENIALS} calls within ten minutes.")
+_DENIED_ACTION = _Rule(
+    MOST_DENIALS_OF_ACTION - 1,
+    DENIALS_WITHIN,
+    f"The operator denied this action {MOST_DENIALS_OF_ACTION} times within ten minutes.",
+)
+_SAME = _Rule(MOST_CALLS, CALLS_WITHIN, f"The same call was made more than {MOST_CALLS} times within a minute.")
+_SAME_ACTION = _Rule(
+    MOST_CALLS_OF_ACTION,
+    CALLS_WITHIN,
+    f"The same call was made more than {MOST_CALLS_OF_ACTION} times within a minute, by all sessions.",
+)
+
+
+@frozen
+class _Broken:
+    until: datetime
+    why: str
+
+
+@define(eq=False)
+class Breaker:
+    """What was counted lately, in memory; of denials it is learnt from the table at the start."""
+
+    _audit: IAudit
+    _pen: Pen
+    _tasks: Tasks
+    _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
+    _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
+
+    def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
+        """Count an agent's call, and pass it only where neither its session nor its action is stopped.
+
+        :raises LimitExceeded: one of them is.
+        """
+        now = self._pen.now()
+        same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
+        by_session, by_action = (_SESSION, session.id), (_ACTION, action)
+        self._check(by_session, now)
+        self._check(by_action, now)
+        self._count((session.id, same), by_session, _SAME, now)
+        self._count(same, by_action, _SAME_ACTION, now)
+        self._check(by_session, now)
+        self._check(by_action, now)
+
+    def denied(self, approval: Approval) -> None:
+        """Count a denial."""
+        for which in self._count_denial(approval):
+            self._tell(which)
+
+    def remember(self, approval: Approval) -> None:
+        """Count a denial of an earlier life, of which the record tells already."""
+        self._count_denial(approval)
+
+    def forgive(self, run: Run) -> None:
+        """Let the session and the action of a denied run go on."""
+        for which in _concerned(run):
+            self._broken.pop(which, None)
+            self._counted.pop(("denied", which), None)
+
+    def _count_denial(self, approval: Approval) -> list[tuple[str, str]]:
+        """What is stopped by it."""
+        at = approval.decided_at or approval.run.changed_at
+        rules = {_SESSION: _DENIED, _ACTION: _DENIED_ACTION}
+        return [
+            which
+            for which in _concerned(approval.run)
+            if self._is_beyond(("denied", which), rules[which[0]], at) and self._break(which, rules[which[0]], at)
+        ]
+
+    def _count(self, key: Hashable, which: tuple[str, str], rule: _Rule, now: datetime) -> None:
+        if self._is_beyond(key, rule, now) and self._break(which, rule, now):
+            self._tell(which)
+
+    def _is_beyond(self, key: Hashable, rule: _Rule, now: datetime) -> bool:
+        """Count once more under C{key}.  A clock that was set back counts what lies ahead of it as well."""
+        times = self._counted.setdefault(key, deque())
+        self._counted.move_to_end(key)
+        times.append(now)
+        while len(times) > rule.most + 1 or times[0] <= now - rule.within:
+            times.popleft()
+        if len(self._counted) > _MOST_KEYS:
+            self._counted.popitem(last=False)
+        return len(times) > rule.most
+
+    def _break(self, which: tuple[str, str], rule: _Rule, at: datetime) -> bool:
+        """Stop it from C{at}; C{False}: it is stopped already."""
+        standing = self._broken.get(which)
+        if standing is not None and standing.until > at:
+            return False
+        self._broken = {name: each for name, each in self._broken.items() if each.until > at}
+        self._broken[which] = _Broken(at + BROKEN_FOR, rule.why)
+        return True
+
+    def _check(self, which: tuple[str, str], now: datetime) -> None:
+        broken = self._broken.get(which)
+        if broken is None:
+            return
+        if broken.until <= now:
+            del self._broken[which]
+            return
+        whose = "Calls of this session are" if which[0] == _SESSION else "This action is"
+        raise LimitExceeded(
+            f"{broken.why} {whose} refused for a while. Stop, and ask your user what to do.",
+            {"retry_after": max(1, round((broken.until - now).total_seconds()))},
+        )
+
+    def _tell(self, which: tuple[str, str]) -> None:
+        """Put it on record, once."""
+        kind, name = which
+        event = self._pen.of_home("session.broken", why=self._broken[which].why)
+        event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
+        self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
+
+    async def _append(self, event: Event) -> None:
+        await self._audit.append(event)
+
+
+def _concerned(run: Run) -> list[tuple[str, str]]:
+    """The action, and the session where there is one; the operator's own runs stop nobody."""
+    return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]

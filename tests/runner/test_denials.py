@@ -1,0 +1,231 @@
+"""What was denied stays so for a while, and an agent that goes on and on is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
+from aileron.runner._breaker import MOST_CALLS, MOST_CALLS_OF_ACTION, MOST_DENIALS, MOST_DENIALS_OF_ACTION
+from aileron.values import JSON, Run, RunState, timestamp, utc
+
+from .kit import OPERATOR, manifest, step
+from .test_decisions import DecidedCase
+
+
+class DeniedCase(DecidedCase):
+    """A home where something was denied."""
+
+    def deny(self, text: str = "hello", reason: str | None = "not today", session: str = "session-1") -> Run:
+        """Ask and deny."""
+        run = self.submit("gated", {"text": text}, session=session)
+        self.approve(run, approved=False, reason=reason)
+        return run
+
+    def turned_away(self, text: str = "hello", session: str = "session-1") -> ApprovalDenied:
+        """A call that is refused since its like was denied."""
+        call = self.call("gated", {"text": text}, session=session)
+        error = self.fails(self.runner.submit(call), ApprovalDenied)
+        assert isinstance(error, ApprovalDenied)
+        return error
+
+    def stopped(self, action: str, arguments: Mapping[str, JSON], session: str) -> LimitExceeded:
+        """A call that is refused since its session or action is stopped."""
+        error = self.fails(self.runner.submit(self.call(action, arguments, session=session)), LimitExceeded)
+        assert isinstance(error, LimitExceeded)
+        return error
+
+    def rule(self, lines: str) -> None:
+        """Write another C{[approval]}."""
+        self.write("gated", manifest("gated", step("post"), expires=lines))
+        self.runner.look()
+
+    def broken(self) -> int:
+        """How often it is on record that somebody was stopped."""
+        found = self.sql("SELECT count(*) FROM audit_events WHERE type = 'session.broken'")
+        return int(str(found[0][0]))
+
+
+class CoolDownTests(DeniedCase):
+    """The cool-down."""
+
+    def test_refused(self) -> None:
+        """The same is refused for ten minutes, with reason and end, to any session; no row is kept."""
+        run = self.deny()
+        until = timestamp(utc(self.clock.seconds() + 600))
+        for session in ("session-1", "session-2"):
+            refused = self.turned_away(session=session)
+            details = {"run_id": run.id, "until": until, "retry_after": 600, "reason": "not today"}
+            self.assertEqual((refused.details, refused.status), (details, 403))
+            self.assertIn("not today", refused.message)
+            self.assertIn(until, refused.message)
+        self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(1,)])
+        self.clock.advance(600)
+        self.assertIs(self.submit().state, RunState.PENDING)
+
+    def test_without_reason(self) -> None:
+        """A denial without a reason is one."""
+        self.deny(reason=None)
+        self.assertNotIn("reason", self.turned_away().details)
+
+    def test_reworded(self) -> None:
+        """Other case, blanks and signs are the same."""
+        self.deny("Send it to Anna, please!")
+        self.turned_away("send it  to ANNA please")
+        self.submit("gated", {"text": "Send it to Bela, please!"})
+
+    def test_other_arguments(self) -> None:
+        """Another number is another call."""
+        self.deny()
+        self.submit("gated", {"text": "hello", "times": 2})
+
+    def test_other_action(self) -> None:
+        """Another action is another call."""
+        self.write("other", manifest("other", step("post")))
+        self.runner.look()
+        self.deny()
+        self.submit("other")
+
+    def test_operator(self) -> None:
+        """The operator's own calls are never refused."""
+        self.deny()
+        self.submit("gated", session=None)
+
+    def test_manifest(self) -> None:
+        """The manifest says how long; nothing is a way to switch it off."""
+        self.rule('cool_down = "1h"')
+        self.deny()
+        self.clock.advance(3599)
+        self.turned_away()
+        self.clock.advance(1)
+        self.rule('cool_down = "0s"')
+        self.deny()
+        self.submit()
+
+    def test_restart(self) -> None:
+        """It outlives the daemon."""
+        self.deny()
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+        self.turned_away()
+        self.clock.advance(600)
+        self.submit()
+
+    def test_idempotency_key(self) -> None:
+        """Who repeats the denied call itself is told of its run."""
+        run = self.submit(key="k")
+        self.approve(run, approved=False)
+        self.assertEqual(self.submit(key="k").id, run.id)
+
+
+class ForgiveTests(DeniedCase):
+    """The operator lifts it."""
+
+    def test_forgiven(self) -> None:
+        """It can be asked again at once, also in the next life, and that is on record once."""
+        run = self.deny()
+        for _ in range(2):
+            self.sync(self.runner.forgive(run.id, OPERATOR))
+        self.submit()
+        self.assertEqual(self.events(run).count("approval.forgiven"), 1)
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+        self.submit("gated", {"text": "hello"}, session="session-2")
+
+    def test_others_stay(self) -> None:
+        """Another denial stays."""
+        self.deny()
+        other = self.deny("another")
+        self.sync(self.runner.forgive(other.id, OPERATOR))
+        self.turned_away()
+
+    def test_nothing_to_forgive(self) -> None:
+        """What was not denied cannot be forgiven."""
+        run = self.submit()
+        self.fails(self.runner.forgive(run.id, OPERATOR), Conflict)
+        self.fails(self.runner.forgive("nobody", OPERATOR), NotFound)
+
+    def test_goes_on(self) -> None:
+        """Who was stopped for denials goes on."""
+        runs = [self.deny(f"number {number}") for number in range(MOST_DENIALS)]
+        self.stopped("open", {"text": "x"}, "session-1")
+        self.sync(self.runner.forgive(runs[0].id, OPERATOR))
+        self.submit("open")
+
+
+class BreakerTests(DeniedCase):
+    """Loops."""
+
+    def test_denials(self) -> None:
+        """A session with five denials within ten minutes is refused everything for ten minutes, on record once."""
+        for number in range(MOST_DENIALS):
+            self.deny(f"number {number}")
+        refused = self.stopped("open", {"text": "x"}, "session-1")
+        self.assertIn("Stop, and ask your user what to do.", refused.message)
+        self.assertEqual(refused.details, {"retry_after": 600})
+        self.assertEqual(self.broken(), 1)
+        self.submit("open", session="session-2")
+        self.clock.advance(600)
+        self.submit("open")
+
+    def test_slow_denials(self) -> None:
+        """Denials far apart stop nobody."""
+        for number in range(MOST_DENIALS * 2):
+            self.deny(f"number {number}")
+            self.clock.advance(200)
+        self.submit("open")
+
+    def test_sessions_anew(self) -> None:
+        """An action that is denied ten times is stopped for all agents, however many sessions they open."""
+        for number in range(MOST_DENIALS_OF_ACTION):
+            self.deny(f"number {number}", session=f"session-{number}")
+        refused = self.stopped("gated", {"text": "fresh"}, "session-fresh")
+        self.assertIn("This action is refused for a while", refused.message)
+        self.submit("open", session="session-fresh")
+        self.submit("gated", {"text": "fresh"}, session=None)
+
+    def test_restart(self) -> None:
+        """A restart does not let it go on, and tells it no second time."""
+        for number in range(MOST_DENIALS):
+            self.deny(f"number {number}")
+        self.sync(self.runner.stop(1.0))
+        self.restart()
+        self.stopped("open", {"text": "x"}, "session-1")
+        self.assertEqual(self.broken(), 1)
+
+    def test_same_call(self) -> None:
+        """The same call more than thirty times within a minute stops its session, gated or not."""
+        for _ in range(MOST_CALLS):
+            self.submit("open")
+        self.stopped("open", {"text": "hello"}, "session-1")
+        self.stopped("gated", {"text": "another"}, "session-1")
+        self.assertEqual(self.broken(), 1)
+        self.submit("open", session="session-2")
+
+    def test_refused_calls_count(self) -> None:
+        """Calls that are refused for a denial count as well."""
+        self.deny()
+        for _ in range(MOST_CALLS - 1):
+            self.turned_away()
+        self.stopped("gated", {"text": "hello"}, "session-1")
+
+    def test_other_calls(self) -> None:
+        """Other arguments are another call, and so is the same a minute later."""
+        for number in range(MOST_CALLS):
+            self.submit("open", {"text": f"{number}"})
+        self.clock.advance(3600)
+        for _ in range(MOST_CALLS):
+            self.submit("open")
+        self.clock.advance(60)
+        self.submit("open")
+
+    def test_same_call_of_all(self) -> None:
+        """The same call by many sessions stops the action for all agents."""
+        for number in range(MOST_CALLS_OF_ACTION):
+            self.submit("open", session=f"session-{number % 5}")
+        self.stopped("open", {"text": "hello"}, "session-6")
+
+    def test_operator(self) -> None:
+        """The operator's own calls are not counted."""
+        for _ in range(MOST_CALLS + 5):
+            self.submit("open", session=None)
+        self.assertEqual(self.broken(), 0)
