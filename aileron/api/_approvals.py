@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from aileron.values import JSON, Decision, Run, RunState
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, Decision, Run, RunState, from_timestamp
 
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._grants import NEW_GRANT, decided, new_grant_json
 from ._guard import Who
-from ._run import RETRY_AFTER_SECONDS, edited, fault_of
+from ._run import RETRY_AFTER_SECONDS, begins_later, edited, fault_of
 from ._runs import awaited_run, run_query, visible_run
 from ._schemas import (
     ANY,
@@ -20,6 +22,7 @@ from ._schemas import (
     CURSOR,
     DIGEST,
     LIMIT,
+    MOMENT,
     REASON,
     STATE,
     STATUS_SCHEMA,
@@ -31,7 +34,7 @@ from ._schemas import (
     page_of,
     ref,
 )
-from ._shapes import approval_json, page, status_of
+from ._shapes import approval_json, moment, page, status_of
 
 TABLE = Table()
 
@@ -45,9 +48,12 @@ _RESULT = made_of(
         "edited": list_of(ref("Change")),
         "failure": ref("Fault"),
         "review_url": TEXT,
+        "begins_at": {**MOMENT, "description": "approved, and can be taken back until then"},
     },
 )
-_DECISION = made_of({"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "grant": NEW_GRANT})
+_DECISION = made_of(
+    {"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "not_before": MOMENT, "grant": NEW_GRANT}
+)
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
@@ -80,6 +86,7 @@ async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
         digest=str(visit.body["digest"]),
         decided_by=visit.caller.actor.id,
         reason=visit.text("reason"),
+        not_before=_moment(visit, "not_before"),
     )
     approval, grant = await decided(visit, parts, approval_id, decision)
     shown = approval_json(approval, parts.review_url)
@@ -129,6 +136,18 @@ async def withdraw(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     return answer(_result(run, parts))
 
 
+def _moment(visit: Visit, name: str) -> datetime | None:
+    """A moment of the body.
+
+    :raises InvalidRequest: there is no such moment.
+    """
+    text = visit.text(name)
+    try:
+        return None if text is None else from_timestamp(text.upper())
+    except (ValueError, OverflowError):
+        raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
+
+
 def _result(run: Run, parts: Parts) -> Mapping[str, JSON]:
     settled = run.state.settled
     shown: dict[str, JSON] = {
@@ -136,6 +155,8 @@ def _result(run: Run, parts: Parts) -> Mapping[str, JSON]:
         "run_id": run.id,
         "retry_after": 0 if settled else RETRY_AFTER_SECONDS,
     }
+    if begins_later(run, parts):
+        shown["begins_at"] = moment(run.start_after)
     if run.gated and not settled:
         shown["review_url"] = parts.review_url(run.id)
     if settled:

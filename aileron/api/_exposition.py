@@ -67,6 +67,10 @@ def _daemon(facts: Facts) -> Iterator[Metric]:
     yield GaugeMetricFamily("aileron_actions", "Actions that are offered.", facts.actions)
     yield GaugeMetricFamily("aileron_load_errors", "Files that did not load.", facts.load_errors)
     yield GaugeMetricFamily("aileron_store_up", "Whether the store answers.", facts.sessions is not None)
+    yield GaugeMetricFamily("aileron_paused", "Whether everything is paused.", facts.paused)
+    yield GaugeMetricFamily(
+        "aileron_paused_sessions", "Sessions that are paused for themselves.", facts.paused_sessions
+    )
     if facts.pending_approvals is not None:
         yield GaugeMetricFamily("aileron_pending_approvals", "Approvals that wait.", facts.pending_approvals)
     if facts.sessions is not None:

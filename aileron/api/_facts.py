@@ -12,6 +12,8 @@ class Facts:
     """The daemon at one moment.
 
     :ivar pending_approvals: L{None}: the store does not answer.
+    :ivar paused: everything is.
+    :ivar paused_sessions: that are paused for themselves.
     :ivar sessions: that have not ended; L{None} likewise.
     """
 
@@ -23,3 +25,5 @@ class Facts:
     pending_approvals: int | None
     sessions: int | None
     gateway: GatewayTotals
+    paused: bool = False
+    paused_sessions: int = 0

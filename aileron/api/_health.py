@@ -5,10 +5,12 @@ from __future__ import annotations
 from aileron.errors import StoreUnavailable
 from aileron.values import JSON, timestamp
 
+from ._brakes import paused_for
 from ._endpoint import Parts, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
-from ._schemas import BOOLEAN, COUNT, MOMENT, MOMENT_OR_NULL, NUMBER, TEXT, TEXT_OR_NULL, VAULT_STATE, made_of
+from ._schemas import BOOLEAN, COUNT, MOMENT, MOMENT_OR_NULL, NUMBER, TEXT, TEXT_OR_NULL, VAULT_STATE, made_of, ref
+from ._shapes import pause_json
 from ._traffic import TOTALS, totals, totals_json
 from ._upstreams import UPSTREAMS, upstreams_json
 
@@ -31,7 +33,7 @@ _STATUS = made_of(
         "store": {"enum": ["ok", "unavailable"]},
         "record": made_of({"key": TEXT_OR_NULL, "signed_up_to": COUNT, "signed_at": MOMENT_OR_NULL, "tampered": COUNT}),
     },
-    {"gateway": made_of({**UPSTREAMS, "totals": TOTALS})},
+    {"pause": ref("Pause"), "gateway": made_of({**UPSTREAMS, "totals": TOTALS})},
 )
 
 
@@ -47,7 +49,8 @@ async def status(visit: Visit, parts: Parts) -> Answer:
     """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
     now = parts.now()
     kept = await _kept(visit, parts)
-    offering = parts.runner.offering()
+    own, offering = visit.caller.session, parts.runner.offering()
+    paused = paused_for(parts, None if own is None else own.id)
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
     return answer(
         {
@@ -57,7 +60,8 @@ async def status(visit: Visit, parts: Parts) -> Answer:
             "uptime_seconds": round((now - parts.started_at).total_seconds(), 3),
             "vault_state": parts.vault.state().value,
             "counts": counts,
-            "paused": False,  # nothing can pause it yet
+            "paused": paused is not None,
+            **({} if paused is None else {"pause": pause_json(paused)}),
             "store": "ok" if kept is not None else "unavailable",
             "record": _record(parts),
             **({} if visit.caller.session else {"gateway": _gateway(parts)}),

@@ -32,6 +32,7 @@ async def metrics(visit: Visit, parts: Parts) -> Answer:
 async def _facts(parts: Parts) -> Facts:
     offering = parts.runner.offering()
     pending, sessions = await _kept(parts)
+    paused = {pause.session_id for pause in parts.runner.pauses()}
     return Facts(
         version=parts.version,
         uptime_seconds=(parts.now() - parts.started_at).total_seconds(),
@@ -41,6 +42,8 @@ async def _facts(parts: Parts) -> Facts:
         pending_approvals=pending,
         sessions=sessions,
         gateway=totals(parts),
+        paused=None in paused,
+        paused_sessions=len(paused - {None}),
     )
 
 

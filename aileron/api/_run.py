@@ -20,7 +20,7 @@ from ._faults import Answer, answer, failure
 from ._guard import Who
 from ._reading import MAX_WAIT_SECONDS
 from ._schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
-from ._shapes import changes_json, status_of
+from ._shapes import changes_json, moment, status_of
 
 TABLE = Table()
 
@@ -134,10 +134,10 @@ def _waiting(run: Run, parts: Parts) -> dict[str, JSON]:
     if not run.gated:
         return {**waiting, "message": f"{run.action} runs; check_action_status with {run.id} tells the outcome."}
     url = parts.review_url(run.id)
-    return {**waiting, "approval_id": run.id, "review_url": url, "message": _message(run, url)}
+    return {**waiting, "approval_id": run.id, "review_url": url, "message": _message(run, url, parts)}
 
 
-def _message(run: Run, url: str) -> str:
+def _message(run: Run, url: str, parts: Parts) -> str:
     """For the LLM: what waits, for whom, and what to do."""
     tells = f"Do not call it again: check_action_status with approval_id {run.id} tells the outcome."
     if run.state is RunState.PENDING:
@@ -150,4 +150,14 @@ def _message(run: Run, url: str) -> str:
             f"{run.action} is approved and waits until the vault is unlocked. "
             f"Ask the user to run: aileron vault unlock. {tells}"
         )
+    if begins_later(run, parts):
+        return (
+            f"{run.action} is approved and begins at {moment(run.start_after)}; nothing was sent yet, and until then "
+            f"it can be taken back. {tells}"
+        )
     return f"{run.action} is approved and runs. {tells}"
+
+
+def begins_later(run: Run, parts: Parts) -> bool:
+    """Whether it is approved and its time has not come."""
+    return run.state is RunState.APPROVED and run.start_after is not None and run.start_after > parts.now()

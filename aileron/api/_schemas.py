@@ -99,6 +99,7 @@ RUN: Mapping[str, Schema] = {
     "reason": TEXT_OR_NULL,
     "audit_id": TEXT_OR_NULL,
     "parent_id": {**TEXT_OR_NULL, "description": "the run whose outcome is unknown and which this one does again"},
+    "start_after": {**MOMENT_OR_NULL, "description": "an approved one begins no sooner"},
 }
 
 APPROVAL: Mapping[str, Schema] = {
@@ -117,6 +118,7 @@ APPROVAL: Mapping[str, Schema] = {
     "decided_by": TEXT_OR_NULL,
     "reason": TEXT_OR_NULL,
     "grant_id": {**TEXT_OR_NULL, "description": "the standing grant that decided; null: a person did, or nobody yet"},
+    "not_before": MOMENT_OR_NULL,
 }
 
 PREDICATE: Mapping[str, Schema] = {
@@ -142,6 +144,13 @@ GRANT: Mapping[str, Schema] = {
     "used_at": MOMENT_OR_NULL,
     "revoked_at": MOMENT_OR_NULL,
     "bound": {**ANY_OBJECT, "description": "what it stands on, by name"},
+}
+
+PAUSE: Mapping[str, Schema] = {
+    "since": MOMENT,
+    "by": {**TEXT, "description": "the operator's session, or the agent's"},
+    "reason": TEXT_OR_NULL,
+    "session_id": {**TEXT_OR_NULL, "description": "whose runs alone; null: everybody's"},
 }
 
 LOAD_ERROR: Mapping[str, Schema] = {
@@ -170,6 +179,9 @@ ACTION: Mapping[str, Schema] = {
         "anyOf": [made_of({"connector": TEXT, "operation": TEXT, "shows": list_of(TEXT)}), {"type": "null"}],
         "description": "what the person who approves is shown of the service's side",
     },
+    "undo_seconds": NUMBER,
+    "cool_down_seconds": NUMBER,
+    "limits": list_of(made_of({"most": COUNT, "seconds": NUMBER, "argument": TEXT_OR_NULL, "per_session": BOOLEAN})),
     "connectors": list_of(made_of({"name": TEXT, "version": TEXT, "capabilities": list_of(TEXT)})),
 }
 
@@ -307,6 +319,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Approval": made_of(APPROVAL, {"grant": ref("Grant"), "suggested": list_of(ref("Predicate"))}),
     "Grant": made_of(GRANT),
     "Predicate": made_of(PREDICATE),
+    "Pause": made_of(PAUSE),
     "LoadError": made_of(LOAD_ERROR),
     "Action": made_of(ACTION),
     "Session": made_of(SESSION, {"gateway": made_of(CALLS)}),

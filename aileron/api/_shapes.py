@@ -17,6 +17,7 @@ from aileron.values import (
     Offer,
     OperatorSession,
     Page,
+    Pause,
     PreviewRule,
     Process,
     Record,
@@ -81,7 +82,13 @@ def run_json(run: Run) -> dict[str, JSON]:
         "reason": run.reason,
         "audit_id": run.audit_id,
         "parent_id": run.parent_id,
+        "start_after": moment(run.start_after),
     }
+
+
+def pause_json(pause: Pause) -> dict[str, JSON]:
+    """C{Pause}."""
+    return pause.as_json()
 
 
 def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[str, JSON]:
@@ -103,6 +110,7 @@ def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[
         "decided_by": approval.decided_by,
         "reason": approval.reason,
         "grant_id": approval.grant_id,
+        "not_before": moment(approval.not_before),
     }
 
 
@@ -147,6 +155,12 @@ def action_json(offer: Offer) -> dict[str, JSON]:
         "timeout_seconds": action.timeout_seconds,
         "digest": action.digest,
         "preview": _preview_json(action.approval.preview),
+        "undo_seconds": action.approval.undo_seconds,
+        "cool_down_seconds": action.approval.cool_down_seconds,
+        "limits": [
+            {"most": cap.most, "seconds": cap.seconds, "argument": cap.argument, "per_session": cap.per_session}
+            for cap in action.caps
+        ],
         "connectors": [
             {"name": pin.name, "version": pin.version, "capabilities": list(pin.capabilities)}
             for pin in action.requires

@@ -60,6 +60,7 @@ def show_action(around: Surroundings, name: str, passphrase_fd: int | None, as_j
             "tool": item["tool_name"],
             "source": item["source"],
             "digest": item["digest"],
+            **_rules(item),
             "connectors": ", ".join(f"{pin['name']} {pin['version']}" for pin in item["connectors"]),
             **_shown_before(item.get("preview")),
         },
@@ -103,6 +104,24 @@ def _items(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _gate(item: Mapping[str, Any]) -> str:
     return "asked" if item["gated"] else "not asked"
+
+
+def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What its file says of taking back, of asking again, and of how often."""
+    rules: dict[str, Any] = {}
+    if item.get("undo_seconds"):
+        rules["can be taken back for"] = f"{item['undo_seconds']:g} s"
+    if item["gated"] and "cool_down_seconds" in item:
+        rules["once denied, refused for"] = f"{item['cool_down_seconds']:g} s"
+    if item.get("limits"):
+        rules["limits"] = "; ".join(map(_limit, item["limits"]))
+    return rules
+
+
+def _limit(limit: Mapping[str, Any]) -> str:
+    window = "an hour" if limit["seconds"] == 3600 else "a day"
+    each = f" for each value of {limit['argument']}" if limit["argument"] else ""
+    return f"{limit['most']} {window}{each}{' in each session' if limit['per_session'] else ''}"
 
 
 def _on(item: Mapping[str, Any]) -> str:

@@ -7,10 +7,13 @@ from typing import Any
 
 import click
 
+from aileron.values import timestamp, utc
+
 from . import _granting, _options
 from ._approval_edit import edit
 from ._deciding import Ballot, decide, look
-from ._output import listed, say_json
+from ._moments import moment_of
+from ._output import listed, say, say_json
 from ._review import show_review
 from ._session import as_operator
 from ._surroundings import Surroundings, pass_surroundings
@@ -66,6 +69,7 @@ def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | N
 @click.option("--yes", is_flag=True, help="Do not ask: approve what is shown.")
 @_DIGEST
 @_REASON
+@click.option("--not-before", metavar="WHEN", help="Begin no sooner: 2026-03-01T09:00 or +2h, at most 30 days ahead.")
 @_WAIT
 @_granting.options
 @_options.passphrase_fd
@@ -78,8 +82,10 @@ def approve(
     if as_json and not yes:
         raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
+    when = how.pop("not_before")
+    not_before = None if when is None else timestamp(moment_of(when, utc(around.wall())))
     wish = _granting.wish(**granted)
-    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, wish=wish, **how)
+    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, wish=wish, not_before=not_before, **how)
     as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
 
 
@@ -97,6 +103,37 @@ def deny(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, a
 
 
 approval.add_command(edit)
+
+
+@approval.command("cancel")
+@click.argument("approval_id", metavar="ID")
+@_REASON
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def cancel(
+    around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, reason: str | None
+) -> None:
+    """Take one back that has not begun, approved or not: nothing is sent."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.withdraw(approval_id, reason))
+    if as_json:
+        say_json(answer)
+    else:
+        say("Taken back; nothing was sent.")
+
+
+@approval.command("forgive")
+@click.argument("approval_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def forgive(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Let agents ask again, at once, what you denied."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.forgive(approval_id))
+    if as_json:
+        say_json(answer)
+    else:
+        say("Agents may ask for it again.")
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:

@@ -29,6 +29,7 @@ class Ballot:
 
     :ivar sure: do not ask once more.
     :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.
+    :ivar not_before: RFC 3339; begin no sooner.
     :ivar wait: seconds to wait for the outcome.
     :ivar wish: what more is allowed with it.
     """
@@ -41,6 +42,7 @@ class Ballot:
     reason: str | None = None
     wait: float = 0.0
     wish: Wish | None = None
+    not_before: str | None = None
 
 
 async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
@@ -74,6 +76,7 @@ async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> No
             ballot.digest or shown["digest"],
             reason=ballot.reason,
             grant=grant,
+            not_before=ballot.not_before,
         )
     except DaemonFault as fault:
         if fault.fault.kind == "approval_stale":
@@ -129,13 +132,16 @@ async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) 
         return
     if decided.get("grant") and not ballot.as_json:
         say("Granted: {id}. To take it back: aileron grant revoke {id}", id=decided["grant"]["id"])
-    result = await operator.result(ballot.approval_id, ballot.wait)
+    begins = decided["run"].get("start_after")
+    result = await operator.result(ballot.approval_id, 0.0 if begins else ballot.wait)
     status = result.get("status")
     if ballot.as_json:
         say_json({"approval": decided, "result": result})
     elif status == "completed":
         say("Approved, and done:")
         block(in_words((result.get("result") or {}).get("output")), "  ")
+    elif result.get("begins_at"):
+        say("Approved; it begins at {at}. Until then: aileron approval cancel {id}", at=begins, id=ballot.approval_id)
     elif status not in _WENT_WRONG:
         say("Approved; it is {status}. Look later: aileron runs show {id}", status=status, id=ballot.approval_id)
     if status in _WENT_WRONG:

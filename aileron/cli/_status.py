@@ -47,6 +47,10 @@ def status(around: Surroundings, as_json: bool) -> None:
         "  ",
     )
     tell_tampering(record)
+    pause = answer.get("pause")
+    if pause:
+        because = f" ({pause['reason']})" if pause.get("reason") else ""
+        note("PAUSED since {since}{because}: aileron resume", since=pause["since"], because=because)
     if counts.get("pending_approvals"):
         note("Look at what waits: aileron approval list, or aileron open")
 

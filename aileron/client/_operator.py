@@ -73,13 +73,15 @@ class Operator:
         digest: str,
         *,
         reason: str | None = None,
+        not_before: str | None = None,
         grant: Mapping[str, JSON] | None = None,
     ) -> Mapping[str, Any]:
         """Say yes or no to exactly what C{digest} binds.
 
+        :param not_before: RFC 3339: an approved run begins no sooner.
         :param grant: what is allowed besides, from now on: C{{predicates, uses, not_after, session}}.
         """
-        said: dict[str, JSON] = {"reason": reason, "grant": grant}
+        said: dict[str, JSON] = {"reason": reason, "not_before": not_before, "grant": grant}
         given = {name: value for name, value in said.items() if value is not None}
         body: dict[str, JSON] = {"approved": approved, "digest": digest, **given}
         return await self._post("action-approvals", run_id, "decide", body=body)
@@ -87,6 +89,30 @@ class Operator:
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str) -> Mapping[str, Any]:
         """Ask for other arguments instead of those that C{digest} binds; the approval as it is then."""
         return await self._post("action-approvals", run_id, "edit", body={"args": arguments, "digest": digest})
+
+    async def forgive(self, run_id: str) -> Mapping[str, Any]:
+        """Let agents ask again what was denied."""
+        return await self._post("action-approvals", run_id, "forgive")
+
+    async def pause(self, session_id: str | None, reason: str | None) -> Mapping[str, Any]:
+        """C{{pause, under_way}}: let nothing more begin, of a session or of all."""
+        return await self._post("pause", body={"session": session_id, "reason": reason})
+
+    async def resume(self, session_id: str | None) -> Mapping[str, Any]:
+        """C{{asked_anew}}: what was approved and had not begun."""
+        return await self._post("resume", body={"session": session_id})
+
+    async def caps(self) -> Mapping[str, Any]:
+        """C{{items}}: the operator's own."""
+        return await self._get("caps")
+
+    async def set_caps(self, caps: Mapping[str, JSON]) -> Mapping[str, Any]:
+        """Set how often something may begin in an hour or a day."""
+        return await self._post("caps", body=caps)
+
+    async def remove_cap(self, which: Mapping[str, JSON]) -> Mapping[str, Any]:
+        """Remove one; C{{items}}: the others."""
+        return (await self._wire.ask("DELETE", "v1", "caps", body=which)).body
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent."""

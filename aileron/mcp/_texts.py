@@ -14,7 +14,9 @@ _HINTS = {
     "unauthorized": "This session's token is not accepted (any more): ask the user to start the agent anew with "
     "'aileron launch'.",
     "vault_locked": "Ask the user to run 'aileron vault unlock' in their own terminal.",
-    "approval_denied": "The user said no: do not try it again unless they ask for it.",
+    "approval_denied": "The user said no: do not try it again, in these or other words, unless they ask for it.",
+    "paused": "Nothing was done. Do not try again by yourself: tell the user, who resumes it with 'aileron resume'.",
+    "limit_exceeded": "Nothing was done. Do not try again in a loop: tell the user.",
     "outcome_unknown": "It may have happened: do not repeat it; the user settles it.",
 }
 
@@ -55,8 +57,14 @@ def of_status(body: Mapping[str, Any]) -> Said:
         )
     if status == "failed":
         return Said(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
+    if body.get("begins_at"):
+        return Said(_lines("status: approved, not begun", _begins(body["begins_at"]), _edited(body)))
     again = _again(body.get("failure"))
     return Said(_lines(f"status: {status}", _WORDS.get(status), again, _edited(body), _reason(body)))
+
+
+def _begins(at: object) -> str:
+    return f"It is approved and begins at {at}; until then it can be taken back. It has not been done."
 
 
 def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:

@@ -71,6 +71,13 @@ class RunTests(SynchronousTestCase):
 class StatusTests(SynchronousTestCase):
     """How a run stands."""
 
+    def test_begins_later(self) -> None:
+        """What is approved and has not begun cannot be taken for something that is done, or under way."""
+        text = of_status({"status": "running", "run_id": "R", "begins_at": "2026-03-01T08:00:00Z"}).text
+        for part in ("approved, not begun", "begins at 2026-03-01T08:00:00Z", "taken back", "has not been done"):
+            self.assertIn(part, text)
+        self.assertNotIn("running", text)
+
     def test_completed(self) -> None:
         """Status, audit id and result."""
         body = {"status": "completed", "audit_id": "A", "result": {"output": {"a": 1}}}
