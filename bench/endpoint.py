@@ -56,6 +56,7 @@ from aileron.values import (
     ConnectorDescription,
     Event,
     Finding,
+    LoopLimits,
     Outcome,
     PendingLimits,
     Request,
@@ -234,6 +235,7 @@ async def started(
             ids=fresh_ids(reactor),
             chance=lambda: 0.0,
             limits=limits or PendingLimits(),
+            loops=LoopLimits(10**9, 10**9, 10**9, 10**9, None),  # the load is an agent in a loop
         )
     )
     await runner.start()

@@ -13,15 +13,13 @@ from attrs import define, evolve, field, frozen
 
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit
-from aileron.values import JSON, Approval, Event, Run, Session, compact, digest_of_bytes
+from aileron.values import JSON, Approval, Event, LoopLimits, Run, Session, compact, digest_of_bytes
 
 from ._pen import Pen
 from ._tasks import Tasks
 
 BROKEN_FOR = timedelta(minutes=10)
 DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
-MOST_DENIALS, MOST_DENIALS_OF_ACTION = 5, 10
-MOST_CALLS, MOST_CALLS_OF_ACTION = 30, 90
 _MOST_KEYS = 4096  # the one that was counted longest ago is forgotten
 
 _SESSION, _ACTION = "session", "action"
@@ -36,18 +34,26 @@ class _Rule:
     why: str
 
 
-_DENIED = _Rule(MOST_DENIALS - 1, DENIALS_WITHIN, f"The operator denied {MOST_DENIALS} calls within ten minutes.")
-_DENIED_ACTION = _Rule(
-    MOST_DENIALS_OF_ACTION - 1,
-    DENIALS_WITHIN,
-    f"The operator denied this action {MOST_DENIALS_OF_ACTION} times within ten minutes.",
-)
-_SAME = _Rule(MOST_CALLS, CALLS_WITHIN, f"The same call was made more than {MOST_CALLS} times within a minute.")
-_SAME_ACTION = _Rule(
-    MOST_CALLS_OF_ACTION,
-    CALLS_WITHIN,
-    f"The same call was made more than {MOST_CALLS_OF_ACTION} times within a minute, by all sessions.",
-)
+def _rules(limits: LoopLimits) -> dict[str, _Rule]:
+    """By what is counted, and whose it is."""
+    denied, same = (
+        f"The operator denied {limits.denials} calls within ten minutes.",
+        "The same call was made more than",
+    )
+    return {
+        "denied session": _Rule(limits.denials - 1, DENIALS_WITHIN, denied),
+        "denied action": _Rule(
+            limits.denials_of_action - 1,
+            DENIALS_WITHIN,
+            f"The operator denied this action {limits.denials_of_action} times within ten minutes.",
+        ),
+        "same session": _Rule(limits.same_calls, CALLS_WITHIN, f"{same} {limits.same_calls} times within a minute."),
+        "same action": _Rule(
+            limits.same_calls_of_all,
+            CALLS_WITHIN,
+            f"{same} {limits.same_calls_of_all} times within a minute, by all sessions.",
+        ),
+    }
 
 
 @frozen
@@ -63,6 +69,7 @@ class Breaker:
     _audit: IAudit
     _pen: Pen
     _tasks: Tasks
+    _rules: Mapping[str, _Rule] = field(converter=_rules)
     _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
     _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
 
@@ -76,8 +83,8 @@ class Breaker:
         by_session, by_action = (_SESSION, session.id), (_ACTION, action)
         self._check(by_session, now)
         self._check(by_action, now)
-        self._count((session.id, same), by_session, _SAME, now)
-        self._count(same, by_action, _SAME_ACTION, now)
+        self._count((session.id, same), by_session, now)
+        self._count(same, by_action, now)
         self._check(by_session, now)
         self._check(by_action, now)
 
@@ -99,14 +106,15 @@ class Breaker:
     def _count_denial(self, approval: Approval) -> list[tuple[str, str]]:
         """What is stopped by it."""
         at = approval.decided_at or approval.run.changed_at
-        rules = {_SESSION: _DENIED, _ACTION: _DENIED_ACTION}
+        rules = [(which, self._rules[f"denied {which[0]}"]) for which in _concerned(approval.run)]
         return [
             which
-            for which in _concerned(approval.run)
-            if self._is_beyond(("denied", which), rules[which[0]], at) and self._break(which, rules[which[0]], at)
+            for which, rule in rules
+            if self._is_beyond(("denied", which), rule, at) and self._break(which, rule, at)
         ]
 
-    def _count(self, key: Hashable, which: tuple[str, str], rule: _Rule, now: datetime) -> None:
+    def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
+        rule = self._rules[f"same {which[0]}"]
         if self._is_beyond(key, rule, now) and self._break(which, rule, now):
             self._tell(which)
 

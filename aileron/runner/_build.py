@@ -23,7 +23,7 @@ from aileron.interfaces import (
     IVault,
     IWatermarks,
 )
-from aileron.values import PendingLimits
+from aileron.values import LoopLimits, PendingLimits
 
 from ._advance import Advance
 from ._again import Again
@@ -99,6 +99,7 @@ class Collaborators:
     chance: Callable[[], float]
     config: IConfigFile | None = None
     limits: PendingLimits = field(factory=PendingLimits)
+    loops: LoopLimits = field(factory=LoopLimits)
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
 
@@ -152,8 +153,8 @@ class _Room:
         self.permit = Permit(with_.vault)
         self.turns = Turns()
         self.pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, self.pen, with_.clock)
-        self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen)
-        denials = Denials(with_.runs, with_.audit, self.pen, Breaker(with_.audit, self.pen, self.tasks))
+        self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen, with_.loops)
+        denials = Denials(with_.runs, with_.audit, self.pen, Breaker(with_.audit, self.pen, self.tasks, with_.loops))
         self.brakes = Brakes(self.pauses, self.caps, denials)
         self.findings = Findings(self.ledger, with_.audit, self.pen)
         self.listening = Listening(self.findings, self.tasks, self.pen)

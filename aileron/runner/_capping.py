@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from aileron.errors import LimitExceeded, NotFound
 from aileron.interfaces import IAudit, IBrakes, IRuns
-from aileron.values import JSON, READ, Action, Actor, Cap, Charge, OwnCap, compact, digest_of_bytes
+from aileron.values import JSON, READ, Action, Actor, Cap, Charge, LoopLimits, OwnCap, compact, digest_of_bytes
 
 from ._pen import Pen
 from ._plan import Plan
 
-USUAL_FOR_WRITES = Cap(60, 3600.0, per_session=True)
-"""For an action that changes something and asks nobody, so that an agent in a loop is stopped by somebody."""
-
 MOST_VALUES = 200
 """An argument with more values than these is not counted one by one, but refused where its values are capped."""
 
-_WINDOWS = {3600.0: "an hour", 86_400.0: "a day"}
+_HOUR_SECONDS = 3600.0
+_WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
 
 
 def charges(
-    plan: Plan, arguments: Mapping[str, JSON], session_id: str | None, own: Sequence[OwnCap]
+    plan: Plan, arguments: Mapping[str, JSON], session_id: str | None, own: Sequence[OwnCap], usual: Cap | None
 ) -> tuple[Charge, ...]:
     """All that a run counts against, with the most that may be counted there.
 
+    :param usual: of an agent's writes that nobody approves, where no other hourly limit of the action is said.
     :param own: the operator's caps, of whatever actions.
     :raises LimitExceeded: an argument has more values than can be counted.
     """
     action = plan.action
     mine = [each.cap for each in own if each.action == action.name]
     caps = [*action.caps, *mine]
-    if session_id is not None and not action.approval.required and _writes(plan) and not any(map(_is_usual, caps)):
-        caps.append(USUAL_FOR_WRITES)
+    if usual is not None and session_id is not None and _is_unwatched(plan) and not any(map(_is_hourly, caps)):
+        caps.append(usual)
     found = [each for cap in caps for each in _charges(cap, action, arguments, session_id)]
     for each in own:
         if each.action is None:
@@ -42,13 +41,13 @@ def charges(
     return tuple(found)
 
 
-def _writes(plan: Plan) -> bool:
-    return any(step.effect != READ for step in plan.steps)
+def _is_unwatched(plan: Plan) -> bool:
+    """Whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
+    return not plan.action.approval.required and any(step.effect != READ for step in plan.steps)
 
 
-def _is_usual(cap: Cap) -> bool:
-    """Whether it says what L{USUAL_FOR_WRITES} would say."""
-    return cap.argument is None and cap.seconds == USUAL_FOR_WRITES.seconds
+def _is_hourly(cap: Cap) -> bool:
+    return cap.argument is None and cap.seconds == _HOUR_SECONDS
 
 
 def _charges(
@@ -93,6 +92,11 @@ def _message(cap: Cap, action: Action | None) -> str:
     return f"The limit for {what} is reached: {times} {_WINDOWS[cap.seconds]}{for_each}{whose}."
 
 
+def _usual(limits: LoopLimits) -> Cap | None:
+    most = limits.writes_an_hour
+    return None if most is None else Cap(most, _HOUR_SECONDS, per_session=True)
+
+
 @define(eq=False)
 class Caps:
     """Counts what begins, and keeps the operator's own caps."""
@@ -101,10 +105,11 @@ class Caps:
     _brakes: IBrakes
     _audit: IAudit
     _pen: Pen
+    _usual: Cap | None = field(converter=_usual)
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
         """What a run counts against now; see L{charges}."""
-        return charges(plan, arguments, session_id, self._brakes.caps())
+        return charges(plan, arguments, session_id, self._brakes.caps(), self._usual)
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
         """Pass only where a run could begin now: a courtesy to who would be asked; it is charged when it begins.

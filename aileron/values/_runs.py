@@ -303,6 +303,24 @@ class PendingLimits:
 
 
 @frozen
+class LoopLimits:
+    """What stops an agent that goes on and on.
+
+    :ivar denials: of one session within ten minutes.
+    :ivar denials_of_action: of one action within ten minutes, whatever the session.
+    :ivar same_calls: of one session within a minute, with the same arguments.
+    :ivar same_calls_of_all: the same, whatever the session.
+    :ivar writes_an_hour: of one session and action that nobody approves, unless another hourly limit is said.
+    """
+
+    denials: int = 5
+    denials_of_action: int = 10
+    same_calls: int = 30
+    same_calls_of_all: int = 90
+    writes_an_hour: int | None = 60
+
+
+@frozen
 class RunQuery:
     """Which runs, newest first; every given field must match."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer
 
-from aileron.values import Approval, Page, RunQuery, RunState, Session, visible
+from aileron.values import Approval, Page, Run, RunQuery, RunState, Session, visible
 
 from ._parts import PageParts, template
-from ._texts import agent, moment, summary
+from ._texts import agent, countdown, moment, summary
 
 MOST_LISTED = 200
 
@@ -19,16 +19,20 @@ class ApprovalList(Element):
     """Approvals, oldest first.
 
     :param waiting: how many there are, listed or not.
+    :param approved: runs that can still be taken back.
     :param sessions: of those that ask, by id.
     """
 
     loader = template("approvals.xml")
 
-    def __init__(self, found: Page[Approval], waiting: int, sessions: Mapping[str, Session]) -> None:
+    def __init__(
+        self, found: Page[Approval], waiting: int, sessions: Mapping[str, Session], approved: Sequence[Run] = ()
+    ) -> None:
         super().__init__()
         self._approvals = found.items
         self._waiting = max(waiting, len(found.items))
         self._sessions = sessions
+        self._approved = approved
 
     @renderer
     def root(self, request: IRequest | None, tag: Tag) -> Tag:
@@ -57,6 +61,19 @@ class ApprovalList(Element):
             )
 
     @renderer
+    def not_begun(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """What is approved and has not begun, where there is anything."""
+        return tag if self._approved else ""
+
+    @renderer
+    def waiting(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """One line each."""
+        for run in self._approved:
+            at, left, undo = countdown(run)
+            href, action = f"/approvals/{visible(run.id)}", visible(run.action)
+            yield tag.clone().fillSlots(href=href, action=action, at=at, left=left, undo=undo)
+
+    @renderer
     def more(self, request: IRequest | None, tag: Tag) -> Tag | str:
         """How many are not listed."""
         unlisted = self._waiting - len(self._approvals)
@@ -70,4 +87,6 @@ async def draw_list(parts: PageParts) -> ApprovalList:
     asking = {approval.run.session_id for approval in found.items if approval.run.session_id}
     sessions = [await parts.sessions.get(session_id) for session_id in sorted(asking)]
     waiting = await parts.runner.pending(None)
-    return ApprovalList(found, waiting, {session.id: session for session in sessions if session})
+    approved = await parts.runner.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
+    held = [run for run in approved.items if run.start_after is not None]
+    return ApprovalList(found, waiting, {session.id: session for session in sessions if session}, held)

@@ -14,7 +14,7 @@ from ._differences import rows
 from ._grant_form import allowed
 from ._parts import PageParts, template
 from ._review import SentStep, arguments, seen, steps
-from ._texts import STATES, agent, moment, process, request_text, sending, shown, size
+from ._texts import STATES, agent, countdown, moment, process, request_text, sending, shown, size
 
 _BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 
@@ -176,6 +176,14 @@ class ApprovalPage(Element):
         if run.state is RunState.UNKNOWN:
             yield "What to do", f"See whether it happened, then tell it: aileron runs settle {visible(run.id)}"
         yield "On record as", visible(run.audit_id or "")
+
+    @renderer
+    def begins(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """When an approved run begins, and the button to take it back until then."""
+        if self._run.state is not RunState.APPROVED or self._run.start_after is None:
+            return ""
+        at, left, undo = countdown(self._run)
+        return tag.fillSlots(at=at, left=left, undo=undo)
 
     @renderer
     def decide(self, request: IRequest | None, tag: Tag) -> Tag | str:

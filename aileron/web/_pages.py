@@ -16,7 +16,7 @@ from twisted.web.template import Element, flattenString
 from werkzeug.exceptions import HTTPException
 
 from aileron.errors import AileronError, InternalError, NotFound
-from aileron.values import visible
+from aileron.values import timestamp, visible
 
 from ._approval_list import draw_list
 from ._approval_page import draw_approval
@@ -26,6 +26,9 @@ from ._shell import HTML, Shell
 from ._trust_page import draw_trust
 
 _log = Logger()
+PAUSED = b"X-Aileron-Paused"
+"""By which every fragment tells how it stands."""
+
 _TEXT = b"text/plain; charset=utf-8"
 
 Draw: TypeAlias = Callable[..., Any]
@@ -73,9 +76,16 @@ def _guarded(draw: Draw, parts: PageParts) -> Callable[..., Deferred[bytes]]:
         admit(request, parts)
         body: bytes = await flattenString(request, await draw(parts, **path))
         request.setHeader(b"Content-Type", HTML)
+        request.setHeader(PAUSED, _paused(parts))
         return body
 
     return _at_the_rim(fragment)
+
+
+def _paused(parts: PageParts) -> bytes:
+    """Since when everything is paused, or C{no}."""
+    since = next((pause.since for pause in parts.runner.pauses() if pause.session_id is None), None)
+    return b"no" if since is None else timestamp(since).encode("ascii")
 
 
 def _at_the_rim(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]) -> Callable[..., Deferred[bytes]]:

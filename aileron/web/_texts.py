@@ -8,7 +8,7 @@ from typing import cast
 
 from twisted.web.template import Tag, tags
 
-from aileron.values import JSON, Approval, Process, RunState, Session, plain, timestamp, visible
+from aileron.values import JSON, Approval, Process, Run, RunState, Session, plain, timestamp, visible
 
 from ._review import SentRequest, arguments
 
@@ -87,6 +87,13 @@ def moment(at: datetime) -> Tag:
     """A moment; the script turns it to the reader's own time."""
     stamp = timestamp(at)
     return tags.time(stamp, datetime=stamp)
+
+
+def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
+    """When an approved run begins, how long that is from now (the script counts), and the button to take it back."""
+    at = run.start_after or run.changed_at
+    button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo"})
+    return moment(at), tags.span(**{"data-begins": timestamp(at)}), button(**{"data-id": visible(run.id)})
 
 
 def _in_one_line(value: JSON) -> str:

@@ -36,6 +36,7 @@ from aileron.values import (
     Call,
     Decision,
     Event,
+    LoopLimits,
     PendingLimits,
     Run,
     Session,
@@ -120,7 +121,7 @@ class RunnerCase(SynchronousTestCase):
         self.write("open", manifest("open", step("post"), gated=False))
         self.points: list[str] = []
         self.config: IConfigFile | None = None
-        self.limits = PendingLimits()
+        self.limits, self.loops = PendingLimits(), LoopLimits()
         self._numbers = count(1)
         self.pool = UnthreadedPool()
         self.store = self.open_store()
@@ -154,6 +155,7 @@ class RunnerCase(SynchronousTestCase):
                 ids=self.fresh_id,
                 chance=lambda: 0.0,
                 limits=self.limits,
+                loops=self.loops,
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
             )

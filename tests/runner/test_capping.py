@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
 from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
-from aileron.runner._capping import MOST_VALUES, USUAL_FOR_WRITES, _counted, _values
-from aileron.values import JSON, Cap, Decision, OwnCap, Run, RunState, utc
+from aileron.runner._capping import MOST_VALUES, _counted, _values
+from aileron.values import JSON, Cap, Decision, LoopLimits, OwnCap, Run, RunState, utc
 
 from .kit import OPERATOR, START, manifest, step
 from .test_decisions import DecidedCase
 
 HOUR, DAY = 3600.0, 86_400.0
+USUAL = LoopLimits().writes_an_hour or 0
 
 
 class CappedCase(DecidedCase):
@@ -111,7 +112,7 @@ class UsualTests(CappedCase):
 
     def test_loop(self) -> None:
         """An agent in a loop is stopped at an ungated write; another session and the operator are not."""
-        self.loop("open", USUAL_FOR_WRITES.most)
+        self.loop("open", USUAL)
         self.full("open")
         self.submit("open", session="session-2")
         self.submit("open", session=None)
@@ -120,7 +121,7 @@ class UsualTests(CappedCase):
         """Reads are free."""
         self.write("reading", manifest("reading", step("look"), gated=False))
         self.runner.look()
-        self.loop("reading", USUAL_FOR_WRITES.most + 1)
+        self.loop("reading", USUAL + 1)
         self.assertEqual(self.sql("SELECT * FROM charges"), [])
 
     def test_manifest_says_otherwise(self) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
-from aileron.runner._breaker import MOST_CALLS, MOST_CALLS_OF_ACTION, MOST_DENIALS, MOST_DENIALS_OF_ACTION
-from aileron.values import JSON, Run, RunState, timestamp, utc
+from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step
 from .test_decisions import DecidedCase
+
+MOST = LoopLimits()
 
 
 class DeniedCase(DecidedCase):
@@ -146,7 +147,7 @@ class ForgiveTests(DeniedCase):
 
     def test_goes_on(self) -> None:
         """Who was stopped for denials goes on."""
-        runs = [self.deny(f"number {number}") for number in range(MOST_DENIALS)]
+        runs = [self.deny(f"number {number}") for number in range(MOST.denials)]
         self.stopped("open", {"text": "x"}, "session-1")
         self.sync(self.runner.forgive(runs[0].id, OPERATOR))
         self.submit("open")
@@ -157,7 +158,7 @@ class BreakerTests(DeniedCase):
 
     def test_denials(self) -> None:
         """A session with five denials within ten minutes is refused everything for ten minutes, on record once."""
-        for number in range(MOST_DENIALS):
+        for number in range(MOST.denials):
             self.deny(f"number {number}")
         refused = self.stopped("open", {"text": "x"}, "session-1")
         self.assertIn("Stop, and ask your user what to do.", refused.message)
@@ -169,14 +170,14 @@ class BreakerTests(DeniedCase):
 
     def test_slow_denials(self) -> None:
         """Denials far apart stop nobody."""
-        for number in range(MOST_DENIALS * 2):
+        for number in range(MOST.denials * 2):
             self.deny(f"number {number}")
             self.clock.advance(200)
         self.submit("open")
 
     def test_sessions_anew(self) -> None:
         """An action that is denied ten times is stopped for all agents, however many sessions they open."""
-        for number in range(MOST_DENIALS_OF_ACTION):
+        for number in range(MOST.denials_of_action):
             self.deny(f"number {number}", session=f"session-{number}")
         refused = self.stopped("gated", {"text": "fresh"}, "session-fresh")
         self.assertIn("This action is refused for a while", refused.message)
@@ -185,7 +186,7 @@ class BreakerTests(DeniedCase):
 
     def test_restart(self) -> None:
         """A restart does not let it go on, and tells it no second time."""
-        for number in range(MOST_DENIALS):
+        for number in range(MOST.denials):
             self.deny(f"number {number}")
         self.sync(self.runner.stop(1.0))
         self.restart()
@@ -194,7 +195,7 @@ class BreakerTests(DeniedCase):
 
     def test_same_call(self) -> None:
         """The same call more than thirty times within a minute stops its session, gated or not."""
-        for _ in range(MOST_CALLS):
+        for _ in range(MOST.same_calls):
             self.submit("open")
         self.stopped("open", {"text": "hello"}, "session-1")
         self.stopped("gated", {"text": "another"}, "session-1")
@@ -204,28 +205,28 @@ class BreakerTests(DeniedCase):
     def test_refused_calls_count(self) -> None:
         """Calls that are refused for a denial count as well."""
         self.deny()
-        for _ in range(MOST_CALLS - 1):
+        for _ in range(MOST.same_calls - 1):
             self.turned_away()
         self.stopped("gated", {"text": "hello"}, "session-1")
 
     def test_other_calls(self) -> None:
         """Other arguments are another call, and so is the same a minute later."""
-        for number in range(MOST_CALLS):
+        for number in range(MOST.same_calls):
             self.submit("open", {"text": f"{number}"})
         self.clock.advance(3600)
-        for _ in range(MOST_CALLS):
+        for _ in range(MOST.same_calls):
             self.submit("open")
         self.clock.advance(60)
         self.submit("open")
 
     def test_same_call_of_all(self) -> None:
         """The same call by many sessions stops the action for all agents."""
-        for number in range(MOST_CALLS_OF_ACTION):
+        for number in range(MOST.same_calls_of_all):
             self.submit("open", session=f"session-{number % 5}")
         self.stopped("open", {"text": "hello"}, "session-6")
 
     def test_operator(self) -> None:
         """The operator's own calls are not counted."""
-        for _ in range(MOST_CALLS + 5):
+        for _ in range(MOST.same_calls + 5):
             self.submit("open", session=None)
         self.assertEqual(self.broken(), 0)

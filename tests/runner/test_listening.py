@@ -219,7 +219,7 @@ class CrowdTests(LateCase):
         """At most 64 are listened for; beyond that the oldest is dropped."""
         answers = [Deferred[Outcome]() for _ in range(65)]
         self.connector.script.extend(answers)
-        runs = [self.submit("open", session=f"session-{number // 40}") for number in range(65)]
+        runs = [self.submit("open", session=f"session-{number // 20}") for number in range(65)]
         self.clock.advance(30.0)
         self.assertEqual([answer.called for answer in answers], [True] + [False] * 64)
         answers[1].callback(_DONE)

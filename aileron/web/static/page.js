@@ -4,7 +4,9 @@ import { arm, outdate } from "./decide.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call } from "./key.js";
 import { ended, follows, used } from "./login.js";
+import { armPause, showPause } from "./pause.js";
 import { armTrust, isRead } from "./trust.js";
+import { armUndo } from "./undo.js";
 import { parse, say, showFragment, showTemplate } from "./view.js";
 
 const SEEN_MS = 2000;
@@ -35,6 +37,7 @@ async function look() {
   if (mine !== turn) return;
   say("trouble", answer && !answer.ok && answer.status !== 404 ? text : "");
   if (answer) follows(answer);
+  showPause(answer);
   if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
   else if (answer.ok && text !== shown) present(text);
@@ -62,6 +65,7 @@ function present(text) {
   const root = showFragment(text);
   if (root.querySelector("#decision")) arm(root, decided);
   armTrust(root, look);
+  armUndo(root, look);
 }
 
 // What has no preview yet is no question that could be answered: the preview takes its place by itself.
@@ -89,6 +93,7 @@ async function follow() {
 }
 
 document.addEventListener("visibilitychange", () => wake());
+armPause(look);
 const told = takeTold();
 if (told["page-key"]) begin(told["page-key"], told.next);
 else if (told["turned-away"]) showTemplate(told["turned-away"]);

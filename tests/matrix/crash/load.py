@@ -63,7 +63,7 @@ class Load:
         told = said.body.get("run_id") or said.body.get("error", {}).get("run_id")
         if told is not None:
             call.run_id, call.promised = str(told), True
-        elif said.status != 423:  # the vault is locked, and it is not gated
+        elif said.status not in (423, 429):  # the vault is locked, and it is not gated; or too much was denied
             raise AssertionError(f"{call.kind.name}: {said}")
 
     async def _waiter(self) -> None:
