@@ -63,7 +63,7 @@ async def resume(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("GET", "/v1/caps", operators=Who.OPERATOR, answers={200: _CAPS})
 async def list_caps(visit: Visit, parts: Parts) -> Answer:
     """The operator's own caps."""
-    return answer({"items": [_cap_json(own) for own in parts.runner.caps()]})
+    return _own_caps(parts)
 
 
 @TABLE.route(
@@ -92,7 +92,7 @@ async def set_caps(visit: Visit, parts: Parts) -> Answer:
 async def remove_cap(visit: Visit, parts: Parts) -> Answer:
     """Remove one of the operator's own caps; the others are answered."""
     await parts.runner.remove_cap(_own(visit, parts, visit.text("window") or ""), visit.caller.actor)
-    return await list_caps(visit, parts)
+    return _own_caps(parts)
 
 
 @TABLE.route(
@@ -105,6 +105,10 @@ async def forgive(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """Let agents ask again what was denied, before its cool-down is over."""
     forgiven = await parts.runner.forgive(approval_id, visit.caller.actor)
     return answer(approval_json(forgiven, parts.review_url))
+
+
+def _own_caps(parts: Parts) -> Answer:
+    return answer({"items": [_cap_json(own) for own in parts.runner.caps()]})
 
 
 async def _session(visit: Visit, parts: Parts) -> str | None:

@@ -22,7 +22,7 @@ SPAN = re.compile(r"`(aileron(?: [^`]*)?)`")
 NAMED = re.compile(r"\b(aileron (?:[a-z]+|\{\})(?: [a-z]+)?)")
 NO_COMMANDS = {  # what is said of Aileron, labels of keys, and a command with a sentence behind it
     *("aileron package again", "aileron cannot start", "aileron version", "aileron {} serves", "aileron {}"),
-    *("aileron control id", "aileron control v", "aileron vault entries", "aileron vault file"),
+    *("aileron control id", "aileron control v", "aileron vault entries", "aileron vault file", "aileron sealed parts"),
     "aileron approval in",
 }
 COMMANDS = re.compile(r"^\| (`.*`) \| ", re.MULTILINE)

@@ -99,7 +99,7 @@ class EditTests(EditCase):
         run = self.submit("plain")
         self.approve(run, approved=False)
         self.refused(run, {"text": "other"}, Conflict)
-        other = self.submit("plain")
+        other = self.submit("plain", {"text": "what was not denied"})
         self.sync(self.runner.withdraw(other.id, AGENT, None))
         self.refused(other, {"text": "other"}, Conflict)
         self.fails(self.runner.edit("nobody", {}, None, OPERATOR), NotFound)
