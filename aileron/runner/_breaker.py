@@ -71,6 +71,7 @@ class Breaker:
     _tasks: Tasks
     _rules: Mapping[str, _Rule] = field(converter=_rules)
     _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
+    _denied: dict[tuple[str, str], deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
     _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
 
     def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
@@ -101,7 +102,7 @@ class Breaker:
         """Let the session and the action of a denied run go on."""
         for which in _concerned(run):
             self._broken.pop(which, None)
-            self._counted.pop(("denied", which), None)
+            self._denied.pop(which, None)
 
     def _count_denial(self, approval: Approval) -> list[tuple[str, str]]:
         """What is stopped by it."""
@@ -110,24 +111,17 @@ class Breaker:
         return [
             which
             for which, rule in rules
-            if self._is_beyond(("denied", which), rule, at) and self._break(which, rule, at)
+            if _is_beyond(self._denied.setdefault(which, deque()), rule, at) and self._break(which, rule, at)
         ]
 
     def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
         rule = self._rules[f"same {which[0]}"]
-        if self._is_beyond(key, rule, now) and self._break(which, rule, now):
-            self._tell(which)
-
-    def _is_beyond(self, key: Hashable, rule: _Rule, now: datetime) -> bool:
-        """Count once more under C{key}.  A clock that was set back counts what lies ahead of it as well."""
         times = self._counted.setdefault(key, deque())
         self._counted.move_to_end(key)
-        times.append(now)
-        while len(times) > rule.most + 1 or times[0] <= now - rule.within:
-            times.popleft()
         if len(self._counted) > _MOST_KEYS:
             self._counted.popitem(last=False)
-        return len(times) > rule.most
+        if _is_beyond(times, rule, now) and self._break(which, rule, now):
+            self._tell(which)
 
     def _break(self, which: tuple[str, str], rule: _Rule, at: datetime) -> bool:
         """Stop it from C{at}; C{False}: it is stopped already."""
@@ -160,6 +154,14 @@ class Breaker:
 
     async def _append(self, event: Event) -> None:
         await self._audit.append(event)
+
+
+def _is_beyond(times: deque[datetime], rule: _Rule, now: datetime) -> bool:
+    """Count once more.  A clock that was set back counts what lies ahead of it as well."""
+    times.append(now)
+    while len(times) > rule.most + 1 or times[0] <= now - rule.within:
+        times.popleft()
+    return len(times) > rule.most
 
 
 def _concerned(run: Run) -> list[tuple[str, str]]:

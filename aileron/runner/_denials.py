@@ -76,13 +76,13 @@ class Denials:
 
         :raises ApprovalDenied: it was.
         """
-        denied = self._of.get(action.name)
-        if not denied:
-            return
         now, cool_down = self._pen.now(), timedelta(seconds=action.approval.cool_down_seconds)
+        lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
+        if not lately:
+            return
         asked = intent_of(arguments)
-        for each in reversed(denied):
-            if each.at + cool_down > now and alike(each.intent, asked):
+        for each in reversed(lately):
+            if alike(each.intent, asked):
                 raise _refusal(each, each.at + cool_down, now)
 
     async def forgive(self, approval: Approval, actor: Actor) -> None:
@@ -105,7 +105,10 @@ class Denials:
         asked = run.arguments if run.asked is None else run.asked
         at = approval.decided_at or run.changed_at
         denied = _Denied(run.id, intent_of(asked), at, approval.reason, run.session_id)
-        self._of.setdefault(run.action, deque(maxlen=_MOST)).append(denied)
+        kept = self._of.setdefault(run.action, deque(maxlen=_MOST))
+        kept.append(denied)
+        while kept[0].at <= at - LONGEST:
+            kept.popleft()
 
 
 def _refusal(denied: _Denied, until: datetime, now: datetime) -> ApprovalDenied:

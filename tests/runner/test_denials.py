@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
+from aileron.runner import _breaker
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step
@@ -183,6 +184,17 @@ class BreakerTests(DeniedCase):
         self.assertIn("This action is refused for a while", refused.message)
         self.submit("open", session="session-fresh")
         self.submit("gated", {"text": "fresh"}, session=None)
+
+    def test_many_calls_between(self) -> None:
+        """However many other calls an agent makes between denials, they are counted together."""
+        self.write("reading", manifest("reading", step("look"), gated=False))
+        self.runner.look()
+        self.patch(_breaker, "_MOST_KEYS", 8)
+        for number in range(MOST.denials):
+            self.deny(f"number {number}")
+            for other in range(20):
+                self.runner._brakes.denials._breaker.refuse(self.session("session-2"), "reading", {"text": other})
+        self.stopped("open", {"text": "x"}, "session-1")
 
     def test_restart(self) -> None:
         """A restart does not let it go on, and tells it no second time."""
