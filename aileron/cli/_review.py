@@ -42,6 +42,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None) 
         _show_step(number, step, (review.get("preview") or {}).get("lacking"))
     say()
     values({"digest": approval["digest"]})
+    _show_suggested(approval.get("suggested") or ())
 
 
 def _show_session(session: Mapping[str, Any] | None) -> None:
@@ -112,3 +113,12 @@ def _binding(binding: Mapping[str, Any] | None) -> str:
         return "no credential"
     account = f", account {binding['account']}" if binding.get("account") else ""
     return f"{binding['name']} (revision {binding['revision']}{account})"
+
+
+def _show_suggested(predicates: Any) -> None:
+    """What could be typed to allow more calls like it."""
+    if not predicates:
+        return
+    heading("With --grant you could allow more calls like it")
+    for each in predicates:
+        say("  --allow {name}=domain:{names}", name=each["argument"], names=",".join(map(str, each["given"])))

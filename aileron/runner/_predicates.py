@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from aileron.values import JSON, Grant, Predicate, PredicateKind
 
-from ._addresses import ascii_domain, domain_of
+from ._addresses import domain_of
 
 if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]
 
 MOST_PATTERN_BYTES = 512
 MOST_SUBJECT_BYTES = 4096
+MOST_ADDRESSES = 100
 _PATTERN_MEMORY_BYTES = 64 * 1024
 
 
@@ -106,21 +107,18 @@ def _range(given: JSON, value: JSON) -> bool:
 def _domain(given: JSON, value: JSON) -> bool:
     """One address, or an array of them, every one of which is at one of the given names."""
     addresses = [value] if isinstance(value, str) else array(value)
-    names = [name for name in array(given) if isinstance(name, str)]
-    return bool(addresses) and all(isinstance(each, str) and _at_one_of(names, each) for each in addresses)
+    names = [str(name) for name in array(given)]
+    if not 1 <= len(addresses) <= MOST_ADDRESSES:
+        return False
+    return all(isinstance(each, str) and _at_one_of(names, each) for each in addresses)
 
 
 def _at_one_of(names: Sequence[str], address: str) -> bool:
+    """C{names} are in their ASCII form, as a grant keeps them."""
     domain = domain_of(address)
-    return domain is not None and any(_is_within(name, domain) for name in names)
-
-
-def _is_within(name: str, domain: str) -> bool:
-    below = name.startswith("*.")
-    base = ascii_domain(name.removeprefix("*."))
-    if base is None:
+    if domain is None:
         return False
-    return domain.endswith("." + base) if below else domain == base
+    return any(domain.endswith(name[1:]) if name.startswith("*.") else domain == name for name in names)
 
 
 def array(value: JSON) -> Sequence[JSON]:

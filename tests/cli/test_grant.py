@@ -95,6 +95,12 @@ class ApproveTests(GrantCase):
         ):
             self.assertIn(part, out)
 
+    def test_suggested(self) -> None:
+        """What could be allowed of the arguments without much thought is shown with the approval."""
+        suggested = [{"argument": "to", "kind": "domain", "given": ["a.org", "b.org"]}]
+        self.site.answer("GET", ONE, {**approval(), "suggested": suggested})
+        self.assertIn("  --allow to=domain:a.org,b.org\n", self.as_operator("approval", "show", RUN)[1])
+
     def test_more_kinds(self) -> None:
         """Domains, values as JSON, and ranges open on one side are read."""
         self.approve("--grant", "--allow", "channel=domain:a.org, *.b.org", "--allow", 'share=one-of:[1, 2.0, "3"]')

@@ -31,6 +31,12 @@ class RunTests(SynchronousTestCase):
         """A run that is done."""
         return of_run(Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more}))
 
+    def test_note(self) -> None:
+        """What was said with an approval, as that a standing grant allowed it, is read beside the result."""
+        done = {"result": {"output": "ok"}, "audit_id": "A", "reason": "Allowed by a standing grant."}
+        self.assertEqual(of_run(Answer(200, done)).text, "note: Allowed by a standing grant.\nok")
+        self.assertIn("note: Allowed", of_status({"status": "completed", **done}).text)
+
     def test_output(self) -> None:
         """The output is compact JSON, or the text itself."""
         self.assertEqual(self.done({"ts": "1", "ok": True}), Said('{"ts":"1","ok":true}'))

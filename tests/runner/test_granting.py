@@ -214,6 +214,13 @@ class IssueTests(GrantedCase):
             self.assertIn(f"/grant/predicates/{position}/given", found)
         self.assertIn("/grant/predicates/15/argument", found)
 
+    def test_names_in_ascii(self) -> None:
+        """Domains are kept in their ASCII form, so that no look-alike is shown for another."""
+        grant = self.grant(
+            Predicate("text", PredicateKind.DOMAIN, ["MÜNCHEN.de".lower(), "*.A.org"]), arguments={"text": "x@b.a.org"}
+        )
+        self.assertEqual(grant.predicates[0].given, ["xn--mnchen-3ya.de", "*.a.org"])
+
     def test_escaped_pattern(self) -> None:
         """A question mark after a bracket that is no group is no flag."""
         self.grant(Predicate("text", PredicateKind.PATTERN, r"\(?hello\)?(?:!|[?])*"))
