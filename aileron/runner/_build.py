@@ -242,6 +242,7 @@ class _Room:
             self.listening,
             Alarms(given.clock),
             self.permit,
+            self.pauses,
             self.tasks,
             self.pen,
             given.monotonic or given.clock.seconds,

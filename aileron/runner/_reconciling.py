@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, CapabilityDenied, Conflict, StoreUnavailable, VaultLocked
+from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
 from aileron.interfaces import IRuns
 from aileron.values import DAEMON, JSON, Actor, Finding, Run, RunQuery, RunState, Sought, compact, digest_of_bytes
 
@@ -22,6 +22,7 @@ from ._executor import Executor
 from ._findings import Doubt, Findings, Found
 from ._ledger import Ledger
 from ._listening import Listening
+from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._tasks import Tasks
@@ -33,6 +34,7 @@ _LOOK_SECONDS = 10.0
 _MOST_AT_ONCE = 8
 _TAKEN_UP = timedelta(hours=24)
 _MOST_TAKEN_UP = 200
+_LATER = (StoreUnavailable, Paused, *UNUSABLE)
 _log = Logger()
 
 
@@ -51,10 +53,12 @@ class Reconciling:
     _listening: Listening
     _alarms: Alarms
     _permit: Permit
+    _pauses: Pauses
     _tasks: Tasks
     _pen: Pen
     _monotonic: Callable[[], float]
     _began: float = field(init=False)
+    _stopped: bool = field(default=False, init=False)
     _since: dict[str, float] = field(factory=dict, init=False)  # by run, when it became unknown in this life
     _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
 
@@ -75,7 +79,8 @@ class Reconciling:
         self._wait(run.id, 0)
 
     def stop(self) -> None:
-        """Look no more, and listen no more.  Twice is safe."""
+        """Look no more of itself, and listen no more.  Twice is safe."""
+        self._stopped = True
         self._alarms.stop()
         self._listening.drop()
 
@@ -95,6 +100,8 @@ class Reconciling:
         return max(last_at, self._pen.now() - timedelta(seconds=passed))
 
     def _wait(self, run_id: str, number: int) -> None:
+        if self._stopped:
+            return
         before = LOOKS_AFTER_SECONDS[number - 1] if number else 0.0
         at = self._pen.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
         self._alarms.watch(run_id, at, partial(self._ring, number))
@@ -106,7 +113,7 @@ class Reconciling:
         """One look of the schedule, and the next, unless that can find nothing more."""
         try:
             more = await self._turns.run(self._looked, run_id)
-        except (StoreUnavailable, *UNUSABLE) as error:
+        except _LATER as error:
             _log.warn("what became of run {run} cannot be looked for yet: {why}", run=run_id, why=error.message)
             more = True
         if more and number + 1 < len(LOOKS_AFTER_SECONDS):
@@ -115,10 +122,11 @@ class Reconciling:
             self._since.pop(run_id, None)
 
     async def _looked(self, run_id: str) -> bool:
-        """Whether another look may find what this one has not."""
+        """Whether another look may find what this one has not; while it is paused, nothing that nobody asked for."""
         try:
+            self._pauses.refuse((await self._ledger.run(run_id)).session_id)
             _, finding = await self.find_out(run_id, DAEMON)
-        except (StoreUnavailable, *UNUSABLE):
+        except _LATER:
             raise
         except AileronError as error:
             _log.info("what became of run {run} is not looked for: {why}", run=run_id, why=error.message)

@@ -165,6 +165,18 @@ class ScheduleTests(DoubtCase):
         self.clock.pump([1.0] * 45)
         self.assertEqual((self.now(run).state, len(self.connector.looks)), (RunState.COMPLETED, 1))
 
+    def test_paused(self) -> None:
+        """While it is paused nothing is looked for of itself; the operator may."""
+        run = self.doubtful()
+        self.sync(self.runner.pause(None, None, OPERATOR))
+        self.clock.pump([1.0] * 20)
+        self.assertEqual(self.connector.looks, [])
+        self.sync(self.runner.find_out(run.id, OPERATOR))
+        self.sync(self.runner.resume(None, OPERATOR))
+        self.connector.findings.append(_HERE)
+        self.clock.pump([1.0] * 45)
+        self.assertEqual((self.now(run).state, len(self.connector.looks)), (RunState.COMPLETED, 2))
+
     def test_held(self) -> None:
         """Before the vault is locked, and when the daemon stops, nothing is looked for any more, nor waited for."""
         for end in ("hold", "stop"):
