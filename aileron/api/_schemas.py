@@ -213,6 +213,7 @@ SESSION: Mapping[str, Schema] = {
     "ended_at": MOMENT_OR_NULL,
     "exit_code": {"type": ["integer", "null"]},
     "state": {"enum": ["running", "orphaned", "ended"]},
+    "paused": {**BOOLEAN, "description": "whether nothing of it begins now"},
 }
 
 RECORD: Mapping[str, Schema] = {

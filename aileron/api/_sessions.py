@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from aileron.errors import NotFound, VaultLocked
 from aileron.values import JSON, Event, Session, VaultState, timestamp
 
+from ._brakes import paused_for
 from ._endpoint import Parts, Schema, Table, Visit
 from ._faults import Answer, answer
 from ._guard import Who
@@ -97,7 +98,8 @@ async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
 
 
 def _shown(session: Session, parts: Parts) -> JSON:
-    return {**session_json(session, parts.now()), **session_traffic(parts, session.id)}
+    paused = paused_for(parts, session.id) is not None
+    return {**session_json(session, parts.now()), "paused": paused, **session_traffic(parts, session.id)}
 
 
 async def _visible(visit: Visit, parts: Parts, session_id: str) -> Session:

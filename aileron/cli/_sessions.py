@@ -53,7 +53,7 @@ def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bo
 def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": session["id"],
-        "state": session["state"],
+        "state": f"{session['state']}, paused" if session.get("paused") else session["state"],
         "started at": session["started_at"],
         "agent (claimed)": session["agent"],
         "directory (claimed)": session["working_dir"],

@@ -57,6 +57,8 @@ class PauseTests(ApiCase):
         for session, paused in ((mine, True), (other, False)):
             status = self.agents.ask("GET", "/v1/status", session["token"]).json
             self.assertEqual((status["paused"], "pause" in status), (paused, paused))
+            shown = self.agents.ask("GET", "/v1/sessions", session["token"]).json["items"]
+            self.assertEqual([each["paused"] for each in shown], [paused])
         self.assertFalse(self.operator.ask("GET", "/v1/status", self.token).json["paused"])
         self.operator.ask("POST", "/v1/pause", self.token)
         self.assertTrue(self.operator.ask("GET", "/v1/status", self.token).json["paused"])
