@@ -21,15 +21,21 @@ def diagnose(rows: Sequence[Row], last: int, head: str) -> Break:
     sequence = row[0]
     if type(sequence) is not int:
         return Break("altered", expected, f"Record {expected} was altered: it has no number.")
-    if sequence > expected:
-        return _removed(expected, sequence - 1, f"record {sequence} follows record {last}")
-    if sequence < expected:
-        return Break("reordered", expected, f"Record {sequence} stands again, or late, after record {last}.")
+    if sequence != expected:
+        return _another_number(sequence, expected, last)
     if _hash(row) != row[13]:
         return _another_content(rows, expected, head)
     if row[12] != head:
         return _another_before(expected, last)
     return Break("altered", expected, f"The contents of record {expected} were altered.")
+
+
+def _another_number(sequence: int, expected: int, last: int) -> Break:
+    if sequence > expected:
+        return _removed(expected, sequence - 1, f"record {sequence} follows record {last}")
+    if sequence < 1:
+        return Break("inserted", expected, f"A record was put in before the first one, as number {sequence}.")
+    return Break("reordered", expected, f"Record {sequence} stands again, or late, after record {last}.")
 
 
 def _another_content(rows: Sequence[Row], expected: int, head: str) -> Break:

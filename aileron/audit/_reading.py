@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 
 from attrs import frozen
@@ -11,11 +11,11 @@ from twisted.internet.task import deferLater
 
 from aileron.errors import Conflict
 from aileron.interfaces import IArchive
-from aileron.values import Verdict
+from aileron.values import Checkpoint, Verdict
 
 from ._export import Exporting, record_line
 from ._seal import GENESIS
-from .verify import Verification
+from .verify import BEFORE_ALL, Verification
 
 _SLICE, _SIGNATURES = 500, 40
 """Each some milliseconds of the reactor's time."""
@@ -36,6 +36,7 @@ class Reading:
         verification = Verification(await self._archive.checkpoints(), sealed=sealed)
         while verification.check(_SIGNATURES):
             await deferLater(self._clock, 0)
+        verification.feed(await self._archive.rows(BEFORE_ALL, _SLICE, 0))
         after = 0
         while verification.going and (rows := await self._archive.rows(after, _SLICE)):
             verification.feed(rows)
@@ -47,17 +48,20 @@ class Reading:
 
         :raises Conflict: the record has a gap where the part would begin.
         """
+        # First: of a record that goes on growing none must tell of what is not in this part yet.
+        checkpoints = await self._archive.checkpoints()
         after, last = await self._archive.bounds(since, until)
-        exporting = await self._exporting(after, max(after, last))
+        told = [each for each in checkpoints if after < each.sequence and (until is None or each.sequence <= last)]
+        exporting = await self._exporting(after, max(after, last), told)
         yield "".join(exporting.head(version)).encode()
         while after < exporting.until and (rows := await self._archive.rows(after, _SLICE, exporting.until)):
             yield "".join(map(record_line, rows)).encode("utf-8", "surrogatepass")
             after = rows[-1][0]
         yield exporting.end().encode()
 
-    async def _exporting(self, after: int, until: int) -> Exporting:
+    async def _exporting(self, after: int, until: int, checkpoints: Sequence[Checkpoint]) -> Exporting:
         before = await self._archive.rows(after - 1, 1, after) if after else ()
         if after and not before:
             raise Conflict("The record has a gap where this part would begin.")
         previous = before[0][13] if before else GENESIS
-        return Exporting(after, previous, until, await self._archive.checkpoints(after, until))
+        return Exporting(after, previous, until, checkpoints)

@@ -72,7 +72,7 @@ class Walk:
                     payload,
                 ) = row
                 expected += 1
-                if payload is None or salt is None:
+                if payload is None and salt is None:
                     self._skip(seq)
                 elif "sha256:" + sha256(f"{salt}\n{payload}".encode()).hexdigest() != digest:
                     break
@@ -92,7 +92,7 @@ class Walk:
                 previous = hashed
                 held += 1
                 if type_ == PRUNED:
-                    self._excuse(payload)
+                    self._excuse(payload, seq)
         except (TypeError, ValueError, AttributeError):  # a column of another type, or no Unicode: it does not hold
             return self._come(held, previous)
         return self._come(held, previous)
@@ -108,8 +108,9 @@ class Walk:
         else:
             self.gaps.append((sequence, sequence))
 
-    def _excuse(self, payload: str | None) -> None:
+    def _excuse(self, payload: str | None, sequence: int) -> None:
+        """What a record says of those before it; of those that come after it none can."""
         told = {} if payload is None else json.loads(payload)
         up_to = told.get("up_to") if isinstance(told, dict) else None
-        if type(up_to) is int:
+        if type(up_to) is int and up_to < sequence:
             self.excused = max(self.excused, up_to)

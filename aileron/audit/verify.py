@@ -19,6 +19,7 @@ from ._seal import GENESIS
 from ._walk import Walk
 
 __all__ = [
+    "BEFORE_ALL",
     "GENESIS",
     "Export",
     "Exporting",
@@ -29,6 +30,9 @@ __all__ = [
     "read_export",
     "record_line",
 ]
+
+BEFORE_ALL = -(2**63) - 1
+"""Every number that a row can have is above this.  What stands from here to 0 is no record, and is fed first."""
 
 _LOOKAHEAD = 256
 
@@ -66,6 +70,7 @@ class Verification:
         self._marks = {}
         for name, (sequence, head) in self._named():
             self._marks.setdefault(sequence, []).append((head, name))
+        self._broken = self._begun_elsewhere()
         self._unchecked = self._to_check()
 
     @property
@@ -99,7 +104,8 @@ class Verification:
         :param unreadable: why no more rows could be had, if the record did not simply end.
         """
         self._check_rest()
-        walk, covered = self._walk, max((each for each in self._marks if each <= self._walk.last), default=0)
+        walk = self._walk
+        covered = max((each for each in self._marks if self.after <= each <= walk.last), default=0)
         return Verdict(
             first=self.after + 1,
             last=walk.last,
@@ -139,6 +145,14 @@ class Verification:
                     since = max((each for each in self._marks if each < sequence), default=self.after)
                     why = f"Records {since + 1} to {sequence} are not those that {name} tells of: they were rewritten."
                     return Break("rewritten", since + 1, why)
+        return None
+
+    def _begun_elsewhere(self) -> Break | None:
+        """Whether somebody answers for another record than the one that this part says to follow."""
+        for head, name in self._marks.get(self.after, ()) if self.after else ():
+            if head != self.previous:
+                why = f"This part does not follow the record {self.after} that {name} tells of."
+                return Break("rewritten", self.after + 1, why)
         return None
 
     def _check_rest(self) -> None:

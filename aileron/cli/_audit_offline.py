@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,16 +61,20 @@ def export(around: Surroundings, /, path: Path | None, since: str | None, until:
     database = path or around.home.database
     _present(database)
     with opened(database) as copy:
-        _write(copy, *copy.bounds(_moment(since, "--since"), _moment(until, "--until")))
+        # First: of a record that goes on growing none must tell of what is not in this part yet.
+        checkpoints = copy.checkpoints()
+        after, last = copy.bounds(_moment(since, "--since"), _moment(until, "--until"))
+        told = [each for each in checkpoints if after < each.sequence and (until is None or each.sequence <= last)]
+        _write(copy, after, last, told)
 
 
-def _write(copy: Copy, after: int, until: int) -> None:
+def _write(copy: Copy, after: int, until: int, checkpoints: Sequence[Checkpoint]) -> None:
     from aileron.audit.verify import GENESIS, Exporting, record_line
 
     previous = copy.at(after) if after else GENESIS
     if previous is None:
         raise Trouble("The record has a gap where this part would begin.", "Look at it: aileron audit verify")
-    exporting = Exporting(after, previous, max(after, until), copy.checkpoints(after, until))
+    exporting = Exporting(after, previous, max(after, until), checkpoints)
     for line in exporting.head(__version__):
         click.echo(line, nl=False)
     for rows in copy.rows(after, until):
@@ -85,13 +90,13 @@ def _verdict(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) ->
 
 
 def _of_database(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
-    from aileron.audit.verify import Verification
+    from aileron.audit.verify import BEFORE_ALL, Verification
     from aileron.store.copy import opened
 
     with opened(path) as copy:
         verification = Verification(copy.checkpoints(), anchored, {}, keys)
         try:
-            for rows in copy.rows():
+            for rows in chain(copy.rows(BEFORE_ALL, 0), copy.rows()):
                 verification.feed(rows)
                 if not verification.going:
                     break
@@ -111,7 +116,7 @@ def _of_export(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) 
             raise Trouble(f"{path} is neither a database nor an export: {error}.") from None
         part = read.exported
         # What the anchor tells of records that are not in this part says nothing about it.
-        within = [each for each in anchored if part.after < each.sequence <= part.until]
+        within = [each for each in anchored if part.after <= each.sequence <= part.until]
         verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)
         try:
             for rows in read.rows:

@@ -74,8 +74,10 @@ def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> lis
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
     """Records above the sequence C{after}, up to C{until}, oldest first, as columns."""
     most = _MOST if until is None else until
-    where = "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-    return cursor.execute(" ".join((_SELECT, where)), (after, most, limit)).fetchall()
+    if after >= most:
+        return []
+    where = "WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?"
+    return cursor.execute(" ".join((_SELECT, where)), (after + 1, most, limit)).fetchall()
 
 
 def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:

@@ -54,6 +54,51 @@ class RoundTripTests(SynchronousTestCase):
         lines = [*exporting.head("1"), record_line(row), exporting.end()]
         self.assertEqual(list(read_export(lines).rows), [[row]])
 
+    def exported(self) -> list[str]:
+        """The lines of an export of two records."""
+        rows = [
+            (each, f"i{each}", "t", "at", "s", "a", None, None, None, None, None, "d", GENESIS, "h", "s", '{"a":1}')
+            for each in (1, 2)
+        ]
+        exporting = Exporting(0, GENESIS, 2, ())
+        return [*exporting.head("1"), *map(record_line, rows), exporting.end()]
+
+    def test_one_reading(self) -> None:
+        """A line that two programs could read differently, or that says more than is verified, is refused."""
+        self.assertEqual(len(next(read_export(self.exported()).rows)), 2)
+        for number, before, after in (
+            (1, '"type":"t"', '"type":"t","note":"approved by the operator"'),
+            (1, '"type":"t"', '"type":"forged","type":"t"'),
+            (1, '{"a":1}', '{"a":2,"a":1}'),
+            (1, ',"connector":null', ""),
+            (0, '"until":2', '"until":2,"sealed_by":"the vault"'),
+            (3, '"until":2', '"until":2,"all":true'),
+        ):
+            lines = self.exported()
+            self.assertIn(before, lines[number])
+            lines[number] = lines[number].replace(before, after)
+            with self.assertRaises(NotAnExport):
+                list(read_export(lines).rows)
+
+    def test_whole(self) -> None:
+        """What was cut off before the end, or put behind it, is noticed."""
+        lines = self.exported()
+        for spoilt in (
+            [*lines, lines[1]],
+            [*lines[:2], lines[3]],
+            [*lines[:2], '{"kind":"end","until":1}\n'],
+            lines[:3],
+        ):
+            with self.assertRaises(NotAnExport):
+                list(read_export(spoilt).rows)
+
+    def test_inert(self) -> None:
+        """Whatever stands in a strange file, an export of it is plain ASCII, one line for each record."""
+        for payload in ("\x1b[2J", "{}\n{}", "\u009b2J", '{"a":"\x7f"}', ""):
+            row = (1, "\x7fi", "t", "at", "s", "a", None, None, None, None, None, "d", GENESIS, "h", "s", payload)
+            line = record_line(row)
+            self.assertRegex(line, r"\A[ -~]+\n\Z")
+
     @settings(deadline=None, max_examples=60)
     @given(
         st.lists(st.text(max_size=20) | st.sampled_from(('{"kind":"header"}', "[]", "null", "1" * 5000)), max_size=4)

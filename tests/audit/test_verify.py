@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.audit import GENESIS, fingerprint, payload_digest, seal
+from aileron.audit import GENESIS, PRUNED, Verification, fingerprint, payload_digest, seal
 from aileron.audit._walk import Walk
+from aileron.store.copy import opened
+from aileron.testing import example_event, unopened_store
 from aileron.values import DAEMON, Actor, Event, Link, Row, compact, timestamp, utc
 from tests.audit.kit import RecordCase, Signer
 
@@ -251,3 +253,73 @@ class CheckpointTests(RecordCase):
         found = self.verify(path, [forged]).broken
         assert found is not None
         self.assertEqual(found.kind, "checkpoint")
+
+
+class ContentsTests(RecordCase):
+    """What a record is excused for that has no contents."""
+
+    def pruned(self, said: object) -> Path:
+        """Three records, and a fourth that says up to where contents were deleted."""
+        path = Path(self.mktemp())
+        store = unopened_store(path)
+        self._do(store.open())
+        events = [example_event(f"x.{number}", "run", {"n": number}) for number in (1, 2, 3)]
+        self._do(store.audit.append(*events, example_event(PRUNED, "run", {"up_to": said})))  # type: ignore[dict-item]
+        self._do(store.close())
+        return path
+
+    def test_excused(self) -> None:
+        """What the record says was deleted may be gone."""
+        path = self.pruned(2)
+        self.alter(path, "DELETE FROM audit_payloads WHERE seq <= 2")
+        self.assertEqual((self.verify(path).sound, self.verify(path).pruned), (True, 2))
+
+    def test_forged_where_they_were_deleted(self) -> None:
+        """Contents without their salt are no deleted ones: whoever puts them there is found."""
+        path = self.pruned(2)
+        self.alter(path, "DELETE FROM audit_payloads WHERE seq <= 2")
+        self.alter(path, "DROP TABLE IF EXISTS kept")
+        self.alter(path, "ALTER TABLE audit_payloads RENAME TO kept")
+        self.alter(path, "CREATE TABLE audit_payloads (seq INTEGER PRIMARY KEY, salt TEXT, payload TEXT)")
+        self.alter(path, "INSERT INTO audit_payloads SELECT * FROM kept")
+        self.alter(path, "INSERT INTO audit_payloads VALUES (2, NULL, '{}')")
+        self.assertIn("contents", self.broken(path, "altered", 2))
+
+    def test_not_beforehand(self) -> None:
+        """No record excuses what comes after it."""
+        path = self.pruned(1000)
+        self.alter(path, "DELETE FROM audit_payloads WHERE seq = 2")
+        self.broken(path, "removed", 2)
+
+
+class BordersTests(RecordCase):
+    """What lies before the first record, and where a part begins."""
+
+    def test_before_the_first(self) -> None:
+        """A row below the first number is no record, and is found."""
+        for number in (0, -1, -(2**63)):
+            path = self.write(COUNT, (4,))
+            self.signer = Signer()
+            columns = "id, type, at, actor_type, actor_id, payload_digest, prev_hash, hash"
+            copied = (
+                f"INSERT INTO audit_events (seq, {columns}) SELECT ?, 'x' || {columns} FROM audit_events WHERE seq = 1"
+            )
+            self.alter(path, copied, number)
+            self.assertIn(f"number {number}.", self.broken(path, "inserted", 1))
+
+    def test_part_of_another(self) -> None:
+        """A part that says that it follows another record than an anchor tells of does not hold."""
+        path = self.write(COUNT, (2, 4))
+        with opened(path) as copy:
+            fourth = copy.checkpoints()[1]
+        for previous, sound in ((fourth.head, True), ("sha256:other", False)):
+            self.assertEqual(Verification((), (fourth,), after=4, previous=previous).end().sound, sound)
+
+    def test_covered_from_here(self) -> None:
+        """A checkpoint of what comes before a part does not answer for any of it."""
+        path = self.write(COUNT, (2,))
+        with opened(path) as copy:
+            verification = Verification((), copy.checkpoints(), after=4, previous=copy.at(4) or "")
+            for rows in copy.rows(4):
+                verification.feed(rows)
+        self.assertEqual(verification.end().covered, 0)

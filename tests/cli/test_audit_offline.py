@@ -118,3 +118,9 @@ class OfflineTests(CommandCase, RecordCase):
         self.assertIn("neither a database nor an export", self.command("audit", "verify", str(foreign))[2])
         self.assertIn("is not there", self.command("audit", "verify", str(foreign) + "x")[2])
         self.assertEqual(self.command("audit", "export", str(foreign))[0], 1)
+
+    def test_export_of_a_shortened_record(self) -> None:
+        """The checkpoints of what was cut off are exported too, so that the export tells of it as the record does."""
+        self.alter(self.path, "DELETE FROM audit_payloads WHERE seq > 3")
+        self.alter(self.path, "DELETE FROM audit_events WHERE seq > 3")
+        self.assertEqual(self.found(self.path)["broken"], self.found(self.exported())["broken"])
