@@ -39,7 +39,7 @@ class Preview:
 
     def as_json(self) -> dict[str, JSON]:
         """As it is shown and kept."""
-        return {"status": self.status, "fields": self.fields, "fault": self.fault, "carried": self.carried}
+        return {"status": self.status, "fields": list(self.fields), "fault": self.fault, "carried": self.carried}
 
 
 NOT_YET = Preview(FETCHING)

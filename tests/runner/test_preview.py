@@ -87,6 +87,15 @@ class ShownTests(PreviewedCase):
         self.assertIn(str(2**70), fields[0]["value"])
         self.assertEqual((fields[0]["multiline"], fields[2]["value"]), (True, "7"))
 
+    def test_across_a_restart(self) -> None:
+        """What was shown is shown by the next life as well, under the same digest, without another look."""
+        run = self.submit()
+        before = self.shown(run)
+        self.restart()
+        after = self.shown(run)
+        self.assertEqual((after.digest, after.review["preview"]), (before.digest, before.review["preview"]))
+        self.assertEqual((after.stale, self.looks()), (None, 1))
+
     def test_not_the_agents(self) -> None:
         """What the run's own row holds tells nothing of it, before and after the effect."""
         run = self.submit()
