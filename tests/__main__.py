@@ -1,5 +1,8 @@
 """The test command, ``python3 -m tests``: makes an environment for tox, runs every check, counts the tests.
 
+As many checks as there are processors run at once, but the functional tests alone; what a check prints is shown
+at its end.
+
 Arguments are handed to tox: ``python3 -m tests -e lint,mypy``. Nothing but the standard library is needed to start it.
 """
 
@@ -64,7 +67,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     shutil.rmtree(RECORDS, ignore_errors=True)
     RESULT.unlink(missing_ok=True)
-    command = [str(install_tox()), "-m", "tox", "run", "--result-json", str(RESULT), *arguments]
+    together = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
+    command = [str(install_tox()), "-m", "tox", *together, "--result-json", str(RESULT), *arguments]
     status = subprocess.run(command, cwd=ROOT, check=False).returncode
     failed = failed_checks(json.loads(RESULT.read_text())) if RESULT.exists() else []
     total, lines = verdict(read_records(RECORDS), failed or ["tox"] * bool(status))
