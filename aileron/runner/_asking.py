@@ -171,6 +171,7 @@ class Asking:
         return digest({"run": run.id, "stale": stale, "at": timestamp(self._pen.now())})
 
     async def recorded(self, run: Run) -> Approval | None:
+        """What is on record of the question, or L{None}: nothing."""
         with suppress(NotFound):
             return await self._ledger.approval(run.id)
         return None
@@ -201,6 +202,7 @@ def told(approval: Approval) -> Mapping[str, JSON]:
 
 
 def still_shows(shown: str) -> Verify:
+    """A check for inside the transaction: what waits there is still what that digest binds."""
     def verify(run: Run, approval: Approval | None) -> None:
         if approval is None or approval.digest != shown:
             raise ApprovalStale("It was asked anew just now: look at it again.")

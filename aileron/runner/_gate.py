@@ -287,6 +287,7 @@ def _check_open(approval: Approval, now: datetime) -> None:
 
 
 def too_late(run: Run) -> Conflict:
+    """The refusal of whoever comes when it is decided, withdrawn or over."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
 
