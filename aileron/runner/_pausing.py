@@ -28,7 +28,7 @@ PAUSED_ROW = "paused"
 """The watermark that holds what is paused."""
 
 MOST_SESSIONS = 256
-"""Beyond these the oldest pause of a session is forgotten; nobody has so many that live."""
+"""Of what agents paused for themselves the oldest are forgotten beyond these; nobody has so many that live."""
 
 _RETRY_AFTER_SECONDS = 60
 _log = Logger()
@@ -98,9 +98,13 @@ class Pauses:
     async def pause(self, pause: Pause, actor: Actor) -> Pause:
         """Let nothing more begin that C{pause} is about; durable when it returns.  Twice is safe: the first one stands.
 
+        But the operator's takes the place of an agent's own, which others may push out.
+
         :raises StoreUnavailable: it holds in this life and may not in the next.
         """
         standing = self._standing.get(pause.session_id)
+        if standing is not None and _is_own(standing) and not _is_own(pause):
+            standing = None
         if standing is None:
             self._become({**self._standing, pause.session_id: pause})
         await self._writing.run(self._keep)
@@ -153,8 +157,9 @@ class Pauses:
         self.settle_up()
 
     def _become(self, standing: Mapping[str | None, Pause]) -> None:
-        sessions = [name for name in standing if name is not None]
-        forgotten = set(sessions[: max(0, len(sessions) - MOST_SESSIONS)])
+        """Sessions cost an agent nothing, so that no number of its pauses may push out one of the operator's."""
+        own = [name for name, pause in standing.items() if _is_own(pause)]
+        forgotten = set(own[: max(0, len(own) - MOST_SESSIONS)])
         self._standing = {name: pause for name, pause in standing.items() if name not in forgotten}
 
     async def _change(self, seconds: float) -> bool:
@@ -175,6 +180,11 @@ class Pauses:
     def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
         event = self._pen.of_home(type_, actor, reason=pause.reason, since=pause.as_json()["since"])
         return evolve(event, session_id=pause.session_id)
+
+
+def _is_own(pause: Pause) -> bool:
+    """Whether an agent paused its own session."""
+    return pause.session_id is not None and pause.by == pause.session_id
 
 
 def _refusal(pause: Pause) -> Paused:

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from aileron.errors import Paused, StoreUnavailable, VaultLocked
 from aileron.runner import Runner
 from aileron.runner._pausing import MOST_SESSIONS, PAUSED_ROW
-from aileron.values import Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState
+from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .test_decisions import DecidedCase
@@ -213,13 +213,28 @@ class SessionTests(PausedCase):
         self.assertEqual(self.resume("session-1"), (mine.id,))
         self.assertIs(self.now(self.submit("open")).state, RunState.COMPLETED)
 
+    def pause_own(self, session: str) -> None:
+        """Pause a session, as its agent does."""
+        self.sync(self.runner.pause(session, None, Actor("agent", session)))
+
     def test_bounded(self) -> None:
-        """The oldest of very many are forgotten, and the pause of everything never is."""
+        """The oldest of very many that agents paused for themselves are forgotten, the operator's never are."""
         self.pause()
+        self.pause("other")
         for number in range(MOST_SESSIONS + 2):
-            self.pause(f"session-{number}")
+            self.pause_own(f"session-{number}")
         kept = [pause.session_id for pause in self.runner.pauses()]
-        self.assertEqual((len(kept), kept[0], kept[1]), (MOST_SESSIONS + 1, None, "session-2"))
+        self.assertEqual((len(kept), kept[:3]), (MOST_SESSIONS + 2, [None, "other", "session-2"]))
+
+    def test_operator_over_agent(self) -> None:
+        """What the operator pauses after the agent did is the operator's: no number of others pushes it out."""
+        self.pause_own("session-0")
+        self.pause("session-0", "look at this")
+        self.pause_own("session-0")
+        for number in range(1, MOST_SESSIONS + 2):
+            self.pause_own(f"session-{number}")
+        self.assertEqual(self.runner.pauses()[0].reason, "look at this")
+        self.assertEqual(self.types().count("pause.begun"), MOST_SESSIONS + 3)
 
 
 class DurableTests(PausedCase):
