@@ -116,6 +116,7 @@ class Plan:
                 "tag": _DIGEST_TAG,
                 "run": run.id,
                 "session": run.session_id,
+                "again": run.parent_id,
                 "action": self.action.name,
                 "manifest": self.action.digest,
                 "arguments": self.arguments,

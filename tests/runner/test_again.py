@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
@@ -153,6 +156,19 @@ class AgainTests(DoubtCase):
         later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
         self.sync(self.runner.decide(child.id, later))
         self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
+        self.clock.pump([1.0] * 62)
+        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+
+    def test_link_taken_away(self) -> None:
+        """What it would do again is part of what was approved: a row that names it no more does not begin."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        shown = self.sync(self.runner.approval(child.id))
+        later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
+        self.sync(self.runner.decide(child.id, later))
+        self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
+        with closing(sqlite3.connect(self.database)) as database, database:
+            database.execute("UPDATE runs SET parent_id = NULL WHERE id = ?", (child.id,))
         self.clock.pump([1.0] * 62)
         self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
 
