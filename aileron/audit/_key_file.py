@@ -16,6 +16,7 @@ from attrs import field, frozen
 _PLACE = 256
 _PLACES = 2
 _MODE = 0o600
+_MOST = 2**53
 _EVOLVE = b"aileron.audit.next-key.v1\n"
 
 
@@ -56,7 +57,8 @@ class KeyFile:
         :raises OSError: it cannot be read.
         """
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            # Not to wait, should somebody have put a pipe there.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as file:
@@ -94,6 +96,8 @@ def _read(place: bytes) -> tuple[int, StretchState] | None:
         return None
     try:
         count, stretch, index, key = text.decode("ascii").split(" ")
-        return int(count), StretchState(stretch, int(index), bytes.fromhex(key))
+        found = int(count), StretchState(stretch, int(index), bytes.fromhex(key))
     except ValueError:
         return None
+    # Others can write this too: nobody may be sent along billions of steps, nor over the border of a place.
+    return found if all(0 <= number <= _MOST for number in (found[0], found[1].index)) else None

@@ -17,9 +17,9 @@ class IRecordKeys(Interface):
     """
 
     def public_key() -> str | None:
-        """The Ed25519 public key in hexadecimal; L{None}: there is none yet, or it cannot be read.
+        """The Ed25519 public key in hexadecimal; L{None}: there is none yet, or the vault was never open in this life.
 
-        While the vault is locked this is but a claim of its file.
+        It is what was verified then: a person notes it, and a file that lies there locked can name anybody's.
         """
 
     def make_key() -> str:

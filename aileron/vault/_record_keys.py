@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from zope.interface import implementer
 
-from aileron.errors import AileronError, Conflict
+from aileron.errors import Conflict
 from aileron.interfaces import IRecordKeys
 from aileron.values import JSON, Stretch, canonical
 
@@ -27,10 +27,7 @@ class FileRecordKeys:
 
     def public_key(self) -> str | None:
         """See L{IRecordKeys}."""
-        try:
-            document = self._file.look()
-        except AileronError:
-            return None
+        document = self._file.known
         return None if document is None or document.record is None else document.record.public_key
 
     def make_key(self) -> str:

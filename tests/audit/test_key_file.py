@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -64,6 +65,18 @@ class KeyFileTests(SynchronousTestCase):
         self.file.save(self.state)
         data = self.path.read_bytes()
         self.path.write_bytes(data[:40] + b"x" + data[41:])
+        self.assertIsNone(self.file.load())
+
+    def test_forged_numbers(self) -> None:
+        """A place with a number that we never write is no state: nobody is sent along billions of keys."""
+        for count, index in ((0, -(10**18)), (-1, 0), (10**200, 0), (0, 10**30)):
+            text = f"{count} stretch {index} {'00' * 32}".encode()
+            self.path.write_bytes((text + b" " + sha256(text).hexdigest().encode() + b"\n").ljust(512, b"\0"))
+            self.assertIsNone(self.file.load(), (count, index))
+
+    def test_pipe(self) -> None:
+        """Nobody waits at a pipe that was put in its place."""
+        os.mkfifo(self.path)
         self.assertIsNone(self.file.load())
 
     def test_no_way_back(self) -> None:

@@ -47,6 +47,15 @@ class VaultFileRecordKeysTests(RecordKeysContract, OpenCase):
         unsigned = Checkpoint("v", 1, "h", "t", NO_CHECKPOINT, public)
         self.assertTrue(is_signed(evolve(unsigned, signature=again.endorse(unsigned.statement()))))
 
+    def test_public_key_of_a_locked_file(self) -> None:
+        """No key is told, for a person to note, that was not verified: a locked file can name anybody's."""
+        self.vault.record_keys.make_key()
+        self.assertIsNone(self.locked().record_keys.public_key())
+        content = self.content()
+        content["record"]["public_key"] = "00" * 32
+        self.rewrite(content)
+        self.assertIsNone(self.locked().record_keys.public_key())
+
     def test_no_secret_in_the_file(self) -> None:
         """Neither the private key nor a stretch's key lies there in the clear, and none opens as the other."""
         self.vault.record_keys.make_key()
