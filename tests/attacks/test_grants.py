@@ -10,7 +10,7 @@ _FORGED = f"""
 """
 
 
-class GrantTests(RowsCase):
+class GrantAttackTests(RowsCase):
     """Nobody but the operator grants anything."""
 
     async def test_by_an_agent(self) -> None:

@@ -4,7 +4,7 @@ from tests.functional.operated import GATED, SHIP, AgentSession, OperatedTestCas
 from tests.functional.web import Reply
 
 
-class GrantTests(OperatedTestCase):
+class StandingGrantTests(OperatedTestCase):
     """What is approved once, and then allowed."""
 
     async def call(self, session: AgentSession, summary: str, channel: str = SHIP["channel"]) -> Reply:
