@@ -1,6 +1,6 @@
 """A process of the same user that wants calls allowed: with the agent's keys, and with the files open."""
 
-from tests.attacks.test_rows import RowsCase
+from tests.attacks.test_rows import RowsTestCase
 from tests.functional.operated import GATED, SHIP, kinds
 
 _LATER = "2999-01-01T00:00:00.000000Z"
@@ -10,7 +10,7 @@ _FORGED = f"""
 """
 
 
-class GrantAttackTests(RowsCase):
+class GrantAttackTests(RowsTestCase):
     """Nobody but the operator grants anything."""
 
     async def test_by_an_agent(self) -> None:

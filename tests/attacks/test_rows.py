@@ -22,7 +22,7 @@ _FORGED = """
 _APPROVED = "UPDATE runs SET state = 'approved' WHERE id = ?"
 
 
-class RowsCase(AttackTestCase):
+class RowsTestCase(AttackTestCase):
     """An attacker with the database open."""
 
     async def sql(self, statement: str, *values: Any) -> None:
@@ -49,7 +49,7 @@ class RowsCase(AttackTestCase):
         self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))
 
 
-class DecisionTests(RowsCase):
+class DecisionTests(RowsTestCase):
     """Rows that say that the operator decided."""
 
     async def test_approved_by_nobody(self) -> None:
@@ -104,7 +104,7 @@ class DecisionTests(RowsCase):
         await self.assert_asked_anew(run_id)
 
 
-class ContentTests(RowsCase):
+class ContentTests(RowsTestCase):
     """Rows that say what the operator decided about."""
 
     async def test_other_arguments(self) -> None:
