@@ -199,7 +199,7 @@ class CallsTests(RuleCase):
         self.check(rules.secrets_opened, "credential.reveal()", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.runner._executor", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.connectors._x", caught=False)
-        self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._injection", caught=False)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway.injecting.injection", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._gateway", caught=True)
 
 

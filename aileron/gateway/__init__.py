@@ -5,6 +5,6 @@ L{build} makes it; the agent site's channel asks it about each request; L{Tally}
 
 from ._build import Parts, build
 from ._gateway import Gateway
-from ._tally import Tally
+from .counting.tally import Tally
 
 __all__ = ["Gateway", "Parts", "Tally", "build"]

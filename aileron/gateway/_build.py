@@ -12,13 +12,13 @@ from aileron.interfaces import IBindingFlags, IBindings, IMeters, ISessions, IVa
 from aileron.values import GatewaySettings, Provider
 
 from ._destination import Destination
-from ._dial import Forwarding, IDialReactor, dialler, forwarding
-from ._echoes import Echoes
 from ._gateway import Gateway
-from ._injection import Injection
 from ._pool import Pool
-from ._proxies import Proxies, read_proxies
-from ._unreachable import Unreachable
+from .dialling.dial import Forwarding, IDialReactor, dialler, forwarding
+from .dialling.proxies import Proxies, read_proxies
+from .dialling.unreachable import Unreachable
+from .injecting.echoes import Echoes
+from .injecting.injection import Injection
 
 
 @frozen

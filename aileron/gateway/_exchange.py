@@ -14,8 +14,8 @@ from aileron.values import Dialect, Ending
 
 from ._answers import read_beginning
 from ._eager import Write
-from ._screen import Screen
-from ._uncounted import UNCOUNTED
+from .counting.uncounted import UNCOUNTED
+from .injecting.screen import Screen
 
 A = TypeVar("A")
 

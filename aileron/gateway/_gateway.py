@@ -21,10 +21,10 @@ from ._door import Door
 from ._eager import writer
 from ._exchange import Exchange, Terms
 from ._failures import answer
-from ._injection import Injection
 from ._routes import RelayTo, RouteTable, routes
 from ._silence import Silence
 from ._ways import Asked, Dismissed
+from .injecting.injection import Injection
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."

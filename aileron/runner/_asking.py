@@ -203,6 +203,7 @@ def told(approval: Approval) -> Mapping[str, JSON]:
 
 def still_shows(shown: str) -> Verify:
     """A check for inside the transaction: what waits there is still what that digest binds."""
+
     def verify(run: Run, approval: Approval | None) -> None:
         if approval is None or approval.digest != shown:
             raise ApprovalStale("It was asked anew just now: look at it again.")

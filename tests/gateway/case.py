@@ -21,9 +21,9 @@ from zope.interface import implementer
 from aileron.api import GuardedSite, SiteRules
 from aileron.gateway import Gateway
 from aileron.gateway._destination import Destination
-from aileron.gateway._dial import Forwarding
-from aileron.gateway._injection import Echo, Injection
 from aileron.gateway._pool import Pool
+from aileron.gateway.dialling.dial import Forwarding
+from aileron.gateway.injecting.injection import Echo, Injection
 from aileron.interfaces import IMeter, IMeters
 from aileron.testing import MemoryBindings, MemoryVault, example_session
 from aileron.values import ANTHROPIC, OPENAI, Ending, GatewaySettings, Provider, Session

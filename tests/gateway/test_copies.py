@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._copies import MOST_PACKED_BYTES, PLAIN_BYTES, Allowance, Copy
+from aileron.gateway.counting.copies import MOST_PACKED_BYTES, PLAIN_BYTES, Allowance, Copy
 from aileron.values import Usage
 from tests.gateway import answers
 from tests.gateway.test_usage import CHAT, LONG, MANY, RESPONSES

@@ -9,8 +9,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
-from aileron.gateway._echoes import Echoes
-from aileron.gateway._injection import Echo
+from aileron.gateway.injecting.echoes import Echoes
+from aileron.gateway.injecting.injection import Echo
 from aileron.testing import UnthreadedPool, example_session, memory_store
 from aileron.values import OPENAI, Actor, AuditQuery, Binding, BindingFlag, utc
 

@@ -20,7 +20,7 @@ from aileron.errors import (
     Unauthorized,
     VaultLocked,
 )
-from aileron.gateway._injection import Echo, Injection
+from aileron.gateway.injecting.injection import Echo, Injection
 from aileron.http1 import parse_request
 from aileron.testing import MemoryBindings, MemoryVault, example_session
 from aileron.values import ANTHROPIC, OPENAI, NewBinding, Provider, UpstreamSource

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._proxies import Proxies, Proxy, Unusable, read_proxies
-from aileron.gateway._unreachable import Cause, Unreachable
+from aileron.gateway.dialling.proxies import Proxies, Proxy, Unusable, read_proxies
+from aileron.gateway.dialling.unreachable import Cause, Unreachable
 
 CORP = Proxy("proxy.corp", 3128)
 

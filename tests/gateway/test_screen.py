@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import ExternalApiError
-from aileron.gateway._forms import forms
-from aileron.gateway._pieces import Chunks
-from aileron.gateway._screen import Screen
+from aileron.gateway.injecting.forms import forms
+from aileron.gateway.injecting.pieces import Chunks
+from aileron.gateway.injecting.screen import Screen
 from aileron.http1 import Chunked
 
 KEY = b"sk-proj-AbC_123/4+5=ss"

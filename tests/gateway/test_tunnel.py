@@ -9,9 +9,9 @@ from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._proxies import Proxy
-from aileron.gateway._tunnel import TunnelLayer
-from aileron.gateway._unreachable import Cause, Unreachable
+from aileron.gateway.dialling.proxies import Proxy
+from aileron.gateway.dialling.tunnel import TunnelLayer
+from aileron.gateway.dialling.unreachable import Cause, Unreachable
 from tests.gateway.wires import Above, Wire, carry
 
 LINE = b"Proxy-Authorization: Basic canary\r\n"

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
+from aileron.gateway.counting.usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
 from aileron.values import Usage
 from tests.gateway import answers
 

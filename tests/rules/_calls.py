@@ -11,7 +11,7 @@ _EXECUTOR = "aileron.runner._executor"
 _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
 _HOLDS_A_CONNECTOR = ("aileron.runner", "aileron.inband")
 _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault")
-_PUTS_KEYS_IN = "aileron.gateway._injection"
+_PUTS_KEYS_IN = "aileron.gateway.injecting.injection"
 
 
 def connector_calls(source: Source) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from aileron.errors import ExternalApiError
 
-from ._forms import Form, forms
-from ._pieces import Chunks, Piece, Pieces, Whole
+from .forms import Form, forms
+from .pieces import Chunks, Piece, Pieces, Whole
 
 _CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*(?:identity)?[ \t]*\r)", re.IGNORECASE).search
 

@@ -11,7 +11,7 @@ from aileron.errors import BindingFailed, BindingRequired, Forbidden, Unauthoriz
 from aileron.interfaces import IBindings
 from aileron.values import BASE_URL_VARIABLES, Binding, Provider, Scope, Session, UpstreamSource
 
-from ._screen import Screen
+from .screen import Screen
 
 # What shows who the client is; what would have the provider do another thing than the route says, or send the call and
 # its key on to where the client wants; and what codings the client takes.  To some, "_" in a name is the same as "-".

@@ -10,8 +10,8 @@ from zope.interface import implementer
 from aileron.interfaces import IMeter, IMeters, ITotals
 from aileron.values import Ending, GatewayTotals, Provider, Traffic, Usage
 
-from ._copies import PLAIN_BYTES, Allowance, Copy
-from ._counts import Counts
+from .copies import PLAIN_BYTES, Allowance, Copy
+from .counts import Counts
 
 MOST_SESSIONS = 256
 MOST_PACKED = 64

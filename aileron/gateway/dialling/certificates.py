@@ -12,7 +12,7 @@ from functools import cache
 
 from attrs import define, field
 
-from ._unreachable import Cause, Unreachable
+from .unreachable import Cause, Unreachable
 
 PLACES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from aileron.interfaces import IBindingFlags
 from aileron.values import Actor, BindingFlag, Event, utc
 
-from ._injection import Echo
+from .injection import Echo
 
 _log = Logger()
 

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from attrs import field, frozen
 
-from ._unreachable import Cause, Unreachable
+from .unreachable import Cause, Unreachable
 
 _Address = IPv4Address | IPv6Address
 _Exempt = Callable[[str, int], bool]

@@ -8,7 +8,7 @@ from functools import partial
 
 from aileron.values import Usage
 
-from ._usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
+from .usage import FIRST_BYTES, LAST_BYTES, Excerpt, usage_at_once, usage_streamed
 
 PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
 MOST_PACKED_BYTES = 256 * 1024

@@ -7,11 +7,11 @@ from twisted.internet.interfaces import IProtocol, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
+from aileron.gateway._answers import read_beginning
 from aileron.http1 import Malformed, ResponseHead
 
-from ._answers import read_beginning
-from ._proxies import Proxy
-from ._unreachable import Cause, Unreachable
+from .proxies import Proxy
+from .unreachable import Cause, Unreachable
 
 _MOST_HEAD_BYTES = 16384
 

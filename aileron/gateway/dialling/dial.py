@@ -26,11 +26,11 @@ from zope.interface import implementer
 
 from aileron.values import Provider
 
-from ._certificates import Identity, verifying
-from ._proxies import Proxies, Proxy, authority
-from ._tls import TlsLayer
-from ._tunnel import TunnelLayer
-from ._unreachable import connecting_failed, silent
+from .certificates import Identity, verifying
+from .proxies import Proxies, Proxy, authority
+from .tls import TlsLayer
+from .tunnel import TunnelLayer
+from .unreachable import connecting_failed, silent
 
 _T = TypeVar("_T")
 
