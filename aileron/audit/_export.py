@@ -128,11 +128,11 @@ def read_export(lines: Iterable[str], slice_size: int = 1000) -> Export:
 
 
 def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
-    """The checkpoints that an anchor's file holds, one a line; a last line that was cut off does not count.
+    """The checkpoints that an anchor's file holds, one a line; a line that was cut off does not count.
 
     :raises NotAnExport: another line is no checkpoint.
     """
-    whole = [line for line in lines if line.endswith("\n") and line.strip()]
+    whole = [line for line in lines if line.endswith("}\n") and line.strip()]
     return tuple(_checkpoint({**_object(line), "kind": None}) for line in whole)
 
 

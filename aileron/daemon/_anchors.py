@@ -6,13 +6,15 @@ import json
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.task import deferLater
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Cooperator, deferLater
 from twisted.logger import Logger
 from twisted.web.http_headers import Headers
 from zope.interface import implementer
@@ -45,17 +47,19 @@ class Anchor:
     _waiting: deque[bytes] = field(factory=lambda: deque(maxlen=_MOST_WAITING), init=False)
     _delivering: Deferred[None] | None = field(default=None, init=False)
     _busy: bool = field(default=False, init=False)
+    _stopped: bool = field(default=False, init=False)
 
     def tell(self, checkpoint: Checkpoint) -> None:
         """See L{IAnchor.tell}."""
         self._waiting.append((json.dumps(checkpoint.as_json()) + "\n").encode("ascii"))
-        if not self._busy:
+        if not self._busy and not self._stopped:
             self._busy = True
             self._delivering = Deferred.fromCoroutine(self._deliver_all())
             self._delivering.addErrback(self._end)
 
     def stop(self) -> None:
         """Deliver nothing more."""
+        self._stopped = True
         if self._delivering is not None:
             self._delivering.cancel()
 
@@ -65,7 +69,7 @@ class Anchor:
 
     async def _deliver_all(self) -> None:
         try:
-            while self._waiting:
+            while self._waiting and not self._stopped:
                 await self._insist()
         finally:
             self._busy = False
@@ -78,6 +82,8 @@ class Anchor:
             try:
                 await self._deliver(line)
             except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, it is tried again
+                if self._stopped:
+                    return
                 _log.warn("the anchor {name} cannot be told yet: {error}", name=self.name, error=type(error).__name__)
                 await deferLater(self._clock, pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -107,27 +113,46 @@ def web_anchor(url: str, clock: Any) -> Anchor:
 
     async def deliver(line: bytes) -> None:
         import treq
+        from twisted.web.client import FileBodyProducer
 
+        body = FileBodyProducer(BytesIO(line), Cooperator(scheduler=lambda work: clock.callLater(0, work)))
         headers = Headers({"Content-Type": ["application/json"]})
         answer = await treq.post(
-            url, line, headers=headers, reactor=clock, timeout=_ANSWER_SECONDS, allow_redirects=False, persistent=False
+            url,
+            body,
+            headers=headers,
+            reactor=clock,
+            timeout=_ANSWER_SECONDS,
+            allow_redirects=False,
+            persistent=False,
+            unbuffered=True,
         )
-        await treq.collect(answer, _drop)
+        answer.deliverBody(_Dropped())  # a server may never end it
         if not 200 <= answer.code < 300:
             raise OSError(answer.code, "refused")
 
     return Anchor("webhook", deliver, clock)
 
 
-def _drop(data: bytes) -> None:
-    """What is answered is of no interest."""
+class _Dropped(Protocol):
+    """What is answered besides a status is of no interest."""
+
+    def connectionMade(self) -> None:
+        """Hang up."""
+        if self.transport is not None:
+            self.transport.loseConnection()
 
 
 def _append(path: Path, line: bytes) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    """Write one whole line; what an earlier try left of one, on a full disk say, stays a line of its own."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:
-        os.write(descriptor, line)
+        end = os.fstat(descriptor).st_size
+        torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+        left = b"\n" + line if torn else line
+        while left:
+            left = left[os.write(descriptor, left) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
