@@ -209,6 +209,7 @@ class IRunner(Interface):
 
         :param session_id: of whose runs; L{None}: of all.
         :return: the pause, and what is under way; nothing goes C{executing} after that.
+        :raises LimitExceeded: a session would pause itself, and too many have; the operator has always room.
         :raises StoreUnavailable: it holds in this life and may not in the next.
         """
 

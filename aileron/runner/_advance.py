@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from attrs import frozen
+from attrs import field, frozen
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
@@ -54,20 +54,29 @@ class Advance:
     _turns: Turns
     _grants: GrantCheck
     _probe: Callable[[str], None]
+    _again: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
 
     def start(self, run: Run) -> None:
-        """Take an approved (or waiting) gated run further, unless that is under way."""
+        """Take an approved (or waiting) gated run further; one that is under way is looked at once more after that."""
         self._start(run.id)
 
     def _start(self, run_id: str) -> None:
         name = f"{run_id}, approved"  # not the run's bare id, which says that its end can no longer be missed
-        self._tasks.start(name, self._advance(run_id))
+        if not self._tasks.start(name, self._advance(run_id)) and self._tasks.running(name):
+            self._again.add(run_id)
 
     async def _ring(self, run_id: str) -> None:
         """A run that had to wait may begin."""
         self._start(run_id)
 
     async def _advance(self, run_id: str) -> None:
+        """Go on until nobody has asked for more since the last look: what that read may be older than who asked."""
+        self._again.add(run_id)
+        while run_id in self._again:
+            self._again.discard(run_id)
+            await self._go(run_id)
+
+    async def _go(self, run_id: str) -> None:
         """Take a gated run as far as it goes now, however long the database refuses."""
         while True:
             try:
@@ -100,9 +109,9 @@ class Advance:
         except UNUSABLE:
             unlocked = False
         if not unlocked:
-            self._permit.missed()
             event = self._pen.of_run("run.awaiting_vault", run)
             await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
+            self._permit.missed()  # not before it stands there to be found
 
     def _held_back(self, run: Run) -> bool:
         """Whether it must not begin yet; who resumes, or an alarm, takes it up again."""
@@ -128,6 +137,7 @@ class Advance:
             self._expiry.mind(await self._ledger.approval(run.id))
             return None
         plan, approval = ready
+        run = approval.run  # edited since, it may be, and approved again
         verify = self._verification(run, plan, approval)
         try:
             opening = self._executor.opening(run, plan, verify=verify)

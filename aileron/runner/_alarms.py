@@ -58,6 +58,7 @@ class Alarms:
         await ring(run_id)
 
     def _failed(self, failure: Failure, run_id: str, at: datetime, ring: Ring) -> None:
-        """It still waits, and nothing else will wake it."""
+        """It still waits, and nothing else will wake it, but for an alarm that was set meanwhile."""
         _log.failure("the alarm of run {run}", failure, run=run_id)
-        self._set_one(_AGAIN_SECONDS, run_id, at, ring)
+        if run_id not in self._set:
+            self._set_one(_AGAIN_SECONDS, run_id, at, ring)

@@ -166,19 +166,23 @@ class Executor:
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
-        number, outcome = 0, _PAUSED
+        number, outcome, may_go_on = 0, _PAUSED, True
         while True:
             number += 1
             if position or number > 1:
-                if not await self._pauses.over(execution.run.session_id, self._remaining(execution)):
+                if not await self._not_paused(execution):
                     return _with_retries(outcome, max(0, number - 2))
                 await self._note_attempt(execution, planned, number)
-            outcome = await self._attempt(execution, planned)
+                may_go_on = await self._not_paused(execution)  # a pause may have begun while that was written
+            outcome = await self._attempt(execution, planned) if may_go_on else _PAUSED
             self._probe("answered")
             self._keep(execution, position, planned, outcome)
             delay = self._retry.delay(outcome, planned.idempotent, number, self._remaining(execution))
             if delay is None or not await self._pause(delay):
                 return _with_retries(outcome, number - 1)
+
+    async def _not_paused(self, execution: _Execution) -> bool:
+        return await self._pauses.over(execution.run.session_id, self._remaining(execution))
 
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
         execution.built = None

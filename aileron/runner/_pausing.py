@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from aileron.errors import AileronError, Paused
+from aileron.errors import AileronError, LimitExceeded, Paused
 from aileron.interfaces import IAudit, IBrakes, IWatermarks
 from aileron.values import Actor, Approval, Event, Pause, Run, compact, from_timestamp
 from aileron.waiting import Waiting
@@ -91,22 +91,24 @@ class Pauses:
         """
         written = (await self._watermarks.all()).get(PAUSED_ROW)
         found = {pause.session_id: pause for pause in _read(written, self._pen.now())}
-        self._become({**found, **{pause.session_id: pause for pause in self._brakes.pauses()}})
+        self._standing = {**found, **{pause.session_id: pause for pause in self._brakes.pauses()}}
         self._owed = bool(self._standing)
         self.settle_up()
 
     async def pause(self, pause: Pause, actor: Actor) -> Pause:
         """Let nothing more begin that C{pause} is about; durable when it returns.  Twice is safe: the first one stands.
 
-        But the operator's takes the place of an agent's own, which others may push out.
+        But the operator's takes the place of an agent's own.
 
+        :raises LimitExceeded: it is a session's own, and too many have done the same; the operator's has always room.
         :raises StoreUnavailable: it holds in this life and may not in the next.
         """
         standing = self._standing.get(pause.session_id)
         if standing is not None and _is_own(standing) and not _is_own(pause):
             standing = None
         if standing is None:
-            self._become({**self._standing, pause.session_id: pause})
+            self._refuse_too_many(pause)
+            self._standing = {**self._standing, pause.session_id: pause}
         await self._writing.run(self._keep)
         if standing is None:
             await self._audit.append(self._event("pause.begun", pause, actor))
@@ -130,7 +132,7 @@ class Pauses:
         left = self._without(session_id)
         self._brakes.keep_pauses(tuple(left.values()))
         await self._watermarks.put(PAUSED_ROW, _written(left))
-        self._become(self._without(session_id))  # what was paused meanwhile is written next
+        self._standing = self._without(session_id)  # what was paused meanwhile is written next
         self._lifted.fire()
 
     def _without(self, session_id: str | None) -> dict[str | None, Pause]:
@@ -156,11 +158,10 @@ class Pauses:
         await self._watermarks.put(PAUSED_ROW, _written(self._standing))
         self.settle_up()
 
-    def _become(self, standing: Mapping[str | None, Pause]) -> None:
-        """Sessions cost an agent nothing, so that no number of its pauses may push out one of the operator's."""
-        own = [name for name, pause in standing.items() if _is_own(pause)]
-        forgotten = set(own[: max(0, len(own) - MOST_SESSIONS)])
-        self._standing = {name: pause for name, pause in standing.items() if name not in forgotten}
+    def _refuse_too_many(self, pause: Pause) -> None:
+        own = sum(_is_own(each) for each in self._standing.values())
+        if _is_own(pause) and own >= MOST_SESSIONS:
+            raise LimitExceeded("Too many sessions have paused themselves: ask your user to resume or to pause.")
 
     async def _change(self, seconds: float) -> bool:
         """Whether something was lifted within C{seconds}."""

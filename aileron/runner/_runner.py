@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import define
+from attrs import define, evolve
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -114,7 +114,8 @@ class Runner:
         if can:
             self._brakes.pauses.settle_up()
         if can and not could:
-            self._tasks.start("what waits for the vault", self._resume())
+            if not self._tasks.start("what waits for the vault", self._resume()):
+                self._permit.missed()
         elif self._freshness.moved or self._decisions.owing:
             self._tasks.start("how far the vault has come", self._note())
 
@@ -126,15 +127,20 @@ class Runner:
         """The vault's file was gone or another, and is there again: a run that met its absence goes on."""
         try:
             await self._freshness.check()
+            await self._decisions.settle_up()
+            await self._take_up_waiting()
+            await self._previewing.take_up()
         except (StoreUnavailable, *UNUSABLE):
-            _log.warn("whether something was put back cannot be told yet")
+            _log.warn("what waits for the vault cannot be taken up yet")
             self._permit.missed()
-            return
-        await self._decisions.settle_up()
-        waiting = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
-        for run in (await self._runs.list(waiting)).items:
-            self._approved.start(run)
-        await self._previewing.take_up()
+
+    async def _take_up_waiting(self) -> None:
+        waiting: RunQuery | None = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
+        while waiting is not None:
+            page = await self._runs.list(waiting)
+            for run in page.items:
+                self._approved.start(run)
+            waiting = None if page.cursor is None else evolve(waiting, cursor=page.cursor)
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""

@@ -25,5 +25,5 @@ class Turns:
             return await work()
         finally:
             lock.release()
-            if not lock.locked:
-                self._locks.pop(run_id, None)
+            if not lock.locked and self._locks.get(run_id) is lock:  # by now another's may stand there
+                del self._locks[run_id]

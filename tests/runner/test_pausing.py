@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Paused, StoreUnavailable, VaultLocked
+from aileron.errors import LimitExceeded, Paused, StoreUnavailable, VaultLocked
 from aileron.runner import Runner
 from aileron.runner._pausing import MOST_SESSIONS, PAUSED_ROW
 from aileron.values import Actor, Decision, Fault, Halt, Outcome, Pause, Run, RunState, VaultState
@@ -218,23 +218,25 @@ class SessionTests(PausedCase):
         self.sync(self.runner.pause(session, None, Actor("agent", session)))
 
     def test_bounded(self) -> None:
-        """The oldest of very many that agents paused for themselves are forgotten, the operator's never are."""
-        self.pause()
-        self.pause("other")
-        for number in range(MOST_SESSIONS + 2):
-            self.pause_own(f"session-{number}")
+        """Very many sessions that pause themselves push no other pause out, and keep the operator from none."""
+        self.pause("session-1")
+        for number in range(MOST_SESSIONS):
+            self.pause_own(f"agent-{number}")
+        refused = self.fails(self.runner.pause("one-more", None, Actor("agent", "one-more")), LimitExceeded)
+        self.assertIn("ask your user", refused.message)
+        self.pause_own("agent-3")  # which is paused already
+        self.pause("session-2")
         kept = [pause.session_id for pause in self.runner.pauses()]
-        self.assertEqual((len(kept), kept[:3]), (MOST_SESSIONS + 2, [None, "other", "session-2"]))
+        self.assertEqual((len(kept), kept[0], kept[-1]), (MOST_SESSIONS + 2, "session-1", "session-2"))
+        self.fails(self.runner.submit(self.call()), Paused)
 
     def test_operator_over_agent(self) -> None:
-        """What the operator pauses after the agent did is the operator's: no number of others pushes it out."""
+        """What the operator pauses after the agent did is the operator's, whatever the agent does then."""
         self.pause_own("session-0")
         self.pause("session-0", "look at this")
         self.pause_own("session-0")
-        for number in range(1, MOST_SESSIONS + 2):
-            self.pause_own(f"session-{number}")
-        self.assertEqual(self.runner.pauses()[0].reason, "look at this")
-        self.assertEqual(self.types().count("pause.begun"), MOST_SESSIONS + 3)
+        self.assertEqual([pause.reason for pause in self.runner.pauses()], ["look at this"])
+        self.assertEqual(self.types().count("pause.begun"), 2)
 
 
 class DurableTests(PausedCase):

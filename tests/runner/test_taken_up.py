@@ -1,0 +1,220 @@
+"""Whatever waits is taken up by somebody, at whatever moment it began to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, cast
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import StoreUnavailable
+from aileron.interfaces import IRuns
+from aileron.runner._alarms import Alarms
+from aileron.runner._turns import Turns
+from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
+
+from .kit import OPERATOR, manifest, step
+from .previewed import MAIL, PREVIEW, PreviewedCase
+from .test_interrupted import TroubledCase
+
+_TROUBLE = Outcome(fault=Fault("network_error", "Nobody answers.", "external", True), sent=False)
+
+
+class OneAtATimeTests(SynchronousTestCase):
+    """Turns that are over and taken again in one moment."""
+
+    def test_a_turn_of_its_own(self) -> None:
+        """Whoever takes a turn while an earlier one is being given back shares it with nobody."""
+        turns, gates, at_it = Turns(), [Deferred[None](), Deferred[None](), Deferred[None]()], list[str]()
+
+        async def act(name: str, gate: Deferred[None] | None) -> None:
+            at_it.append(name)
+            if gate is not None:
+                await gate
+
+        def take(name: str, gate: Deferred[None] | None) -> Deferred[None]:
+            return Deferred.fromCoroutine(turns.take("run", lambda: act(name, gate)))
+
+        take("first", gates[0])
+        second = take("second", None)
+        second.addCallback(lambda _: at_it.append("over") if take("third", gates[1]).called else None)
+        gates[0].callback(None)
+        take("fourth", gates[2])
+        self.assertEqual(at_it, ["first", "second", "third"])
+        gates[1].callback(None)
+        self.assertEqual(at_it, ["first", "second", "third", "fourth"])
+
+
+class AlarmsTests(SynchronousTestCase):
+    """Alarms of one run, one in the place of another."""
+
+    def test_set_while_it_failed(self) -> None:
+        """An alarm that was set while an earlier one rang in vain rings, once, at its own time."""
+        clock, rung = Clock(), list[float]()
+        alarms, failing = Alarms(clock), Deferred[None]()
+
+        def ring(_: str) -> Awaitable[None]:
+            return failing
+
+        async def note(_: str) -> None:
+            rung.append(clock.seconds())
+
+        def at(seconds: float, ring: Callable[[str], Awaitable[None]]) -> None:
+            alarms.watch("run", utc(clock.seconds() + seconds), ring)
+
+        at(1.0, ring)
+        clock.advance(1.0)
+        at(60.0, note)
+        failing.errback(StoreUnavailable("Full."))
+        self.flushLoggedErrors(StoreUnavailable)
+        clock.pump([1.0] * 100)
+        self.assertEqual(rung, [61.0])
+        self.assertEqual(clock.getDelayedCalls(), [])
+
+
+class _Lists:
+    """Lists runs, a page of C{most} at a time, after failing with each of C{failures}."""
+
+    def __init__(self, runs: IRuns, most: int, failures: list[Exception]) -> None:
+        self._runs, self._most, self._failures = runs, most, failures
+
+    async def list(self, query: RunQuery) -> Page[Run]:
+        """See L{IRuns}."""
+        if self._failures:
+            raise self._failures.pop()
+        return await self._runs.list(evolve(query, limit=self._most))
+
+
+class _SlowAnswers:
+    """Runs as they are; the first look at one is answered only when the test says so, by what stood there then."""
+
+    def __init__(self, runs: IRuns) -> None:
+        self._runs, self.answer, self._first = runs, Deferred[None](), True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def get(self, run_id: str) -> Run | None:
+        """See L{IRuns}."""
+        found, slow, self._first = await self._runs.get(run_id), self._first, False
+        if slow:
+            await self.answer
+        return found
+
+
+class UnderWayTests(TroubledCase):
+    """A run that is to go further while somebody looks already how far it can."""
+
+    def test_approved_after_the_look(self) -> None:
+        """It begins, though what that look read is older than its approval."""
+        run = self.submit()
+        slow = _SlowAnswers(self.store.runs)
+        self.runner._ledger._runs = cast(IRuns, slow)
+        self.runner._approved.start(run)
+        self.approve(run)
+        slow.answer.callback(None)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+
+class VaultTests(TroubledCase):
+    """What waits for the vault."""
+
+    def test_open_again_before_it_is_written(self) -> None:
+        """A run goes on that met a vault which was there again before its waiting was written."""
+        self.runner.look()
+        run = self.submit()
+        self.approve_up_to_the_start(run)
+        self.vault._state = VaultState.LOST
+        self.step_until_writing()
+        self.vault._state = VaultState.UNLOCKED
+        writing = self.pool.todo.popleft()
+        self.runner.look()
+        while self.pool.todo:  # whoever reads is faster
+            self.pool.step()
+        self.pool.todo.append(writing)
+        self.pool.release()
+        self.runner.look()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_unreadable_at_that_look(self) -> None:
+        """Where what waits cannot be read when the vault is there, a later look takes it up."""
+        (run,) = self.waiting(1)
+        self.runner._runs = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
+        self.runner.look()
+        self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        self.runner.look()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_very_many(self) -> None:
+        """All that waits is taken up, however many pages it fills."""
+        runs = self.waiting(3)
+        self.runner._runs = cast(IRuns, _Lists(self.store.runs, 1, []))
+        self.runner.look()
+        self.assertEqual([self.now(run).state for run in runs], [RunState.COMPLETED] * 3)
+
+    def waiting(self, number: int) -> list[Run]:
+        """Runs that wait for the vault, which is there again by now."""
+        self.runner.look()
+        runs = [self.submit("gated", {"text": f"number {each}"}) for each in range(number)]
+        for run in runs:
+            self.approve_up_to_the_start(run)
+            self.vault._state = VaultState.LOST
+            self.pool.release()
+            self.vault._state = VaultState.UNLOCKED
+            self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
+        return runs
+
+
+class ApprovedAgainTests(PreviewedCase):
+    """A run that is asked anew, edited and approved again while it was about to begin."""
+
+    def test_edited_meanwhile(self) -> None:
+        """What begins is recorded as what was approved last, not as what it was when its preview was asked for."""
+        self.write("gated", manifest("gated", step("post"), expires=PREVIEW.replace("${args.text}", "a mail")))
+        self.runner.look()
+        run, late = self.between()
+        self.sync(self.runner.pause(None, None, OPERATOR))
+        self.sync(self.runner.resume(None, OPERATOR))
+        self.sync(self.runner.edit(run.id, {"text": "edited"}, None, OPERATOR))
+        self.approve(run)
+        late.callback(Outcome(MAIL))
+        self.clock.advance(5.0)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+        (started,) = self.recorded(run, "execution.started")
+        self.assertEqual(started.payload["arguments"], {"text": "edited"})
+
+
+class PausedWhileNotedTests(TroubledCase):
+    """A pause that comes while the next attempt is being written down."""
+
+    def test_not_sent(self) -> None:
+        """It is answered, and then nothing more leaves until it is lifted."""
+        self.connector.script.append(_TROUBLE)
+        run = self.submit("open")
+        self.pool.hold()
+        self.clock.advance(1.0)
+        pausing = self.later(self.runner.pause(None, None, OPERATOR))
+        self.pool.release()
+        self.successResultOf(pausing)
+        self.assertEqual(len(self.connector.sendings), 1)
+        self.sync(self.runner.resume(None, OPERATOR))
+        self.assertEqual((len(self.connector.sendings), self.now(run).state), (2, RunState.COMPLETED))
+
+    def test_its_time_is_up(self) -> None:
+        """Where it is not lifted in time the run has failed, and says that this was not sent."""
+        self.connector.script.append(_TROUBLE)
+        run = self.submit("open")
+        self.pool.hold()
+        self.clock.advance(1.0)
+        pausing = self.later(self.runner.pause(None, None, OPERATOR))
+        self.pool.release()
+        self.successResultOf(pausing)
+        self.clock.pump([1.0] * int(timedelta(minutes=2).total_seconds()))
+        ended = self.now(run)
+        assert ended.fault is not None
+        self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "paused"))
