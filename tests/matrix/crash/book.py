@@ -79,6 +79,8 @@ class Book:
             yield WRONG, f"{told}: it happened: {done}"
         if done and call.kind.gated and "approve" not in call.asked:
             yield UNASKED, f"{told}: it happened, and nobody had approved it"
+        if done and run["arguments"].get("note") != self.world.notes[call.text]:
+            yield UNASKED, f"{told}: what happened is not what was approved: {self.world.notes[call.text]}"
         if "settle" not in call.asked:
             if state == "failed" and done - set((run["failure"].get("details") or {}).get("steps_done", ())):
                 yield WRONG, f"{told}: {done} happened"

@@ -23,11 +23,34 @@ _OPERATION = """[operations.{name}]
 method = "POST"
 path = "/{name}"
 headers = {{ Idempotency-Key = "${{effect.key}}" }}
-json = {{ text = "${{in.text}}" }}
+json = {{ text = "${{in.text}}", note = "${{in.note}}" }}
 effect = "write"
 refused = [503]
 timeout_seconds = 1
 idempotent = {idempotent}
+"""
+_READS = """[operations.send.reconcile]
+op = "sent"
+inputs = { key = "${effect.key}" }
+items = "items"
+absent = "did_not_happen"
+after_seconds = 1
+[operations.sent]
+method = "GET"
+path = "/sent"
+query = { key = "${in.key}" }
+effect = "read"
+[operations.look]
+method = "GET"
+path = "/look"
+query = { text = "${in.text}" }
+effect = "read"
+"""
+_PREVIEW = """required = true
+[approval.preview]
+op = "look"
+args = { text = "${args.text}" }
+render = { Seen = "seen" }
 """
 _ACTION = """+++
 name = "{name}"
@@ -36,11 +59,16 @@ timeout_seconds = 5
 [[requires.connectors]]
 name = "local://matrix/service"
 version = "1.0.0"
-capabilities = ["post", "put"]
+capabilities = ["post", "put", "send", "look"]
 [[inputs]]
 name = "text"
 type = "string"
 description = "What to say"
+[[inputs]]
+name = "note"
+type = "string"
+required = false
+description = "What the operator may add"
 {steps}
 {approval}
 +++
@@ -50,7 +78,7 @@ _STEP = """[[execute]]
 id = "{id}"
 connector = "local://matrix/service"
 op = "{operation}"
-inputs = {{ text = "${{args.text}}" }}
+inputs = {{ text = "${{args.text}}", note = "${{args.note}}" }}
 """
 
 
@@ -83,6 +111,9 @@ KINDS = (
     Kind("open-once", {"only": "post"}, None),
     Kind("open-safe", {"only": "put"}, None),
     Kind("steps", {"first": "put", "second": "post", "third": "put"}),
+    Kind("found", {"only": "send"}),
+    Kind("shown", {"only": "post"}, _PREVIEW),
+    Kind("undone", {"only": "post"}, "required = true\nundo_seconds = 0.3"),
     Kind("brief", {"only": "post"}, 'required = true\nexpires_after = "1s"'),
 )
 
@@ -91,9 +122,9 @@ def furnish(root: Path, port: int) -> DataKey:
     """Make the home; its vault's key."""
     home = Home(root)
     prepare(home)
-    operations = (("post", "false"), ("put", "true"))
+    operations = (("post", "false"), ("put", "true"), ("send", "false"))
     declared = "".join(_OPERATION.format(name=name, idempotent=idempotent) for name, idempotent in operations)
-    _write(home.connectors / "service.toml", CONNECTOR.format(port=port) + declared)
+    _write(home.connectors / "service.toml", CONNECTOR.format(port=port) + declared + _READS)
     for kind in KINDS:
         _write(home.actions / f"{kind.name}.md", kind.text())
     return create(home.secrets, PASSPHRASE)

@@ -13,7 +13,7 @@ from .book import Book, Call
 from .furnished import KINDS
 from .sites import GoneError, Said, Site
 
-_WORDS = ("approve",) * 7 + ("deny", "withdraw", "approve twice", "contradict")
+_WORDS = ("approve",) * 7 + ("deny", "withdraw", "edit", "approve twice", "contradict")
 _PAUSE_SECONDS = 0.02
 
 
@@ -97,6 +97,8 @@ class Load:
         asked = [self._ask(call, each, self.operator, item) for each in words]
         answers = await asyncio.gather(*asked)
         decided = [said for said in answers if said.well]
+        if word == "edit" and decided:
+            await self._ask(call, "approve", self.operator, dict(decided[0].body))
         assert len(decided) <= 1, f"two decisions of one approval were confirmed: {answers}"
 
     async def _ask(self, call: Call, word: str, who: Site, item: dict[str, Any] | None = None) -> Said:
@@ -104,6 +106,8 @@ class Load:
         path = f"/v1/action-approvals/{call.run_id or (item or {})['id']}"
         if word == "withdraw":
             said = await who.post(f"{path}/withdraw", {})
+        elif word == "edit":
+            said = await who.post(f"{path}/edit", {"args": {"text": call.text, "note": f"to {call.text}"}})
         else:
             body = {"approved": word == "approve", "digest": (item or {})["digest"]}
             said = await who.post(f"{path}/decide", body)

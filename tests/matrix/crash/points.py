@@ -23,7 +23,8 @@ WRITES = {
     "watermarks": ("put",),
     "trust": ("put", "remove", "void"),
     "control": ("seal", "spend", "outdate"),
-    "bindings": ("put", "remove"),
+    "brakes": ("keep_pauses", "keep_caps"),
+    "grants": ("put", "use", "revoke", "void"),
 }
 """By collaborator, its methods that write."""
 

@@ -29,7 +29,9 @@ from .world import World
 AT_RANDOM, SHORTLY_AFTER, IN_SERVICE = "at random", "shortly after a point", "during a request"
 _LOAD_SECONDS = 1.5
 _DRAIN_SECONDS = 30.0
-_LOCKED = 0.08
+_START_SECONDS = 0.8
+_MOST_SECONDS = 60.0  # of a life, whatever it waits for
+_LOCKED, _EARLY = 0.15, 0.3
 
 
 @define(eq=False)
@@ -105,7 +107,7 @@ class Trial:
         self.agent = await agent(found)
         await Load(self.book, self.chance, self.agent, who, new=20).run()
         life.end(signal.SIGTERM)
-        await life.death
+        self.points.saw(tuple(point for point in (await life.death).points if "trust" not in point))
         self.world.calm = False
 
     def _plain(self) -> Birth:
@@ -128,14 +130,13 @@ class Trial:
         """A life, from what it finds to its end by force."""
         before, life = self.world.kills, await self.nursery.begin(birth)
         self.life = life
-        seconds = _LOAD_SECONDS if birth.point else self.chance.random() * _LOAD_SECONDS / 2
-        timer = asyncio.get_running_loop().call_later(seconds, life.end)
+        early = not birth.point and self.chance.random() < _EARLY
+        self._end_in(life, self.chance.random() * _START_SECONDS if early else _MOST_SECONDS)
         found = await life.found()
         if found is not None:
             with suppress(GoneError):
                 await self._use(birth, Site(found.url, self.agent.token), found)
         life.end()
-        timer.cancel()
         death = await life.death
         self.points.saw(death.points)
         self.points.hit[birth.point] += death.points.count(birth.point) >= birth.times
@@ -147,7 +148,12 @@ class Trial:
     async def _use(self, birth: Birth, asking: Site, found: Any) -> None:
         who = None if birth.key is None else await operator(found, self.key)
         await self._hold(asking)
+        assert self.life is not None
+        self._end_in(self.life, _LOAD_SECONDS if birth.point else self.chance.random() * _LOAD_SECONDS)
         await Load(self.book, self.chance, asking, who).run()
+
+    def _end_in(self, life: Life, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, life.end)
 
     async def _hold(self, asking: Site) -> dict[str, Mapping[str, Any]]:
         """Whether everything holds that was promised in the lives before."""

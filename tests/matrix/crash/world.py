@@ -45,6 +45,8 @@ class World:
     calm: bool = False
     effects: Counter[tuple[str, str]] = field(factory=Counter)
     keys: defaultdict[tuple[str, str], set[str]] = Factory(lambda: defaultdict(set))
+    by_key: Counter[str] = field(factory=Counter)
+    notes: dict[str, str | None] = field(factory=dict)
     requests: Counter[tuple[str, str]] = field(factory=Counter)
     unclear: set[str] = field(factory=set)
     kills: int = 0
@@ -68,10 +70,20 @@ class World:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            headers = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+            fields = [line.partition(": ") for line in head.split("\r\n")[1:]]
+            headers = {name.lower(): value for name, _, value in fields}
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            await self._take(head.split(" ")[1], headers["idempotency-key"], json.loads(body), writer)
+            path = head.split(" ")[1]
+            if head.startswith("GET "):
+                await self._tell(200, self._read(path), writer)
+            else:
+                await self._take(path, headers["idempotency-key"], json.loads(body), writer)
         writer.close()
+
+    def _read(self, path: str) -> dict[str, object]:
+        """What there is to see: of an effect key, whether its effect happened."""
+        key = path.partition("?key=")[2]
+        return {"seen": "the same as ever", "items": [{"done": True}] if self.by_key[key] else []}
 
     async def _take(self, path: str, key: str, said: dict[str, str], writer: asyncio.StreamWriter) -> None:
         which = said["text"], key.rpartition(".")[2]
@@ -82,6 +94,8 @@ class World:
         self.requests[which] += 1
         if not before and not known:  # a service that looks for duplicates does it once
             self.effects[which] += 1
+            self.by_key[key] += 1
+            self.notes[said["text"]] = said.get("note")
         if habit not in ("answers", "answers late", "refuses"):
             self.unclear.add(said["text"])
         await self._respond(habit, writer)
@@ -99,7 +113,10 @@ class World:
         if habit == "answers late":
             await asyncio.sleep(self.chance.uniform(*_LATE_SECONDS))
         status = 503 if habit == "refuses" else 500 if habit.startswith("breaks") else 200
-        content = b'{"done":true}'
+        await self._tell(status, {"done": True}, writer)
+
+    async def _tell(self, status: int, what: dict[str, object], writer: asyncio.StreamWriter) -> None:
+        content = json.dumps(what).encode()
         head = f"HTTP/1.1 {status} {_STATUS[status]}\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
         await writer.drain()
