@@ -63,7 +63,8 @@ class Load:
         told = said.body.get("run_id") or said.body.get("error", {}).get("run_id")
         if told is not None:
             call.run_id, call.promised = str(told), True
-        elif said.status not in (423, 429):  # the vault is locked, and it is not gated; or too much was denied
+        elif said.status not in ((404, 423) if self.operator is None else (429,)):  # too much was denied
+            raise AssertionError(f"{call.kind.name}: {said}")
             raise AssertionError(f"{call.kind.name}: {said}")
 
     async def _waiter(self) -> None:

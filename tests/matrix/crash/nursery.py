@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import resource
+import select
 import signal
 import sys
 import tempfile
@@ -28,6 +29,9 @@ from aileron.vault import DataKey
 from .points import around
 
 _MANY = 1_000_000
+_STDIN = 0
+_WOKEN, _WAKING = os.pipe()
+os.set_blocking(_WAKING, False)
 _PRELOADED = (
     "klein",
     "twisted.web.client",
@@ -122,6 +126,8 @@ def main() -> None:
         importlib.import_module(module)
     # Some of them ask for a reactor, for uses that a daemon has not; each life has one of its own.
     del sys.modules["twisted.internet.reactor"]
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(_WAKING)
     for line in sys.stdin:
         _one(Birth(**json.loads(line)))
 
@@ -132,14 +138,29 @@ def _one(birth: Birth) -> None:
         if pid == 0:
             _child(birth, told.fileno())
         _say(pid=pid)
-        _, status = os.waitpid(pid, 0)
+        status = _outlived(pid)
         told.seek(0)
         _say(status=os.waitstatus_to_exitcode(status), points=told.read().decode().splitlines())
+
+
+def _outlived(pid: int) -> int:
+    """How the life ended; it ends as well when whoever asked for it has gone."""
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        ready, _, _ = select.select([_STDIN, _WOKEN], [], [])
+        if _WOKEN in ready:
+            os.read(_WOKEN, 512)
+        if _STDIN in ready:
+            os.kill(pid, signal.SIGKILL)
 
 
 def _child(birth: Birth, told: int) -> None:
     code = 1
     try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         nowhere = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nowhere, 0)
         os.dup2(2, 1)
