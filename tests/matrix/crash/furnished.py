@@ -101,7 +101,8 @@ class Kind:
     def text(self) -> str:
         """Its file."""
         steps = "\n".join(_STEP.format(id=id_, operation=operation) for id_, operation in self.steps.items())
-        approval = "" if self.approval is None else f"[approval]\n{self.approval}"
+        # Their texts are nearly the same: one denial would keep all others from being asked.
+        approval = "" if self.approval is None else f'[approval]\ncool_down = "0s"\n{self.approval}'
         return _ACTION.format(name=self.name, steps=steps, approval=approval)
 
 

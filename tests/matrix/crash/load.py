@@ -65,7 +65,6 @@ class Load:
             call.run_id, call.promised = str(told), True
         elif said.status not in ((404, 423) if self.operator is None else (429,)):  # too much was denied
             raise AssertionError(f"{call.kind.name}: {said}")
-            raise AssertionError(f"{call.kind.name}: {said}")
 
     async def _waiter(self) -> None:
         """Waits for runs, and now and then takes one back."""

@@ -13,8 +13,13 @@ from typing import Any
 from attrs import evolve, frozen
 
 from aileron.runner import Collaborators
+from aileron.values import LoopLimits
 
 Reached = Callable[[str], None]
+
+_MANY = 1_000_000
+_PATIENT = LoopLimits(_MANY, _MANY, _MANY, _MANY, None)
+"""Of an agent that goes on and on, as this one does."""
 
 WRITES = {
     "runs": ("receive", "apply", "progress"),
@@ -34,7 +39,7 @@ def around(collaborators: Collaborators, reached: Reached) -> Collaborators:
     watched: dict[str, Any] = {
         name: Watched(getattr(collaborators, name), name, writes, reached) for name, writes in WRITES.items()
     }
-    return evolve(collaborators, probe=reached, **watched)
+    return evolve(collaborators, probe=reached, loops=_PATIENT, **watched)
 
 
 @frozen
