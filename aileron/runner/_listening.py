@@ -63,6 +63,10 @@ class Listening:
         while len(self._open) > (0 if self._closed else _MOST_AT_ONCE):
             self._open.pop(next(iter(self._open))).cancel()
 
+    def listens(self, run_id: str) -> bool:
+        """Whether the connection of an attempt of that run is still open: it may happen yet."""
+        return run_id in self._open
+
     def drop(self) -> None:
         """Listen no more in this life.  Twice is safe."""
         self._closed = True

@@ -134,7 +134,10 @@ class Reconciling:
         return finding.happened is None
 
     async def _look(self, doubt: Doubt, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
+        on_its_way = self._listening.listens(doubt.run.id)
         finding = await self._asked(doubt, sought)
+        if finding.happened is False and on_its_way:  # what is not there may come yet
+            finding = evolve(finding, happened=None)
         fqn, echoed = doubt.planned.description.fqn, echoes(self._pen, doubt.run, doubt.planned, finding)
         event = self._pen.of_run(
             "execution.reconciled", doubt.run, actor, finding.fault, fqn, step=doubt.step_id, **_told(finding)

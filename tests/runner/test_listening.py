@@ -212,6 +212,30 @@ class LateTests(LateCase):
         self.assertIs(self.now(run).state, RunState.UNKNOWN)
 
 
+class NotThereYetTests(LateCase):
+    """Looks for what is still listened for."""
+
+    def test_not_settled(self) -> None:
+        """That it is not there settles nothing while its answer may come, and does when nobody listens any more."""
+        self.connector.findings.extend([Finding(False)] * 2)
+        run = self.overdue("sent")
+        self.clock.advance(2.0)
+        self.assertIs(self.now(run).state, RunState.UNKNOWN)
+        (event,) = self.record(run)
+        self.assertIsNone(event.payload["happened"])
+        self.answer.callback(_BROKEN)
+        self.clock.advance(8.0)
+        self.assertIs(self.now(run).state, RunState.FAILED)
+
+    def test_happens_after_the_look(self) -> None:
+        """A call that is done after it was looked for in vain is not called failed."""
+        self.connector.findings.append(Finding(False))
+        run = self.overdue("sent")
+        self.clock.advance(2.0)
+        self.answer.callback(_DONE)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+
 class CrowdTests(LateCase):
     """How many listen, and for how long at most."""
 
