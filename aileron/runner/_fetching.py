@@ -24,7 +24,7 @@ SECONDS = 5.0
 AGAIN_SECONDS = 10.0
 """What has failed is not tried again by looking before so long."""
 
-MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR = 6, 2
+MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
 """How many are fetched at once: what agents ask for never keeps the operator's own decisions waiting."""
 
 
@@ -38,7 +38,7 @@ class Fetched:
 
 @define(eq=False)
 class Fetching:
-    """One turn after the other, in two queues."""
+    """One turn after the other, in three queues."""
 
     _offerings: Offerings
     _asking: Asking
@@ -49,6 +49,7 @@ class Fetching:
     _pauses: Pauses
     _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
     _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
+    _effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
     _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
 
     def may_be_now(self) -> bool:
@@ -68,8 +69,12 @@ class Fetching:
         return await self._in_turn(run, self._background)
 
     async def for_the_operator(self, run: Run) -> Fetched | None:
-        """The same, for a decision or an effect."""
+        """The same, for a decision or an edit."""
         return await self._in_turn(run, self._foreground)
+
+    async def for_the_effect(self, run: Run) -> Fetched | None:
+        """The same, for a run that is to begin: a standing grant may have allowed very many."""
+        return await self._in_turn(run, self._effects)
 
     async def _in_turn(self, run: Run, turns: DeferredSemaphore) -> Fetched | None:
         if self._asking.plan(run).preview is None:

@@ -130,7 +130,7 @@ class Gate:
             if self._asking.plan(run).preview is None:
                 return None
             await self._sound(run)
-            return await self._fetched(run)
+            return await self._fetched(run, before_effect=True)
         except (NotYet, Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError:
@@ -177,9 +177,9 @@ class Gate:
         await self._check(approval)
         return approval
 
-    async def _fetched(self, run: Run) -> Preview | None:
+    async def _fetched(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         try:
-            return await self._previewing.afresh(run)
+            return await self._previewing.afresh(run, before_effect=before_effect)
         except (Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:

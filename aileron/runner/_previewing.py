@@ -94,13 +94,16 @@ class Previewing:
 
     # what decisions and effects rest on ------------------------------------------------------
 
-    async def afresh(self, run: Run) -> Preview | None:
+    async def afresh(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         """The preview of C{run} as it is now; L{None} if its action has none.
+
+        :param before_effect: whether it is to begin; else the operator waits for it.
 
         :raises VaultLocked, Paused: it cannot be fetched now.
         :raises AileronError: what the run needs is not there.
         """
-        fetched = await self._fetching.for_the_operator(run)
+        fetching = self._fetching.for_the_effect if before_effect else self._fetching.for_the_operator
+        fetched = await fetching(run)
         if fetched is None:
             return None
         if fetched.echoes.events:

@@ -218,3 +218,23 @@ class PausedWhileNotedTests(TroubledCase):
         ended = self.now(run)
         assert ended.fault is not None
         self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "paused"))
+
+
+class ManyBeginTests(PreviewedCase):
+    """Very many runs that begin at once, whose service does not answer."""
+
+    def test_operator_first(self) -> None:
+        """What the operator decides meanwhile waits for none of them."""
+        self.write("held", manifest("held", step("post"), expires="undo_seconds = 60\n" + PREVIEW))
+        self.runner.look()
+        begin = [self.submit("held", {"text": f"number {each}"}) for each in range(8)]
+        for run in begin:
+            self.approve(run)
+        waits = self.submit()
+        digest = self.shown(waits).digest
+        self.say_nothing()
+        self.clock.advance(60.0)
+        self.show()
+        self.assertIs(self.decide(waits, digest).run.state, RunState.APPROVED)
+        self.clock.pump([5.0] * 4)
+        self.assertNotIn(RunState.APPROVED, [self.now(run).state for run in begin])
