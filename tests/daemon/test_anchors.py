@@ -72,7 +72,7 @@ class WebTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """An anchor that was told one checkpoint, and whoever listens there."""
-        self.reactor = MemoryReactorClock()  # type: ignore[no-untyped-call]
+        self.reactor = MemoryReactorClock()
         self.anchor = web_anchor("http://127.0.0.1:8800/anchor?of=me", self.reactor)
         self.anchor.tell(checkpoint(1))
 
