@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from attrs import define, field, frozen
 from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
@@ -60,13 +62,15 @@ class Fetching:
         """Whether its service was asked just now."""
         return run_id in self._recent()
 
-    async def for_the_agent(self, run: Run) -> Fetched | None:
+    async def for_the_agent(self, run: Run, wanted: Callable[[], Awaitable[bool]]) -> Fetched | None:
         """The preview of C{run}, in the turn of those that nobody waits for; L{None} if its action has none.
+
+        :param wanted: asked when its turn has come: many may have been taken back by then.
 
         :raises VaultLocked, Paused: it cannot be fetched now.
         :raises AileronError: what the run needs is not there.
         """
-        return await self._in_turn(run, self._background)
+        return await self._in_turn(run, self._background, wanted)
 
     async def for_the_operator(self, run: Run) -> Fetched | None:
         """The same, for a decision or an edit."""
@@ -76,12 +80,14 @@ class Fetching:
         """The same, for a run that is to begin: a standing grant may have allowed very many."""
         return await self._in_turn(run, self._effects)
 
-    async def _in_turn(self, run: Run, turns: DeferredSemaphore) -> Fetched | None:
+    async def _in_turn(
+        self, run: Run, turns: DeferredSemaphore, wanted: Callable[[], Awaitable[bool]] | None = None
+    ) -> Fetched | None:
         if self._asking.plan(run).preview is None:
             return None
         await turns.acquire()
         try:
-            return await self._fetch(run)
+            return await self._fetch(run) if wanted is None or await wanted() else None
         finally:
             turns.release()
 

@@ -83,7 +83,7 @@ class Previewing:
         approval = await self._ledger.approval(run_id)
         if not missed(approval):
             return True
-        fetched = await self._fetching.for_the_agent(approval.run)
+        fetched = await self._fetching.for_the_agent(approval.run, lambda: self._is_missed(run_id))
         if fetched is None:
             return True
         try:
@@ -91,6 +91,9 @@ class Previewing:
         except ApprovalStale:
             return False
         return True
+
+    async def _is_missed(self, run_id: str) -> bool:
+        return missed(await self._ledger.approval(run_id))
 
     # what decisions and effects rest on ------------------------------------------------------
 

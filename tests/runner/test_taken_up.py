@@ -17,7 +17,7 @@ from aileron.runner._alarms import Alarms
 from aileron.runner._turns import Turns
 from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
 
-from .kit import OPERATOR, manifest, step
+from .kit import AGENT, OPERATOR, manifest, step
 from .previewed import MAIL, PREVIEW, PreviewedCase
 from .test_interrupted import TroubledCase
 
@@ -218,6 +218,23 @@ class PausedWhileNotedTests(TroubledCase):
         ended = self.now(run)
         assert ended.fault is not None
         self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "paused"))
+
+
+class TakenBackTests(PreviewedCase):
+    """Calls that are taken back while their previews wait for a turn."""
+
+    def test_not_fetched(self) -> None:
+        """However many are made and taken back, no service is asked for more than had their turn before."""
+        self.say_nothing()
+        for number in range(30):
+            run = self.submit("gated", {"text": f"number {number}"})
+            self.sync(self.runner.withdraw(run.id, AGENT, None))
+        last = self.submit("gated", {"text": "the last"})
+        self.assertEqual(self.looks(), 6)
+        self.show()
+        self.clock.advance(5.0)
+        self.assertEqual(self.looks(), 7)
+        self.assertEqual(self.preview(last)["status"], "shown")
 
 
 class ManyBeginTests(PreviewedCase):
