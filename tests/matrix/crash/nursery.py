@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import resource
 import select
 import signal
 import sys
@@ -52,8 +51,6 @@ class Birth:
     :ivar point: where it ends by itself; empty: nowhere.
     :ivar times: the how manieth time that it comes there.
     :ivar delay: seconds from then to the end; below zero: at once, before anything else happens.
-    :ivar shift: seconds by which its clock is wrong.
-    :ivar most_bytes: of a file that it may write; zero: as many as it likes.
     """
 
     home: str
@@ -61,8 +58,6 @@ class Birth:
     point: str = ""
     times: int = 1
     delay: float = -1.0
-    shift: float = 0.0
-    most_bytes: int = 0
 
     def line(self) -> str:
         """As the nursery reads it."""
@@ -97,11 +92,6 @@ class Fate:
 
 def lead(birth: Birth, told: int) -> int:
     """One life, from its start to its end."""
-    if birth.most_bytes:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (birth.most_bytes, birth.most_bytes))
-    if birth.shift:
-        _shift(birth.shift)
     fate = Fate(birth, told)
 
     def watched(collaborators: Collaborators) -> Collaborators:
@@ -110,14 +100,6 @@ def lead(birth: Birth, told: int) -> int:
     key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
     limits = Config(per_session=_MANY, per_home=_MANY, per_action=_MANY)
     return live(Settings(Home(Path(birth.home)), key, limits), watched)
-
-
-def _shift(seconds: float) -> None:
-    """Let the reactor's clock be wrong."""
-    from twisted.internet import base
-    from twisted.python.runtime import seconds as right
-
-    base.ReactorBase.seconds = staticmethod(lambda: right() + seconds)
 
 
 def main() -> None:
