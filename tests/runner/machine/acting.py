@@ -124,6 +124,19 @@ class Acting(RuleBasedStateMachine):
         else:
             self.home.kill(VaultState.LOCKED if locked == 0 else VaultState.UNLOCKED)
 
+    @rule(pauses=st.sampled_from((True, False, False)), fate=_FATE)
+    def switch(self, pauses: bool, fate: _Fate) -> None:
+        """The operator pauses everything, or resumes it."""
+        runner = self.home.runner
+        self.meets(fate, lambda: runner.pause(None, None, OPERATOR) if pauses else runner.resume(None, OPERATOR))
+
+    @precondition(lambda self: self.pending)
+    @rule(which=_NUMBER, fate=_FATE)
+    def change(self, which: int, fate: _Fate) -> None:
+        """The operator edits what waits for a decision."""
+        run_id, runner = self.pending[which % len(self.pending)], self.home.runner
+        self.meets(fate, lambda: runner.edit(run_id, {"text": "edited"}, None, OPERATOR))
+
     @rule(which=st.integers(0, 12))
     def secure(self, which: int) -> None:
         """The passphrase is changed, or the vault locked, which it then is for the rest of this life."""

@@ -29,6 +29,10 @@ def _reachable() -> frozenset[tuple[RunState, RunState]]:
 REACHABLE = _reachable()
 
 
+_WAIT_FOR_THE_VAULT = (RunState.AWAITING_VAULT, RunState.APPROVED)
+"""The second, where everything is paused as well: without the vault nobody resumes it."""
+
+
 class Machine(Acting):
     """The promises, held against all that was done."""
 
@@ -108,6 +112,7 @@ class Machine(Acting):
         home = self.home
         self.rest()
         home.kill(VaultState.UNLOCKED)
+        self.attempt(home.runner.resume(None, OPERATOR))
         for name, texts in FILES.items():
             home.put(name, texts[0])
         home.clock.advance(1.0)  # what has expired meanwhile expires
@@ -123,6 +128,7 @@ class Machine(Acting):
     def rest(self) -> None:
         """Once the disk has room and every service has answered, nothing is under way, in this very life."""
         self.home.relent()
+        self.attempt(self.home.runner.resume(None, OPERATOR))
         for _ in range(3):
             self.home.clock.pump([1.0] * 10)
             self.answer_all()
@@ -131,7 +137,7 @@ class Machine(Acting):
         for run in self.last.values():
             if run.id in self.forged:
                 continue
-            waits = run.state is RunState.PENDING or (locked and run.state is RunState.AWAITING_VAULT)
+            waits = run.state is RunState.PENDING or (locked and run.state in _WAIT_FOR_THE_VAULT)
             assert run.state.settled or waits, f"left behind: {run}"
 
     def answer_all(self) -> None:
