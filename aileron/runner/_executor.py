@@ -166,15 +166,17 @@ class Executor:
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
-        number, outcome, may_go_on = 0, _PAUSED, True
+        number, outcome = 0, _PAUSED
         while True:
             number += 1
             if position or number > 1:
                 if not await self._not_paused(execution):
                     return _with_retries(outcome, max(0, number - 2))
                 await self._note_attempt(execution, planned, number)
-                may_go_on = await self._not_paused(execution)  # a pause may have begun while that was written
-            outcome = await self._attempt(execution, planned) if may_go_on else _PAUSED
+                if not await self._not_paused(execution):  # since it was written
+                    self._keep(execution, position, planned, _PAUSED)
+                    return _with_retries(outcome, max(0, number - 2))
+            outcome = await self._attempt(execution, planned)
             self._probe("answered")
             self._keep(execution, position, planned, outcome)
             delay = self._retry.delay(outcome, planned.idempotent, number, self._remaining(execution))

@@ -206,9 +206,11 @@ class PausedWhileNotedTests(TroubledCase):
         self.assertEqual((len(self.connector.sendings), self.now(run).state), (2, RunState.COMPLETED))
 
     def test_its_time_is_up(self) -> None:
-        """Where it is not lifted in time the run has failed, and says that this was not sent."""
-        self.connector.script.append(_TROUBLE)
-        run = self.submit("open")
+        """Where it is not lifted in time the run ends as what was sent did; the other is known as not sent."""
+        self.write("again", manifest("again", step("put"), gated=False))
+        self.runner.look()
+        self.connector.script.append(evolve(_TROUBLE, sent=True, classified=False))
+        run = self.submit("again")
         self.pool.hold()
         self.clock.advance(1.0)
         pausing = self.later(self.runner.pause(None, None, OPERATOR))
@@ -217,7 +219,9 @@ class PausedWhileNotedTests(TroubledCase):
         self.clock.pump([1.0] * int(timedelta(minutes=2).total_seconds()))
         ended = self.now(run)
         assert ended.fault is not None
-        self.assertEqual((ended.state, ended.fault.kind), (RunState.FAILED, "paused"))
+        self.assertEqual((ended.state, ended.fault.kind), (RunState.UNKNOWN, "network_error"))
+        _, attempts = self.sync(self.runner.history(run.id))
+        self.assertEqual([(row.state, row.sent) for row in attempts], [("unknown", True), ("failed", False)])
 
 
 class TakenBackTests(PreviewedCase):
