@@ -24,6 +24,7 @@ from ._witness import TAMPER, Witness
 EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 10.0
 _ID_BYTES, _KEY_BYTES = 8, 32
+_STRAYED = "While the daemon ran, another program wrote to the record, or took something from its end."
 _log = Logger()
 
 
@@ -127,6 +128,8 @@ class Notary:
 
     async def close(self) -> None:
         """Sign what was done last; what cannot be signed is as it would be after a crash."""
+        if self._witness.strayed:
+            await self._try(self._tell_strayed())
         if self._unlocked:
             await self._try(self.checkpoint())
 
@@ -135,6 +138,8 @@ class Notary:
 
         :return: when that is done, if there is something to do.
         """
+        if self._witness.strayed:
+            return Deferred.fromCoroutine(self._try(self._tell_strayed()))
         if self._clock.seconds() < self._not_before:
             return None
         hour_over = self._clock.seconds() - self._signed_at >= EVERY_SECONDS
@@ -152,7 +157,7 @@ class Notary:
     async def _checkpoint(self) -> None:
         self._witness.due = False  # what comes from here on is not in this one
         try:
-            head = await self._audit.head()
+            head = self._witness.end or await self._audit.head()  # none but what this life wrote, if it has
             if head is not None:
                 if self._latest is None or self._latest.sequence != head[0]:
                     await self._sign(*head)
@@ -161,6 +166,15 @@ class Notary:
             self._witness.due = True
             raise
         self._signed_at = self._clock.seconds()
+
+    async def _tell_strayed(self) -> None:
+        self._witness.strayed = False  # what is found from here on is told by itself
+        try:
+            await self._audit.append(self._write(TAMPER, found=[_STRAYED], kind="inserted", sequence=None))
+        except BaseException:
+            self._witness.strayed = True
+            raise
+        _log.error("another program wrote to the record")
 
     async def _sign(self, sequence: int, head: str) -> None:
         previous = NO_CHECKPOINT if self._latest is None else self._latest.digest

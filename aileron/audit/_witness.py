@@ -38,17 +38,22 @@ class Witness:
 
     :ivar locked: whether records get MACs.
     :ivar due: whether something is durable that a person did, or that was found, and of which no checkpoint tells yet.
+    :ivar strayed: whether somebody else wrote to the record while this life did.
+    :ivar end: the last record that this life wrote, sequence and hash, once durable; L{None}: it wrote none yet.
     :ivar tampered: how many C{tamper.detected} were kept in this life.
     """
 
     _file: KeyFile
     locked: bool = False
     due: bool = False
+    strayed: bool = False
+    end: tuple[int, str] | None = None
     tampered: int = 0
     _state: StretchState | None = None
     _next: int | None = None  # the sequence that gets the key of C{_state}
     _ahead: list[StretchState] = field(factory=list)  # what comes after it, as far as it was used
     _seen: set[str] = field(factory=set)
+    _put: set[tuple[int, str]] = field(factory=set)  # where it ended since, in transactions that may be undone
 
     @property
     def state(self) -> StretchState | None:
@@ -82,7 +87,16 @@ class Witness:
     @property
     def attentive(self) -> bool:
         """See L{IWitness}."""
-        return self.locked or bool(self._seen)
+        return self.locked or bool(self._seen) or bool(self._put)
+
+    def found(self, end: tuple[int, str]) -> None:
+        """See L{IWitness}."""
+        if self.end is not None and end != self.end and end not in self._put:
+            self.strayed = True
+
+    def put(self, end: tuple[int, str]) -> None:
+        """See L{IWitness}."""
+        self._put.add(end)
 
     def saw(self, events: Iterable[Event]) -> None:
         """See L{IWitness}."""
@@ -105,8 +119,11 @@ class Witness:
             self._ahead.append(self._ahead[-1].moved(1))
         return self._state.stretch, mac_of(self._ahead[place], sealed)
 
-    def kept(self, last: int) -> None:
+    def kept(self, end: tuple[int, str]) -> None:
         """See L{IWitness}."""
+        self.found(end)
+        last, _ = self.end = end
+        self._put.clear()
         if self._seen:
             self.tampered += len(self._seen - {""})
             self._seen.clear()

@@ -17,6 +17,12 @@ class IWitness(Interface):
 
     attentive = Attribute("Whether L{kept} has to be called after the next commit.")
 
+    def found(end: tuple[int, str]) -> None:
+        """The record ends with this, sequence and hash, before more is put behind it: nobody else may write there."""
+
+    def put(end: tuple[int, str]) -> None:
+        """It now ends with this.  That may still be undone."""
+
     def saw(events: Iterable[Event]) -> None:
         """C{events} are being kept.  They may still be undone, and seen again."""
 
@@ -26,5 +32,5 @@ class IWitness(Interface):
         Asked twice for one sequence, because the first was undone, it answers under the same key.
         """
 
-    def kept(last: int) -> None:
-        """All records up to the sequence C{last} are durable."""
+    def kept(end: tuple[int, str]) -> None:
+        """All records up to this one, sequence and hash, are durable."""

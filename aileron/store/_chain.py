@@ -36,6 +36,8 @@ class Seals:
     def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
         """Write C{events} at the chain's end, in order."""
         sequence, previous = events_table.head(cursor) or (0, self.genesis)
+        if self.witness is not None:
+            self.witness.found((sequence, previous))
         links, payloads = [], []
         for event in events:
             sequence += 1
@@ -57,6 +59,8 @@ def keep(batch: Batch, seals: Seals, events: Iterable[Event]) -> None:
 
 
 def _show(cursor: sqlite3.Cursor, witness: IWitness, links: Sequence[tuple[Link, str, str]]) -> None:
+    last, _, end = links[-1]
+    witness.put((last.sequence, end))
     witness.saw(link.event for link, _, _ in links)
     macs = [(link.sequence, witness.mac(link.sequence, sealed)) for link, _, sealed in links]
     macs_table.insert(cursor, [(sequence, *mac) for sequence, mac in macs if mac is not None])
@@ -69,7 +73,7 @@ def after_commit(seals: Seals) -> Callable[[sqlite3.Cursor], Callable[[], None] 
     def ask(cursor: sqlite3.Cursor) -> Callable[[], None] | None:
         if witness is None or not witness.attentive:
             return None
-        last, _ = events_table.head(cursor) or (0, "")
-        return lambda: witness.kept(last)
+        end = events_table.head(cursor) or (0, seals.genesis)
+        return lambda: witness.kept(end)
 
     return ask

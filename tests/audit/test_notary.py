@@ -13,8 +13,8 @@ from twisted.internet.defer import Deferred
 from aileron.audit import GENESIS, KeyFile, Notary, Witness, fingerprint, payload_digest, seal
 from aileron.errors import StoreUnavailable
 from aileron.store import Store
-from aileron.testing import example_event, example_notary, unopened_store
-from aileron.values import DAEMON, Actor, AuditQuery, Event, Link
+from aileron.testing import example_event, example_notary, example_run, example_transition, unopened_store
+from aileron.values import DAEMON, Actor, AuditQuery, Event, Link, RunState
 from aileron.vault import VaultFile
 from tests.audit.kit import RecordCase
 from tests.vault.case import VaultCase
@@ -88,6 +88,70 @@ class LifeCase(VaultCase, RecordCase):
         """The daemon is killed."""
         assert self.store is not None
         self.do(self.store.close())
+
+
+class OtherWriterTests(LifeCase):
+    """Somebody writes to the record while the daemon runs."""
+
+    def put_in(self) -> None:
+        """Put a record behind the last one, as sound as any."""
+        other = unopened_store(self.database)
+        self.do(other.open())
+        self.do(other.audit.append(example_event("approval.approved", actor=PERSON)))
+        self.do(other.close())
+
+    def test_told(self) -> None:
+        """What was put in is noticed with the next record, and told once."""
+        notary = self.begin(unlocked=True)
+        self.happen("a")
+        self.put_in()
+        self.happen("b", "c")
+        self.assertIsNotNone(notary.look())
+        self.happen("d")
+        notary.look()
+        (found,) = self.told()
+        self.assertIn("another program wrote to the record", found)
+
+    def test_taken_away(self) -> None:
+        """So is what was taken from its end."""
+        notary = self.begin(unlocked=True)
+        self.happen("a")
+        self.alter(self.database, "DELETE FROM audit_payloads WHERE seq = ?", self.last())
+        self.alter(self.database, "DELETE FROM audit_events WHERE seq = ?", self.last())
+        self.happen("b")
+        notary.look()
+        self.assertEqual(len(self.told()), 1)
+
+    def test_at_the_end(self) -> None:
+        """What nobody was told of yet is told before the daemon ends."""
+        notary = self.begin(unlocked=True)
+        self.put_in()
+        self.happen("b")
+        self.do(notary.close())
+        self.assertEqual(len(self.told()), 1)
+
+    def test_not_signed(self) -> None:
+        """What another put behind the last record is not signed with it."""
+        notary = self.begin(unlocked=True)
+        self.happen("a")
+        own = self.last()
+        self.put_in()
+        self.do(notary.checkpoint())
+        self.assertEqual(notary.latest.sequence if notary.latest else 0, own)
+
+    def test_alone(self) -> None:
+        """Whatever is refused, undone and written again: where nobody else writes nothing is told."""
+        notary = self.begin(unlocked=True)
+        assert self.store is not None
+        for _ in range(3):
+            wrong = example_transition(example_run("nobody"), RunState.APPROVED)
+            refused = Deferred.fromCoroutine(self.store.runs.apply(wrong))
+            written = Deferred.fromCoroutine(self.store.audit.append(example_event("a"), example_event("b")))
+            self.failureResultOf(refused)
+            self.successResultOf(written)
+            notary.look()
+        self.assertEqual((self.told(), self.witness.strayed), ([], False))
+        self.assertEqual(self.witness.end, self.do(self.store.audit.head()))
 
 
 class CheckpointTests(LifeCase):
