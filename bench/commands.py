@@ -23,7 +23,10 @@ from bench.table import ROUNDS, row
 CALLS = 300
 _BIN = Path(sys.executable).parent
 _PASSPHRASE = b"seven quiet lamps over the harbour\n"
-_LIBRARIES = "import twisted.internet.reactor, twisted.web.server, twisted.web.client, klein, jsonschema, cryptography"
+_LIBRARIES = (
+    "import twisted.internet.reactor, twisted.web.server, twisted.web.client, twisted.enterprise.adbapi, sqlite3,"
+    " klein, jsonschema, cryptography, attrs, ulid, rfc8785, yaml"
+)
 _SDK = "import mcp.server.lowlevel"
 
 

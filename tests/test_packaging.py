@@ -21,6 +21,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _PROJECT_OF_MODULE = {
     "prometheus_client": "prometheus-client",
     "re2": "google-re2",
+    "ulid": "python-ulid",
     "yaml": "pyyaml",
     "zope": "zope.interface",
 }

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from twisted.internet.interfaces import IReactorTime
+from ulid import base32
 
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's base 32, whose letters stand in the order of their code points: so ids sort by time."""
-_LETTERS = bytes(ord(_ALPHABET[byte % 32]) for byte in range(256))
+_LETTERS = bytes(ord(base32.ENCODE[byte % 32]) for byte in range(256))
 """A letter for each byte: of each letter's eight bytes none is likelier than another."""
 _RANDOM_LETTERS = 16
 
@@ -27,5 +26,5 @@ def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
 
 @lru_cache(maxsize=1)  # a run takes several at once
 def _time_of(milliseconds: int) -> str:
-    """The first ten letters, five bits each."""
-    return "".join(_ALPHABET[milliseconds >> shift & 31] for shift in range(45, -1, -5))
+    """The first ten letters."""
+    return base32.encode_timestamp(milliseconds.to_bytes(6, "big"))

@@ -33,6 +33,7 @@ _APPROVED = "approval.approved"
 _DECISIVE = frozenset(
     {_APPROVED, "approval.denied", "approval.stale", "tamper.detected", "run.cancelled", "execution.started"}
 )
+_FOUND_OUT = frozenset({"run.settled", "execution.reconciled", "execution.late_answer"})
 TICK = timedelta(microseconds=1)
 _NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
 _TAG = "aileron.decision.v1"
@@ -121,6 +122,11 @@ class Decisions:
         if newest is None or newest.type != _APPROVED:
             return False
         return newest.payload.get("digest") == approval.digest
+
+    async def happened(self, run_id: str) -> bool:
+        """Whether the record tells, whatever the row says, that a run in doubt turned out to have been done whole."""
+        events = [record.event for record in (await self._audit.list(AuditQuery(run_id=run_id, limit=1000))).items]
+        return any(event.type in _FOUND_OUT and _is_whole(event.payload) for event in events)
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
         """What is checked inside the transaction that commits C{executing}: the decision stands there, and is for this.
@@ -226,3 +232,7 @@ def _check(
     if approval.not_before is not None and now < approval.not_before:
         raise NotYet(approval.not_before)
     return approval
+
+
+def _is_whole(told: Mapping[str, JSON]) -> bool:
+    return told.get("happened") is True and told.get("last", True) is True

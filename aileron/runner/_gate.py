@@ -12,7 +12,6 @@ from aileron.errors import (
     ApprovalStale,
     Conflict,
     InvalidRequest,
-    NotFound,
     Paused,
     StateConflict,
     StoreUnavailable,
@@ -155,12 +154,9 @@ class Gate:
 
     async def _refuse_what_happened(self, run: Run) -> None:
         """:raises ApprovalStale: it would do again what was found out meanwhile to have happened."""
-        if run.parent_id is None:
-            return
-        with suppress(NotFound):
-            if (await self._ledger.run(run.parent_id)).state is RunState.COMPLETED:
-                message = "What this would do again was found out to have happened: deny it, or take it back."
-                raise ApprovalStale(message, {"parent_id": run.parent_id})
+        if run.parent_id is not None and await self._decisions.happened(run.parent_id):
+            message = "What this would do again was found out to have happened: deny it, or take it back."
+            raise ApprovalStale(message, {"parent_id": run.parent_id})
 
     async def _sound(self, run: Run) -> Approval:
         """The decision on record, the files having been read anew.

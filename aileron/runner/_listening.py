@@ -95,6 +95,7 @@ class Listening:
             fault=outcome.fault,
             connector=fqn,
             happened=happened,
+            last=doubt.last,
             answer=told(ended, outcome, late.built),
         )
         fault = None if outcome.fault is None else outcome.fault.with_details(**_place(doubt))

@@ -117,6 +117,7 @@ class Plan:
                 "run": run.id,
                 "session": run.session_id,
                 "again": run.parent_id,
+                "effect_key": run.effect_key,
                 "action": self.action.name,
                 "manifest": self.action.digest,
                 "arguments": self.arguments,

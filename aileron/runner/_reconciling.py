@@ -140,7 +140,14 @@ class Reconciling:
             finding = evolve(finding, happened=None)
         fqn, echoed = doubt.planned.description.fqn, echoes(self._pen, doubt.run, doubt.planned, finding)
         event = self._pen.of_run(
-            "execution.reconciled", doubt.run, actor, finding.fault, fqn, step=doubt.step_id, **_told(finding)
+            "execution.reconciled",
+            doubt.run,
+            actor,
+            finding.fault,
+            fqn,
+            step=doubt.step_id,
+            last=doubt.last,
+            **_told(finding),
         )
         found = Found(finding.happened, finding.output, None, (*echoed.events, event), (), echoed.flags)
         return await self._findings.write(doubt, found), finding

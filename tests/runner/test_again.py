@@ -172,6 +172,27 @@ class AgainTests(DoubtCase):
         self.clock.pump([1.0] * 62)
         self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
 
+    def test_old_row_put_back(self) -> None:
+        """What the record tells of the old run counts, and not that its row says again that nobody knows."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        shown = self.sync(self.runner.approval(child.id))
+        later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
+        self.sync(self.runner.decide(child.id, later))
+        self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
+        with closing(sqlite3.connect(self.database)) as database, database:
+            database.execute("UPDATE runs SET state = 'unknown' WHERE id = ?", (parent.id,))
+        self.clock.pump([1.0] * 62)
+        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+
+    def test_another_key(self) -> None:
+        """The effect key is part of what is approved: a row that has another is not what was shown."""
+        child = self.again(self.doubtful("open"))
+        shown = self.sync(self.runner.approval(child.id))
+        with closing(sqlite3.connect(self.database)) as database, database:
+            database.execute("UPDATE runs SET effect_key = 'another' WHERE id = ?", (child.id,))
+        self.fails(self.runner.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+
     def test_no_grant(self) -> None:
         """A standing grant that allows such a call decides the next one, and not that an old one is done again."""
         first = self.submit("asked")

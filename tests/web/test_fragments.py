@@ -338,7 +338,8 @@ class HostileTests(WebCase):
     @given(HOSTILE)
     def test_inert(self, words: str) -> None:
         """No hostile text adds a tag, an attribute, or a character that a person would not see."""
-        usual = self.told("x" if words.strip() else words)
+        like = "x@x" if "@" in words else "x"  # an address is offered another choice: its domain
+        usual = self.told(like if words.strip() else words)
         for text, plain in zip(self.told(words), usual, strict=True):
             self.assertEqual(read(text).shape, read(plain).shape)
             unseen = [each for each in text if unicodedata.category(each) in UNSEEN and each != "\n"]
