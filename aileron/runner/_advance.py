@@ -12,22 +12,22 @@ from twisted.logger import Logger
 from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
 from aileron.values import Approval, Run, RunState, Transition, timestamp
 
-from ._asking import Asking
-from ._decisions import UNUSABLE, Decisions, NotYet, Verify
 from ._executor import Executor
-from ._expiry import Expiry
-from ._gate import Gate
-from ._grant_check import GrantCheck
 from ._ledger import Ledger
 from ._lifecycle import transition
-from ._pausing import Pauses
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan
-from ._preview import Preview
-from ._tasks import Tasks
-from ._turns import Turns
-from ._undo import Undo
+from .asking.asking import Asking
+from .asking.decisions import UNUSABLE, Decisions, NotYet, Verify
+from .asking.expiry import Expiry
+from .asking.gate import Gate
+from .asking.preview import Preview
+from .asking.undo import Undo
+from .brakes.pausing import Pauses
+from .clockwork.tasks import Tasks
+from .clockwork.turns import Turns
+from .granting.check import GrantCheck
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0

@@ -8,12 +8,12 @@ from aileron.errors import Conflict, StateConflict
 from aileron.interfaces import IRuns
 from aileron.values import JSON, Actor, Run, RunState, Transition
 
-from ._decisions import Decisions
-from ._expiry import Expiry
-from ._findings import not_done
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
+from .asking.decisions import Decisions
+from .asking.expiry import Expiry
+from .doubts.findings import not_done
 
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 

@@ -40,18 +40,18 @@ from aileron.values import (
     Transition,
 )
 
-from ._capping import Caps
-from ._decisions import Verify
 from ._echoes import echoes
-from ._findings import Doubt
 from ._ledger import Ledger
 from ._lifecycle import transition
-from ._listening import LATE_SECONDS, Late, Listening, in_time, let_go
-from ._pausing import Pauses
 from ._pen import Pen
 from ._plan import Plan, PlannedStep
 from ._retry import Meaning, RetryPolicy, meaning
 from ._telling import told
+from .asking.decisions import Verify
+from .brakes.capping import Caps
+from .brakes.pausing import Pauses
+from .doubts.findings import Doubt
+from .doubts.listening import LATE_SECONDS, Late, Listening, in_time, let_go
 
 _log = Logger()
 _ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}

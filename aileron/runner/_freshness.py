@@ -11,9 +11,9 @@ from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IControl, IGrants, IRuns, ITrust, IWatermarks
 from aileron.values import RunState
 
-from ._asking import Asking
-from ._decisions import UNUSABLE
 from ._pen import Pen
+from .asking.asking import Asking
+from .asking.decisions import UNUSABLE
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id

@@ -14,19 +14,19 @@ from aileron.manifests import check_arguments
 from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
 
 from ._advance import Advance
-from ._asking import Asking
-from ._brakes import Brakes
 from ._executor import Executor
-from ._expiry import Expiry
-from ._granting import Granting
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._offering import Offerings
 from ._pen import Pen
 from ._permit import Permit
 from ._plan import Plan, Planner
-from ._previewing import Previewing
-from ._tasks import Tasks
+from .asking.asking import Asking
+from .asking.expiry import Expiry
+from .asking.previewing import Previewing
+from .brakes.brakes import Brakes
+from .clockwork.tasks import Tasks
+from .granting.granting import Granting
 
 
 @define(eq=False)

@@ -14,7 +14,7 @@ from aileron.errors import NotFound, StoreUnavailable
 from aileron.interfaces import IRuns
 from aileron.values import Approval, PendingLimits, Progress, Run, RunState, Transition
 
-from ._waiters import Waiters
+from .clockwork.waiters import Waiters
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVa
 from aileron.values import READ, Action, ConnectorDescription, ConnectorPin, LoadError, Offer, Offering, TrustKind
 
 from ._declared import undeclared
-from ._waiters import Waiters
+from .clockwork.waiters import Waiters
 
 UNTRUSTED = "untrusted"
 _SHIPPED = "builtin://"

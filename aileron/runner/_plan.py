@@ -22,7 +22,7 @@ from aileron.values import (
     digest,
 )
 
-from ._preview import NOT_YET, SHOWN, Preview
+from .asking.preview import NOT_YET, SHOWN, Preview
 
 _DIGEST_TAG = "aileron.approval.v1"
 _PREVIEW_KEY = "-preview"  # no step is called so

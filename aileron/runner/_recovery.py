@@ -10,11 +10,11 @@ from aileron.interfaces import IRuns
 from aileron.values import Fault, Run, RunQuery, RunState
 
 from ._advance import Advance
-from ._decisions import Decisions
-from ._expiry import Expiry
 from ._ledger import Ledger
 from ._lifecycle import transition
 from ._pen import Pen
+from .asking.decisions import Decisions
+from .asking.expiry import Expiry
 
 _log = Logger()
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)

@@ -37,27 +37,27 @@ from aileron.values import (
 )
 
 from ._advance import Advance
-from ._again import Again
-from ._asking import Asking
-from ._brakes import Brakes
-from ._decisions import UNUSABLE, Decisions
 from ._desk import Desk
-from ._editing import Edit, Editing
 from ._endings import Endings
-from ._expiry import Expiry
 from ._freshness import Freshness
-from ._gate import Gate
-from ._grant_desk import GrantDesk
 from ._intake import Intake
 from ._ledger import Ledger
 from ._offering import Offerings
 from ._permit import Permit
-from ._previewing import Previewing
-from ._reconciling import Reconciling
 from ._recovery import Recovery
-from ._switch import Switch
-from ._tasks import Tasks
-from ._turns import Turns
+from .asking.asking import Asking
+from .asking.decisions import UNUSABLE, Decisions
+from .asking.editing import Edit, Editing
+from .asking.expiry import Expiry
+from .asking.gate import Gate
+from .asking.previewing import Previewing
+from .brakes.brakes import Brakes
+from .brakes.switch import Switch
+from .clockwork.tasks import Tasks
+from .clockwork.turns import Turns
+from .doubts.again import Again
+from .doubts.reconciling import Reconciling
+from .granting.desk import GrantDesk
 
 _log = Logger()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_DECISIONS = "runner/_decisions.py"
-_GATE = "runner/_gate.py"
+_DECISIONS = "runner/asking/decisions.py"
+_GATE = "runner/asking/gate.py"
 _PLAN = "runner/_plan.py"
 
 GUARDS = (
@@ -48,7 +48,7 @@ GUARDS = (
         "        if self._pauses.find(run.session_id) is not None:\n            return True\n",
         "",
         "NoDecisionTests.test_paused_run",
-        (("runner/_pausing.py", "            self.refuse(run.session_id)\n", ""),),
+        (("runner/brakes/pausing.py", "            self.refuse(run.session_id)\n", ""),),
     ),
     Guard(
         2,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_DECISIONS = "runner/_decisions.py"
-_GATE = "runner/_gate.py"
+_DECISIONS = "runner/asking/decisions.py"
+_GATE = "runner/asking/gate.py"
 _PLAN = "runner/_plan.py"
 
 GUARDS = (
@@ -16,7 +16,13 @@ GUARDS = (
         "        if digest not in (None, approval.digest):\n",
         "        if False:\n",
         "ReviewedTests",
-        (("runner/_asking.py", "        if approval is None or approval.digest != shown:\n", "        if False:\n"),),
+        (
+            (
+                "runner/asking/asking.py",
+                "        if approval is None or approval.digest != shown:\n",
+                "        if False:\n",
+            ),
+        ),
     ),
     Guard(
         3,
@@ -137,7 +143,7 @@ GUARDS = (
     Guard(
         3,
         "what is decided is what the row shows at that moment",
-        "runner/_asking.py",
+        "runner/asking/asking.py",
         "        if approval is None or approval.digest != shown:\n",
         "        if False:\n",
         "StillTests.test_changed_while_deciding",

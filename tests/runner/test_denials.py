@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
-from aileron.runner import _breaker
+from aileron.runner.brakes import breaker as _breaker
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step

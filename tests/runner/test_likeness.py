@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner._likeness import alike, intent_of
+from aileron.runner.brakes.likeness import alike, intent_of
 from aileron.values import JSON
 
 _LONG = "Dear all, the release of the new version is put off by a week since two of the tests that matter still fail."

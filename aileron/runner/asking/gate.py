@@ -16,20 +16,20 @@ from aileron.errors import (
     StateConflict,
     StoreUnavailable,
 )
+from aileron.runner._ledger import Ledger
+from aileron.runner._lifecycle import transition
+from aileron.runner._offering import Offerings
+from aileron.runner._pen import Pen
+from aileron.runner._plan import Plan
+from aileron.runner.brakes.pausing import Pauses
+from aileron.runner.granting.check import GrantCheck
 from aileron.values import Actor, Approval, ApprovalRule, Decision, Run, RunState, Transition, timestamp
 
-from ._asking import Asking, difference, still_shows, told
-from ._decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, NoDecision, NotYet
-from ._grant_check import GrantCheck
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._offering import Offerings
-from ._pausing import Pauses
-from ._pen import Pen
-from ._plan import Plan
-from ._preview import Preview
-from ._previewing import Previewing
-from ._undo import Undo
+from .asking import Asking, difference, still_shows, told
+from .decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, NoDecision, NotYet
+from .preview import Preview
+from .previewing import Previewing
+from .undo import Undo
 
 _OTHERWISE = "What would run was changed just now."
 

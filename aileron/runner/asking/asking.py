@@ -10,6 +10,12 @@ from attrs import define, evolve
 
 from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
+from aileron.runner._echoes import Echoes
+from aileron.runner._ledger import Ledger
+from aileron.runner._lifecycle import transition
+from aileron.runner._offering import Offerings
+from aileron.runner._pen import Pen
+from aileron.runner._plan import Plan, Planner
 from aileron.values import (
     JSON,
     Actor,
@@ -27,14 +33,8 @@ from aileron.values import (
     timestamp,
 )
 
-from ._decisions import Decisions, NoDecision, Verify
-from ._echoes import Echoes
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._offering import Offerings
-from ._pen import Pen
-from ._plan import Plan, Planner
-from ._preview import FETCHING, SHOWN, UNAVAILABLE, Preview, read_back
+from .decisions import Decisions, NoDecision, Verify
+from .preview import FETCHING, SHOWN, UNAVAILABLE, Preview, read_back
 
 _NOTHING = Echoes()
 

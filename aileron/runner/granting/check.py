@@ -6,13 +6,13 @@ from attrs import define
 
 from aileron.errors import ApprovalStale
 from aileron.interfaces import IGrants
+from aileron.runner._pen import Pen
+from aileron.runner._plan import Plan
+from aileron.runner.asking.decisions import NoDecision
 from aileron.values import Approval, Grant, GrantState
 
-from ._decisions import NoDecision
-from ._grant_bounds import bounds_of, suspension
-from ._pen import Pen
-from ._plan import Plan
-from ._predicates import allows
+from .bounds import bounds_of, suspension
+from .predicates import allows
 
 _BY = "grant:"
 

@@ -8,14 +8,14 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.runner._echoes import echoes
+from aileron.runner._pen import Pen
+from aileron.runner._retry import Meaning, meaning
+from aileron.runner._telling import told
+from aileron.runner.clockwork.tasks import Tasks
 from aileron.values import JSON, AttemptRow, Outcome, Request
 
-from ._echoes import echoes
-from ._findings import Doubt, Findings, Found
-from ._pen import Pen
-from ._retry import Meaning, meaning
-from ._tasks import Tasks
-from ._telling import told
+from .findings import Doubt, Findings, Found
 
 LATE_SECONDS = 60.0
 """How much longer than its time an answer is listened for."""

@@ -9,14 +9,14 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, StateConflict
 from aileron.interfaces import IAudit, IRuns
+from aileron.runner._ledger import Ledger
+from aileron.runner.clockwork.tasks import Tasks
+from aileron.runner.clockwork.waiters import Waiters
 from aileron.values import Approval, Run, RunQuery, RunState
 
-from ._asking import Asking
-from ._fetching import SECONDS, Fetching
-from ._ledger import Ledger
-from ._preview import FETCHING, UNAVAILABLE, Preview, read_back
-from ._tasks import Tasks
-from ._waiters import Waiters
+from .asking import Asking
+from .fetching import SECONDS, Fetching
+from .preview import FETCHING, UNAVAILABLE, Preview, read_back
 
 _MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
 _WAITING = RunQuery(states=(RunState.PENDING,), limit=1000)

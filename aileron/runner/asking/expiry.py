@@ -6,9 +6,8 @@ from datetime import datetime
 
 from attrs import frozen
 
+from aileron.runner.clockwork.alarms import Alarms, Ring
 from aileron.values import Approval
-
-from ._alarms import Alarms, Ring
 
 
 @frozen(eq=False)

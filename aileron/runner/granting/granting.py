@@ -10,6 +10,14 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, Conflict, NotFound
 from aileron.interfaces import IAudit, IGrants, IRuns
+from aileron.runner._ledger import Ledger
+from aileron.runner._pen import Pen
+from aileron.runner._permit import Permit
+from aileron.runner._plan import Plan
+from aileron.runner.asking.asking import Asking
+from aileron.runner.asking.gate import Gate, decider
+from aileron.runner.asking.preview import SHOWN
+from aileron.runner.clockwork.turns import Turns
 from aileron.values import (
     Approval,
     Decision,
@@ -20,17 +28,9 @@ from aileron.values import (
     Transition,
 )
 
-from ._asking import Asking
-from ._gate import Gate, decider
-from ._grant_bounds import bounds_of, suspension
-from ._grant_check import granted_by
-from ._ledger import Ledger
-from ._pen import Pen
-from ._permit import Permit
-from ._plan import Plan
-from ._predicates import allows
-from ._preview import SHOWN
-from ._turns import Turns
+from .bounds import bounds_of, suspension
+from .check import granted_by
+from .predicates import allows
 
 ALLOWED = "Allowed by a standing grant."
 """What whoever called is told of a call that nobody was asked about."""

@@ -13,10 +13,9 @@ from attrs import define, evolve, field, frozen
 
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit
+from aileron.runner._pen import Pen
+from aileron.runner.clockwork.tasks import Tasks
 from aileron.values import JSON, Approval, Event, LoopLimits, Run, Session, compact, digest_of_bytes
-
-from ._pen import Pen
-from ._tasks import Tasks
 
 BROKEN_FOR = timedelta(minutes=10)
 DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)

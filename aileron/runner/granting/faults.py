@@ -23,8 +23,8 @@ from aileron.values import (
     json_problems,
 )
 
-from ._addresses import ascii_domain
-from ._predicates import ABSENT, MOST_PATTERN_BYTES, array, compiled, holds
+from .addresses import ascii_domain
+from .predicates import ABSENT, MOST_PATTERN_BYTES, array, compiled, holds
 
 _MOST_CHOICES = 100
 _MOST_KEPT_CHARACTERS = 16 * 1024

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from aileron.runner._plan import Plan
 from aileron.values import JSON, Action, Session
 
-from ._capping import Caps
-from ._denials import Denials
-from ._pausing import Pauses
-from ._plan import Plan
+from .capping import Caps
+from .denials import Denials
+from .pausing import Pauses
 
 
 @frozen(eq=False)

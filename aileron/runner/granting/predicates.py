@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aileron.values import JSON, Grant, Predicate, PredicateKind
 
-from ._addresses import domain_of
+from .addresses import domain_of
 
 if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]

@@ -9,16 +9,16 @@ from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.errors import VaultLocked
+from aileron.runner._echoes import Echoes, echoes
+from aileron.runner._executor import Executor
+from aileron.runner._offering import Offerings
+from aileron.runner._pen import Pen
+from aileron.runner._permit import Permit
+from aileron.runner.brakes.pausing import Pauses
 from aileron.values import Run
 
-from ._asking import Asking
-from ._echoes import Echoes, echoes
-from ._executor import Executor
-from ._offering import Offerings
-from ._pausing import Pauses
-from ._pen import Pen
-from ._permit import Permit
-from ._preview import Preview, rendered
+from .asking import Asking
+from .preview import Preview, rendered
 
 SECONDS = 5.0
 """How long a service has to answer."""

@@ -7,15 +7,15 @@ from attrs import frozen
 from aileron.errors import Conflict
 from aileron.interfaces import IRuns
 from aileron.manifests import check_arguments
+from aileron.runner._intake import Intake
+from aileron.runner._ledger import Ledger
+from aileron.runner._lifecycle import transition
+from aileron.runner._offering import Offerings
+from aileron.runner._pen import Pen
+from aileron.runner._plan import Plan, Planner
 from aileron.values import READ, Actor, Fault, Run, RunQuery, RunState, Transition
 
-from ._findings import Findings, unchanged
-from ._intake import Intake
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._offering import Offerings
-from ._pen import Pen
-from ._plan import Plan, Planner
+from .findings import Findings, unchanged
 
 _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.UNKNOWN}
 

@@ -18,11 +18,10 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, LimitExceeded, Paused
 from aileron.interfaces import IAudit, IBrakes, IWatermarks
+from aileron.runner._pen import Pen
+from aileron.runner.asking.decisions import Verify
 from aileron.values import Actor, Approval, Event, Pause, Run, compact, from_timestamp
 from aileron.waiting import Waiting
-
-from ._decisions import Verify
-from ._pen import Pen
 
 PAUSED_ROW = "paused"
 """The watermark that holds what is paused."""

@@ -9,6 +9,12 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IAudit, IGrants, IVault
+from aileron.runner._offering import Offerings
+from aileron.runner._pen import Pen
+from aileron.runner._plan import Plan, Planner
+from aileron.runner.asking.asking import Asking
+from aileron.runner.asking.gate import Gate
+from aileron.runner.asking.preview import Preview
 from aileron.values import (
     JSON,
     Actor,
@@ -25,17 +31,11 @@ from aileron.values import (
     timestamp,
 )
 
-from ._addresses import domain_of
-from ._asking import Asking
-from ._gate import Gate
-from ._grant_bounds import bounds, bounds_of, suspension
-from ._grant_faults import checked, exact_of
-from ._granting import Granting
-from ._offering import Offerings
-from ._pen import Pen
-from ._plan import Plan, Planner
-from ._predicates import array
-from ._preview import Preview
+from .addresses import domain_of
+from .bounds import bounds, bounds_of, suspension
+from .faults import checked, exact_of
+from .granting import Granting
+from .predicates import array
 
 _log = Logger()
 

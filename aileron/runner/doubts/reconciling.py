@@ -12,20 +12,20 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
 from aileron.interfaces import IRuns
+from aileron.runner._echoes import echoes
+from aileron.runner._executor import Executor
+from aileron.runner._ledger import Ledger
+from aileron.runner._pen import Pen
+from aileron.runner._permit import Permit
+from aileron.runner.asking.decisions import UNUSABLE
+from aileron.runner.brakes.pausing import Pauses
+from aileron.runner.clockwork.alarms import Alarms
+from aileron.runner.clockwork.tasks import Tasks
 from aileron.values import DAEMON, JSON, Actor, Finding, Run, RunQuery, RunState, Sought, compact, digest_of_bytes
 
-from ._alarms import Alarms
-from ._decisions import UNUSABLE
-from ._doubts import Doubts
-from ._echoes import echoes
-from ._executor import Executor
-from ._findings import Doubt, Findings, Found
-from ._ledger import Ledger
-from ._listening import Listening
-from ._pausing import Pauses
-from ._pen import Pen
-from ._permit import Permit
-from ._tasks import Tasks
+from .doubts import Doubts
+from .findings import Doubt, Findings, Found
+from .listening import Listening
 
 LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0)
 """When it is looked, counted from when the run became C{unknown}, or from the start of the daemon."""

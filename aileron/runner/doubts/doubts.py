@@ -8,13 +8,13 @@ from attrs import frozen
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, StoreUnavailable
 from aileron.interfaces import IAudit, IRuns
+from aileron.runner._offering import Offerings
+from aileron.runner._plan import Plan, PlannedStep, step_key
+from aileron.runner.asking.asking import Asking
+from aileron.runner.asking.decisions import UNUSABLE, Decisions
 from aileron.values import JSON, WRITE, AttemptRow, AuditQuery, Run, Sought, canonical
 
-from ._asking import Asking
-from ._decisions import UNUSABLE, Decisions
-from ._findings import Doubt
-from ._offering import Offerings
-from ._plan import Plan, PlannedStep, step_key
+from .findings import Doubt
 
 
 @frozen

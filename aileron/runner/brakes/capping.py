@@ -8,10 +8,9 @@ from attrs import define, evolve, field
 
 from aileron.errors import LimitExceeded, NotFound
 from aileron.interfaces import IAudit, IBrakes, IRuns
+from aileron.runner._pen import Pen
+from aileron.runner._plan import Plan
 from aileron.values import JSON, READ, Action, Actor, Cap, Charge, LoopLimits, OwnCap, compact, digest_of_bytes
-
-from ._pen import Pen
-from ._plan import Plan
 
 MOST_VALUES = 200
 """An argument with more values than these is not counted one by one, but refused where its values are capped."""

@@ -8,16 +8,16 @@ from attrs import define, evolve
 
 from aileron.errors import ApprovalStale, VaultLocked
 from aileron.interfaces import IRuns
+from aileron.runner._advance import Advance
+from aileron.runner._ledger import Ledger
+from aileron.runner._pen import Pen
+from aileron.runner._permit import Permit
+from aileron.runner.asking.asking import Asking
+from aileron.runner.asking.expiry import Expiry
+from aileron.runner.clockwork.turns import Turns
 from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
 
-from ._advance import Advance
-from ._asking import Asking
-from ._expiry import Expiry
-from ._ledger import Ledger
-from ._pausing import Pauses
-from ._pen import Pen
-from ._permit import Permit
-from ._turns import Turns
+from .pausing import Pauses
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
 _NOT_BEGUN = RunQuery(states=(RunState.APPROVED, RunState.AWAITING_VAULT), limit=1000, oldest_first=True)

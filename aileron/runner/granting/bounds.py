@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from aileron.runner._plan import Plan, PlannedStep
 from aileron.values import JSON, Action, PreviewRule, digest
-
-from ._plan import Plan, PlannedStep
 
 
 def bounds_of(plan: Plan) -> dict[str, str]:

@@ -11,9 +11,8 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
+from aileron.runner._pen import Pen
 from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, timestamp
-
-from ._pen import Pen
 
 APPROVAL_HOLDS = timedelta(hours=24)
 """An approved run that has not started by then asks again."""

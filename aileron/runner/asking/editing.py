@@ -8,17 +8,17 @@ from attrs import define, evolve, frozen
 
 from aileron.errors import Paused, StateConflict, VaultLocked
 from aileron.manifests import check_arguments
+from aileron.runner._ledger import Ledger
+from aileron.runner._lifecycle import transition
+from aileron.runner._offering import Offerings
+from aileron.runner._pen import Pen
+from aileron.runner.clockwork.turns import Turns
 from aileron.values import JSON, Actor, Approval, Ask, Run, RunState, Transition, canonical, differences
 
-from ._asking import Asking, still_shows
-from ._gate import Gate, too_late
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._offering import Offerings
-from ._pen import Pen
-from ._preview import Preview
-from ._previewing import Previewing, missed
-from ._turns import Turns
+from .asking import Asking, still_shows
+from .gate import Gate, too_late
+from .preview import Preview
+from .previewing import Previewing, missed
 
 
 @frozen

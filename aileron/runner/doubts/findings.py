@@ -9,6 +9,11 @@ from attrs import evolve, frozen
 
 from aileron.errors import InternalError, NotFound, StateConflict
 from aileron.interfaces import IAudit
+from aileron.runner._ledger import Ledger
+from aileron.runner._lifecycle import transition
+from aileron.runner._pen import Pen
+from aileron.runner._plan import PlannedStep
+from aileron.runner.asking.decisions import Verify
 from aileron.values import (
     JSON,
     Approval,
@@ -22,12 +27,6 @@ from aileron.values import (
     Transition,
     compact,
 )
-
-from ._decisions import Verify
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._pen import Pen
-from ._plan import PlannedStep
 
 
 @frozen

@@ -13,10 +13,9 @@ from datetime import datetime, timedelta
 
 from attrs import define, field
 
+from aileron.runner._pen import Pen
+from aileron.runner.clockwork.alarms import Alarms, Ring
 from aileron.values import Run
-
-from ._alarms import Alarms, Ring
-from ._pen import Pen
 
 
 @define(eq=False)

@@ -10,11 +10,11 @@ from attrs import define, field, frozen
 
 from aileron.errors import ApprovalDenied, Conflict
 from aileron.interfaces import IAudit, IRuns
+from aileron.runner._pen import Pen
 from aileron.values import JSON, Action, Actor, Approval, AuditQuery, RunState, Session, timestamp
 
-from ._breaker import Breaker
-from ._likeness import Intent, alike, intent_of
-from ._pen import Pen
+from .breaker import Breaker
+from .likeness import Intent, alike, intent_of
 
 LONGEST = timedelta(days=1)
 """No manifest's cool-down is longer."""

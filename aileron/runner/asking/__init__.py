@@ -1,0 +1,1 @@
+"""What the operator is asked and says: the question, its preview, edits, the decision and its times."""

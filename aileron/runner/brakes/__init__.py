@@ -1,0 +1,1 @@
+"""What keeps a run from beginning: pauses, limits, earlier denials and loops."""

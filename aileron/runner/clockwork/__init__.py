@@ -1,0 +1,1 @@
+"""What everything here moves by: tasks, turns, alarms, and who waits for what."""

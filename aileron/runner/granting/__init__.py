@@ -1,0 +1,1 @@
+"""Standing grants: what they allow, who makes them, and whether they still hold."""
