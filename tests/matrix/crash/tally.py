@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -47,12 +48,13 @@ class Tally:
         return sum(row.kills for row in self.rows.values())
 
     def broke(self, where: str, promise: str, how: str) -> None:
-        """A promise was broken."""
+        """A promise was broken: told at once, and again at the end."""
         if how in self._known:
             return
         self._known.add(how)
         self.rows[where].broken[promise] += 1
         self.faults.append(f"{where}: {promise}: {how}")
+        print(self.faults[-1], file=sys.stderr, flush=True)
 
     def add(self, other: Tally) -> None:
         """Another's, to this one."""
