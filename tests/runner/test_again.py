@@ -148,49 +148,48 @@ class AgainTests(DoubtCase):
         self.fails(self.runner.decide(child.id, yes), ApprovalStale)
         self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
 
-    def test_found_out_after_the_decision(self) -> None:
-        """One that was approved and had not begun by then is asked anew."""
+    def approved_and_found_out(self) -> tuple[Run, Run]:
+        """An old run that was found to have happened once its successor was approved to begin later; and that."""
         parent = self.doubtful("open")
         child = self.again(parent)
         shown = self.sync(self.runner.approval(child.id))
         later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
         self.sync(self.runner.decide(child.id, later))
         self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
+        return parent, child
+
+    def forge(self, statement: str, run: Run) -> None:
+        """Change the row of a run behind the daemon's back."""
+        with closing(sqlite3.connect(self.database)) as database, database:
+            database.execute(statement, (run.id,))
+
+    def assert_asked_anew(self, child: Run) -> None:
+        """When its minute is over, it waits for a decision, and only the old run's request has been sent."""
         self.clock.pump([1.0] * 62)
         self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+
+    def test_found_out_after_the_decision(self) -> None:
+        """One that was approved and had not begun by then is asked anew."""
+        _, child = self.approved_and_found_out()
+        self.assert_asked_anew(child)
 
     def test_link_taken_away(self) -> None:
         """What it would do again is part of what was approved: a row that names it no more does not begin."""
-        parent = self.doubtful("open")
-        child = self.again(parent)
-        shown = self.sync(self.runner.approval(child.id))
-        later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
-        self.sync(self.runner.decide(child.id, later))
-        self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
-        with closing(sqlite3.connect(self.database)) as database, database:
-            database.execute("UPDATE runs SET parent_id = NULL WHERE id = ?", (child.id,))
-        self.clock.pump([1.0] * 62)
-        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        _, child = self.approved_and_found_out()
+        self.forge("UPDATE runs SET parent_id = NULL WHERE id = ?", child)
+        self.assert_asked_anew(child)
 
     def test_old_row_put_back(self) -> None:
         """What the record tells of the old run counts, and not that its row says again that nobody knows."""
-        parent = self.doubtful("open")
-        child = self.again(parent)
-        shown = self.sync(self.runner.approval(child.id))
-        later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
-        self.sync(self.runner.decide(child.id, later))
-        self.sync(self.runner.settle(parent.id, True, "I looked.", OPERATOR))
-        with closing(sqlite3.connect(self.database)) as database, database:
-            database.execute("UPDATE runs SET state = 'unknown' WHERE id = ?", (parent.id,))
-        self.clock.pump([1.0] * 62)
-        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.PENDING, 1))
+        parent, child = self.approved_and_found_out()
+        self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
+        self.assert_asked_anew(child)
 
     def test_another_key(self) -> None:
         """The effect key is part of what is approved: a row that has another is not what was shown."""
         child = self.again(self.doubtful("open"))
         shown = self.sync(self.runner.approval(child.id))
-        with closing(sqlite3.connect(self.database)) as database, database:
-            database.execute("UPDATE runs SET effect_key = 'another' WHERE id = ?", (child.id,))
+        self.forge("UPDATE runs SET effect_key = 'another' WHERE id = ?", child)
         self.fails(self.runner.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
 
     def test_no_grant(self) -> None:
