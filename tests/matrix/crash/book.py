@@ -51,8 +51,15 @@ class Book:
         """Those that nobody has answered and that may be asked again, under their key."""
         return [call for call in self.calls.values() if call.key and not call.promised]
 
-    def hold(self, runs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-        """What does not hold of the runs that are there, by their ids: which promise is broken, and by what."""
+    def happened(self) -> dict[str, set[str]]:
+        """By the texts of all calls, which of their steps have happened by now."""
+        return {text: self.world.steps_of(text) for text in self.calls}
+
+    def hold(self, runs: Mapping[str, Mapping[str, Any]], before: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
+        """What does not hold of the runs that are there, by their ids: which promise is broken, and by what.
+
+        :param before: what L{happened} said before anybody asked for the runs: they go on meanwhile.
+        """
         by_text: dict[str, list[Mapping[str, Any]]] = {}
         for run in runs.values():
             by_text.setdefault(run["arguments"]["text"], []).append(run)
@@ -65,18 +72,18 @@ class Book:
             if call.promised and call.run_id not in runs:
                 yield LOST, f"{call.text}: the run is gone"
             elif call.run_id is not None:
-                yield from self._hold_one(call, runs[call.run_id])
+                yield from self._hold_one(call, runs[call.run_id], before[call.text])
         yield from self._doubled()
 
-    def _hold_one(self, call: Call, run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    def _hold_one(self, call: Call, run: Mapping[str, Any], before: set[str]) -> Iterator[tuple[str, str]]:
         state = call.state = str(run["state"])
         yield from (
             (LOST, f"{call.text} {call.kind.name} {state}, asked to {sorted(call.asked)}: {what}")
             for what in _forgotten(call, state)
         )
         done, told = self.world.steps_of(call.text), f"{call.text} {call.kind.name} {state} {run.get('failure')}"
-        if done and state in NOTHING_SENT:
-            yield WRONG, f"{told}: it happened: {done}"
+        if before and state in NOTHING_SENT:
+            yield WRONG, f"{told}: it happened: {before}"
         if done and call.kind.gated and "approve" not in call.asked:
             yield UNASKED, f"{told}: it happened, and nobody had approved it"
         if done and run["arguments"].get("note") != self.world.notes[call.text]:

@@ -158,8 +158,9 @@ class Trial:
     async def _hold(self, asking: Site) -> dict[str, Mapping[str, Any]]:
         """Whether everything holds that was promised in the lives before."""
         doubtful = {text for text, call in self.book.calls.items() if call.state == "unknown"}
+        before = self.book.happened()
         runs = await every_run(asking)
-        for promise, how in self.book.hold(runs):
+        for promise, how in self.book.hold(runs, before):
             self.tally.broke(self.died, promise, how)
         now = {text for text, call in self.book.calls.items() if call.state == "unknown"}
         self.tally.rows[self.died].unknown += len(now - doubtful)
