@@ -1,4 +1,4 @@
-"""C{python -m tests.matrix [crash | races] [count] [--seed S]}: the table; it fails where a promise was broken.
+"""C{python -m tests.matrix [crash | races | faults] [count] [--seed S]}: its table; it fails where one broke.
 
 C{count}: how often the daemon is killed, 1,000 times unless told; or how many orders of each race are tried.
 """
@@ -9,6 +9,7 @@ import argparse
 import sys
 
 from tests.matrix.crash.matrix import crash
+from tests.matrix.faults.matrix import strike
 from tests.matrix.races.report import MOST, report
 
 KILLS = 1000
@@ -17,13 +18,18 @@ KILLS = 1000
 def main(arguments: list[str]) -> int:
     """Try, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix")
-    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "races"))
+    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "races", "faults"))
     parser.add_argument("count", nargs="?", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--together", type=int, default=2)
+    parser.add_argument("--only", default="", help="of the faults: those whose name holds it")
     given = parser.parse_args(arguments)
     if given.part == "races":
         return max([_told(*each) for each in report(given.count or MOST)])
+    if given.part == "faults":
+        sheet = strike(given.only, given.seed)
+        print("\n".join(sheet.lines()))
+        return 1 if sheet.faults else 0
     tally = crash(given.count or KILLS, given.seed, given.together)
     print("\n".join(tally.lines()))
     return 1 if tally.faults else 0

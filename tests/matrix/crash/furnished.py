@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -119,14 +120,14 @@ KINDS = (
 )
 
 
-def furnish(root: Path, port: int) -> DataKey:
-    """Make the home; its vault's key."""
+def furnish(root: Path, port: int, kinds: Sequence[Kind] = KINDS) -> DataKey:
+    """Make the home, with actions of these kinds; its vault's key."""
     home = Home(root)
     prepare(home)
     operations = (("post", "false"), ("put", "true"), ("send", "false"))
     declared = "".join(_OPERATION.format(name=name, idempotent=idempotent) for name, idempotent in operations)
     _write(home.connectors / "service.toml", CONNECTOR.format(port=port) + declared + _READS)
-    for kind in KINDS:
+    for kind in kinds:
         _write(home.actions / f"{kind.name}.md", kind.text())
     return create(home.secrets, PASSPHRASE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,15 @@ def unsound(root: Path) -> Iterator[str]:
     for run in _now(store.runs.list(RunQuery(states=_PASSING))).items:
         yield f"{run.id} stays {run.state.value}"
     _now(store.close())
+
+
+def told(root: Path) -> Counter[str]:
+    """How often it tells of what, by the types of its events."""
+    store = unopened_store(Home(root).database)
+    _now(store.open())
+    types = Counter(record.event.type for record in _records(store))
+    _now(store.close())
+    return types
 
 
 def _records(store: Any) -> Iterator[Record]:

@@ -26,6 +26,7 @@ HABITS = {
 """What it does with a request, and how often of each other."""
 
 _LATE_SECONDS = (0.02, 0.3)
+_SLOW_SECONDS = 0.7  # within the connector's second
 _SILENT_SECONDS = 3.0
 _STATUS = {200: "OK", 500: "Internal Server Error", 503: "Service Unavailable"}
 
@@ -35,6 +36,9 @@ class World:
     """Effects by step of a call: a call is known by its text, which no other call has.
 
     :param kill: ends the daemon's present life at once.
+    :param calm: whether it answers whatever has no habit of its own.
+    :param habits: by text, a call's own.
+    :param heard: told of each effect's text when it happens.
     :ivar effects: how often each (text, step) happened.
     :ivar keys: the effect keys under which each (text, step) came.
     :ivar unclear: the texts of which some request was not answered properly.
@@ -43,6 +47,8 @@ class World:
     chance: random.Random
     kill: Callable[[], None]
     calm: bool = False
+    habits: dict[str, str] = field(factory=dict)
+    heard: Callable[[str], None] = lambda _: None
     effects: Counter[tuple[str, str]] = field(factory=Counter)
     keys: defaultdict[tuple[str, str], set[str]] = Factory(lambda: defaultdict(set))
     by_key: Counter[str] = field(factory=Counter)
@@ -87,7 +93,7 @@ class World:
 
     async def _take(self, path: str, key: str, said: dict[str, str], writer: asyncio.StreamWriter) -> None:
         which = said["text"], key.rpartition(".")[2]
-        habit = "answers" if self.calm else self.chance.choices(list(HABITS), list(HABITS.values()))[0]
+        habit = self.habits.get(said["text"]) or self._habit()
         before = habit in ("cuts before", "breaks before", "refuses", "kills before")
         known = path == "/put" and key in self.keys[which] and self.effects[which] > 0
         self.keys[which].add(key)
@@ -96,9 +102,13 @@ class World:
             self.effects[which] += 1
             self.by_key[key] += 1
             self.notes[said["text"]] = said.get("note")
-        if habit not in ("answers", "answers late", "refuses"):
+            self.heard(said["text"])
+        if habit not in ("answers", "answers late", "answers slowly", "refuses"):
             self.unclear.add(said["text"])
         await self._respond(habit, writer)
+
+    def _habit(self) -> str:
+        return "answers" if self.calm else self.chance.choices(list(HABITS), list(HABITS.values()))[0]
 
     async def _respond(self, habit: str, writer: asyncio.StreamWriter) -> None:
         if habit.startswith("kills"):
@@ -112,6 +122,8 @@ class World:
             return
         if habit == "answers late":
             await asyncio.sleep(self.chance.uniform(*_LATE_SECONDS))
+        if habit == "answers slowly":
+            await asyncio.sleep(_SLOW_SECONDS)
         status = 503 if habit == "refuses" else 500 if habit.startswith("breaks") else 200
         await self._tell(status, {"done": True}, writer)
 
