@@ -52,7 +52,7 @@ _LASTS: dict[str, Any] = {"asks_anew": True, "stays": True}
 _REFUSES: dict[str, Any] = {"next_key": OWN, "starts": False}
 FAULTS = (
     Fault("clock a day back", Ground.a_day_back, Ground.right, 4.0, _TOO_LATE),
-    Fault("clock two days forward", Ground.two_days_forward, Ground.right, 4.0, _TOO_LATE, **_LASTS),
+    Fault("clock two days forward", Ground.two_days_forward, Ground.right, 4.0, _TOO_LATE, voids=True, **_LASTS),
     Fault("disk full", Ground.nothing_grows, Ground.freed, 4.0, _UNAVAILABLE),
     Fault("database cannot grow", Ground.only_small_files_grow, Ground.freed, 4.0, _UNAVAILABLE),
     Fault("database locked", Ground.hold, Ground.let_go, 10.0, _UNAVAILABLE),

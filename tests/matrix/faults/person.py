@@ -94,7 +94,7 @@ class People:
         """Say one word to what an approval shows; whether it was confirmed."""
         call = self.book.calls[item["run"]["arguments"]["text"]]
         began, path = monotonic(), f"/v1/action-approvals/{item['id']}"
-        new, expired = word not in call.asked, _moment(item["expires_at"]) <= self.wall.seconds()
+        new, expired = word not in call.asked, self.expired(item)
         call.asked.add(word)
         self.old.discard(call.text)
         with suppress(GoneError):
@@ -111,6 +111,10 @@ class People:
                 call.asked.discard(word)
             self._refused(call.text, word, said)
         return False
+
+    def expired(self, item: Mapping[str, Any]) -> bool:
+        """Whether the time of what an approval shows is over, by the clock as it stands."""
+        return _moment(item["expires_at"]) <= self.wall.seconds()
 
     async def _speak(self, word: str, path: str, item: Mapping[str, Any], not_before: str | None) -> Said:
         if word == "withdraw":

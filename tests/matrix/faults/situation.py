@@ -92,13 +92,14 @@ class Situation:
         await asyncio.gather(*calls)
 
     async def decide(self) -> None:
-        """Decisions on what had waited, all at once, and the settlement of one that is in doubt."""
+        """Decisions on what had waited, or has expired, all at once, and the settlement of one that is in doubt."""
         words = [
             self.people.say(word, self.items[f"is decided-{word}-{number}"])
             for word, kinds in DECIDED.items()
             for number in range(len(kinds))
         ]
-        await asyncio.gather(*words, self.people.settle(self._calls("in doubt")[0]))
+        late = [self.people.say("approve", item) for item in self.items.values() if self.people.expired(item)]
+        await asyncio.gather(*late, *words, self.people.settle(self._calls("in doubt")[0]))
 
     async def over(self) -> None:
         """Wait for the answers that are outstanding."""
