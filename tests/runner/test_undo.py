@@ -59,6 +59,21 @@ class UndoCase(DecidedCase):
 class UndoTests(UndoCase):
     """The seconds of C{undo_seconds}."""
 
+    def test_clock_was_ahead(self) -> None:
+        """What was asked anew while the clock was ahead, and approved when it is right, waits for its window alone."""
+        run = self.submit("gated")
+        self.set_clock(86_400)
+        self.approve(run)
+        self.write("gated", manifest("gated", step("post"), expires="undo_seconds = 30"))
+        self.clock.advance(60)
+        self.nothing_sent(run, RunState.PENDING)
+        self.set_clock(-86_400)
+        self.approve(run)
+        self.clock.advance(29)
+        self.nothing_sent(run)
+        self.clock.advance(1)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
     def test_waits(self) -> None:
         """An approved run begins when its undo window is over, and not before."""
         run = self.submit()

@@ -72,15 +72,16 @@ class Decisions:
         :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
         :raises VaultLocked: the vault is not unlocked.
         """
-        now, undo = self._pen.now(), timedelta(seconds=undo_seconds)
+        at = now = self._pen.now()
+        begins = _begins(decision, now, timedelta(seconds=undo_seconds))
         outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
         if outdated is not None:
-            now = max(now, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
+            at = max(at, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
         if forgotten is not None:
-            now = max(now, forgotten - APPROVAL_HOLDS + TICK)
-        while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, now, undo)))):
-            now += TICK  # the same was decided, and used, in this very moment
-        return evolve(_taken(decision, now, undo), mark=mark)
+            at = max(at, forgotten - APPROVAL_HOLDS + TICK)
+        while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, at, begins)))):
+            at += TICK  # the same was decided, and used, in this very moment
+        return evolve(_taken(decision, at, begins), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
         """Pass only where C{approval} is a decision for C{run} that may still be used.
@@ -188,11 +189,16 @@ class Decisions:
         self._owed.pop(run_id, None)
 
 
-def _taken(decision: Decision, now: datetime, undo: timedelta) -> Decision:
+def _begins(decision: Decision, now: datetime, undo: timedelta) -> datetime | None:
+    """No sooner than when it begins, by the clock as it is now, wherever it stood before; L{None}: at once."""
+    begins = max(now + undo, decision.not_before or now)
+    return begins if decision.approved and begins > now else None
+
+
+def _taken(decision: Decision, at: datetime, begins: datetime | None) -> Decision:
     """C{decision} with its times; one that only says no has none but that it was taken."""
-    begins = max(now + undo, decision.not_before or now) if decision.approved else now
-    not_before = begins if begins > now else None
-    return evolve(decision, decided_at=now, not_before=not_before, not_after=begins + APPROVAL_HOLDS)
+    ends = max(at, begins or at) + APPROVAL_HOLDS
+    return evolve(decision, decided_at=at, not_before=begins, not_after=ends)
 
 
 def _statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
