@@ -101,7 +101,7 @@ async def _session(command: str, arguments: list[str], variables: dict[str, str]
     began = time.perf_counter()
     async with Client(stdio_client(parameters)) as client:
         started = time.perf_counter() - began
-        return started, await _timed(lambda: client.call_tool("noop", {"text": "hello"}))
+        return started, await _timed(lambda: client.call_tool("noop", {"text": secrets.token_hex(8)}))
 
 
 async def _straight(url: str, token: str) -> list[float]:
@@ -110,7 +110,8 @@ async def _straight(url: str, token: str) -> list[float]:
 
     def call() -> Awaitable[object]:
         # Under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
-        body = {"args": {"text": "hello"}, "idempotency_key": secrets.token_hex(16)}
+        # And with words of its own: the same call again and again is a loop, which the daemon stops.
+        body = {"args": {"text": secrets.token_hex(8)}, "idempotency_key": secrets.token_hex(16)}
         return connection.post("/v1/actions/noop/run", token, body)
 
     took = await _timed(call)
