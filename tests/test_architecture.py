@@ -23,6 +23,7 @@ _IN_PACKAGE: list[Rule] = [
     rules.long_functions,
     rules.module_level_reactor,
     rules.swallowed_exceptions,
+    rules.possessive_groups,
     rules.connector_calls,
     rules.secrets_opened,
     rules.database_access,
@@ -164,6 +165,13 @@ class ShapeTests(RuleCase):
         self.check(rules.module_level_reactor, "from klein import Klein", caught=True)
         self.check(rules.module_level_reactor, "from klein import Klein", "aileron.api._x", caught=False)
         self.check(rules.module_level_reactor, "from twisted.internet import reactor", "aileron.api._x", caught=True)
+
+    def test_possessive_groups(self) -> None:
+        """A group that gives nothing back is noticed; one character that gives nothing back is fine."""
+        self.check(rules.possessive_groups, 'A = rb"(?:a+b)*+c"', caught=True)
+        self.check(rules.possessive_groups, 'A = "(?>a|b)c"', caught=True)
+        self.check(rules.possessive_groups, 'A = rb"(?:a++b)*c"', caught=False)
+        self.check(rules.possessive_groups, 'A = r"[()*+,-]+"', caught=False)
 
     def test_swallowed(self) -> None:
         """A bare except and a dropped Exception are refused, a dropped narrow error is not."""

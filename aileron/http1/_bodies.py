@@ -12,13 +12,13 @@ _EXTENSION = rb"(?:;[\t\x20-\x7e\x80-\xff]{0,400})?"
 _SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"
 _FIRST_CHUNK = re.compile(_SIZE).match
 _NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
-_TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*+\r\n").match
+_TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*\r\n").match
 # What may still become one of these, so that a bad line is refused at its first bad byte.
 _UNFINISHED_SIZE = rb"(?:[0-9A-Fa-f]{1,15}" + _EXTENSION + rb"\r?)?"
 _UNFINISHED_FIRST = re.compile(_UNFINISHED_SIZE).fullmatch
 _UNFINISHED_NEXT = re.compile(rb"\r?|\r\n" + _UNFINISHED_SIZE).fullmatch
 _UNFINISHED_TRAILER = re.compile(
-    rb"(?:" + FIELD + rb"\r\n)*+(?:" + TOKEN + rb"(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?"
+    rb"(?:" + FIELD + rb"\r\n)*(?:" + TOKEN + rb"(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?"
 ).fullmatch
 _MAX_TRAILER_BYTES = 8192
 

@@ -11,8 +11,9 @@ MAX_FIELDS = 100
 CHUNKED = -1
 
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-FIELD = TOKEN + rb":[\t\x20-\x7e\x80-\xff]*"
-FIELDS = rb"((?:\r\n" + FIELD + rb")*+)\r\n\r\n"
+# What repeats one character gives nothing back.  A group cannot say so: before Python 3.11.5 it then finds nothing.
+FIELD = TOKEN + rb"+:[\t\x20-\x7e\x80-\xff]*+"
+FIELDS = rb"((?:\r\n" + FIELD + rb")*)\r\n\r\n"
 
 # A literal first and one look-ahead keep the scan at C speed.
 _HOP_BY_HOP = re.compile(

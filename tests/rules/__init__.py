@@ -3,7 +3,7 @@
 from ._calls import connector_calls, secrets_opened
 from ._database import database_access
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
-from ._shape import long_functions, long_module, module_level_reactor, swallowed_exceptions
+from ._shape import long_functions, long_module, module_level_reactor, possessive_groups, swallowed_exceptions
 from ._source import ELSEWHERE, Rule, Source, read_tree
 from ._testing import async_tests_never_run, mocks, undescribed_tests
 
@@ -21,6 +21,7 @@ __all__ = [
     "long_module",
     "mocks",
     "module_level_reactor",
+    "possessive_groups",
     "read_tree",
     "secrets_opened",
     "swallowed_exceptions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ._source import FunctionNode, Source
@@ -11,6 +12,8 @@ _LONGEST_MODULE = 400
 _LONGEST_FUNCTION = 50
 _INSTALLS_A_REACTOR = ("twisted.internet.reactor", "klein")
 _IMPORTED_BELOW_MAKE_SERVICE = ("aileron.api", "aileron.gateway", "aileron.web")
+_POSSESSIVE = (")*+", ")++", ")?+", "(?>")
+_CHARACTERS = re.compile(r"\[(?:\\.|[^\]])*\]", re.DOTALL)
 
 
 def long_module(source: Source) -> Iterator[str]:
@@ -44,6 +47,15 @@ def module_level_reactor(source: Source) -> Iterator[str]:
         found = next((name for name in _INSTALLS_A_REACTOR if f"{imported.path}.".startswith(f"{name}.")), None)
         if imported.at_module_level and found and not (below and found == "klein"):
             yield f"{source.name}:{imported.line} imports {found} at module level"
+
+
+def possessive_groups(source: Source) -> Iterator[str]:
+    """Find regular expressions whose groups give nothing back: before Python 3.11.5 these find nothing (gh-106052)."""
+    for node in source.nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+            text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+            if any(mark in _CHARACTERS.sub("", text) for mark in _POSSESSIVE):
+                yield f"{source.name}:{node.lineno} a possessive group"
 
 
 def swallowed_exceptions(source: Source) -> Iterator[str]:
