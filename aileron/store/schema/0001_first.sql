@@ -13,8 +13,6 @@ CREATE TABLE sessions (
     seen_at TEXT NOT NULL,
     ended_at TEXT,
     exit_code INTEGER,
-    -- later
-    suspended_at TEXT,
     peer TEXT
 ) STRICT;
 CREATE INDEX sessions_live ON sessions (seen_at) WHERE ended_at IS NULL;
