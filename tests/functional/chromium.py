@@ -32,6 +32,21 @@ _FLAGS = (
 _LEAD = (sys.executable, "-I", "-c", "import os,sys;os.setsid();os.execvp(sys.argv[1],sys.argv[1:])")
 _COMMANDS, _EVENTS = 3, 4
 _CALL_SECONDS = 30.0
+_CLICK_SECONDS = 15.0
+_AT_REST = """(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const e = WANTED;
+  if (e === null) return null;
+  e.scrollIntoView({block: "center"});
+  await frame();
+  const before = e.getBoundingClientRect();
+  await frame();
+  const after = e.getBoundingClientRect();
+  if (!e.isConnected || before.x !== after.x || before.y !== after.y) return null;
+  window.clicked = false;
+  e.addEventListener("click", () => { window.clicked = true; }, {capture: true, once: true});
+  return [after.x + after.width / 2, after.y + after.height / 2];
+})()"""
 _KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Space": (" ", 32, " ")}
 
 
@@ -202,15 +217,28 @@ class Page:
         return str(await self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent"))
 
     async def click(self, selector: str) -> None:
-        """Click the middle of the first such element with the mouse, once it is there and enabled."""
+        """Click the middle of the first such element with the mouse, once it is there, enabled and at rest.
+
+        What moves away under the mouse, as a page does that is still being filled, is clicked again where it went.
+
+        :raises DeadlinePassedError: no click reaches it in time.
+        """
         wanted = f"document.querySelector({json.dumps(selector + ':not(:disabled)')})"
-        await self.until(f"{wanted} !== null")
-        place = await self.evaluate(
-            f"(() => {{ const e = {wanted}; e.scrollIntoView({{block: 'center'}});"
-            " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-        )
-        for kind in ("mousePressed", "mouseReleased"):
-            await self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+        deadline = self._reactor.seconds() + _CLICK_SECONDS
+        while self._reactor.seconds() < deadline:
+            place = await self.until(_AT_REST.replace("WANTED", wanted))
+            for kind in ("mousePressed", "mouseReleased"):
+                await self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+            if await self._clicked():
+                return
+        raise DeadlinePassedError(f"no click reached {selector}")
+
+    async def _clicked(self) -> bool:
+        """Whether the last click reached what it was meant for; a page that is gone was left by it."""
+        try:
+            return await self.evaluate("window.clicked !== false") is True
+        except PageError:
+            return True
 
     async def press(self, *keys: str) -> None:
         """Press keys: ``Tab``, ``Enter``, ``Space``."""
