@@ -4,17 +4,17 @@ L{agent_site} and L{operator_site} make the resources from L{Parts}; L{GuardedSi
 L{Channel}s that keep L{SiteRules}.
 """
 
-from ._channel import Channel
-from ._checks import MAX_BODY_BYTES, Refused, SiteRules
 from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._guard import PAGE_KEY, POLL, Who
 from ._parts import Parts
-from ._peer import peer_uid, peer_uid_lookup
 from ._serving import write
-from ._site import GuardedSite
 from ._sites import HANDOVER, agent_site, operator_site
 from ._tokens import AGENT_TOKEN, LAUNCH_KEY, mint, token_digest
+from .channels.channel import Channel
+from .channels.checks import MAX_BODY_BYTES, Refused, SiteRules
+from .channels.peer import peer_uid, peer_uid_lookup
+from .channels.site import GuardedSite
 
 __all__ = [
     "AGENT_TOKEN",

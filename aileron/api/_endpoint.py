@@ -16,7 +16,7 @@ from aileron.values import JSON
 from ._faults import Answer, Streamed
 from ._guard import NONE, Caller, Who
 from ._parts import Parts
-from ._problems import Shape
+from .shapes.problems import Shape
 
 Schema: TypeAlias = Mapping[str, JSON]
 

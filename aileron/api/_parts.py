@@ -26,7 +26,7 @@ from aileron.interfaces import (
 from aileron.values import GatewaySettings, utc
 
 from ._door import Door
-from ._process import Lookup, process_behind
+from .channels.process import Lookup, process_behind
 
 
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:

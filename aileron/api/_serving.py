@@ -20,7 +20,7 @@ from ._faults import Answer, Streamed, failed, http_failure
 from ._guard import Caller, Identify, Who, admit
 from ._parts import Parts
 from ._reading import header, preferred_wait, read_body, read_query
-from ._streaming import stream
+from .channels.streaming import stream
 
 _log = Logger()
 

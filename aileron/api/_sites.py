@@ -14,10 +14,10 @@ from twisted.web.resource import IResource, Resource, getChildForRequest
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
-from ._openapi import document, page
 from ._parts import Parts
 from ._serving import guarded, routing_failed, write
 from ._tables import TABLES
+from .shapes.openapi import document, page
 
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
 _OURS = frozenset((b"v1", b"docs", b"metrics"))

@@ -18,7 +18,7 @@ def main() -> None:
     """
     gc.set_threshold(_YOUNG)
     if sys.argv[1:2] == [SERVE]:
-        from ._serve import serve
+        from .daemon.serve import serve
 
         sys.exit(serve(sys.argv[2:]))
     from ._main import main as command_line

@@ -17,8 +17,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import IResource
 
 from aileron.api import Parts, agent_site, mint, operator_site, token_digest
-from aileron.api._schemas import ref, with_components
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
+from aileron.api.shapes.schemas import ref, with_components
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,

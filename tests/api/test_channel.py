@@ -18,8 +18,8 @@ from twisted.web.server import NOT_DONE_YET
 from zope.interface import directlyProvides
 
 from aileron.api import HEADERS, Channel, GuardedSite, SiteRules
-from aileron.api._channel import LINGER_SECONDS
-from aileron.api._checks import MAX_BODY_BYTES
+from aileron.api.channels.channel import LINGER_SECONDS
+from aileron.api.channels.checks import MAX_BODY_BYTES
 from aileron.http1 import RequestHead
 
 HOST = "localhost:7001"

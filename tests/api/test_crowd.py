@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.api import GuardedSite, SiteRules
-from aileron.api._crowd import Crowd
+from aileron.api.channels.crowd import Crowd
 
 from .test_channel import HOST, ChannelCase, Line, head, status
 

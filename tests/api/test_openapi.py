@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from twisted.web.resource import Resource
 
 from aileron.api import agent_site, operator_site
-from aileron.api._schemas import with_components
 from aileron.api._sites import agent_routes, operator_routes
+from aileron.api.shapes.schemas import with_components
 from aileron.errors import STATUS
 
 from .case import ApiCase, Site

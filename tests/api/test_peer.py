@@ -15,7 +15,7 @@ from twisted.internet.interfaces import ITransport
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from aileron.api import peer_uid, peer_uid_lookup
-from aileron.api._process import process_behind
+from aileron.api.channels.process import process_behind
 from aileron.values import Process
 
 _LINUX = sys.platform == "linux"

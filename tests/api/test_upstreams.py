@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.api._upstreams import upstreams_json
+from aileron.api.shapes.upstreams import upstreams_json
 from aileron.values import GatewaySettings
 
 

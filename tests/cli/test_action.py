@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._action_run import typed
+from aileron.cli.actions.run import typed
 from aileron.errors import ExternalApiError
 from tests.cli.daemon import RUN, CommandCase
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aileron.cli import _approval_edit
 from aileron.cli._surroundings import Surroundings
+from aileron.cli.approvals import edit as _approval_edit
 from aileron.errors import InvalidRequest
 from tests.cli.daemon import DIGEST, PASSPHRASE, RUN, SESSION, CommandCase, approval
 

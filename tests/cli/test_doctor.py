@@ -14,10 +14,10 @@ from typing import Any
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._doctor_authority import Authority, authority, network
-from aileron.cli._doctor_daemon import hardening
-from aileron.cli._doctor_files import files, program
-from aileron.cli._findings import Finding, Severity
+from aileron.cli.doctor.authority import Authority, authority, network
+from aileron.cli.doctor.daemon import hardening
+from aileron.cli.doctor.files import files, program
+from aileron.cli.doctor.findings import Finding, Severity
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
 

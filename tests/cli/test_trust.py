@@ -299,7 +299,7 @@ class AddedTests(TrustCase):
             made.append(1)
             return DataKey(KEY)
 
-        self.patch(__import__("aileron.cli._vault", fromlist=["_vault"]), "_create", create)
+        self.patch(__import__("aileron.cli.vault.command", fromlist=["_vault"]), "_create", create)
         self.serve()
         self.lying(item("hello", path=str(self.home.actions / "hello.md")))
         self.typed = [PASSPHRASE, "y"]

@@ -10,9 +10,9 @@ from typing import TypeVar
 import attrs
 
 from aileron.cli._errors import Trouble
-from aileron.cli._launch import ensure_daemon
-from aileron.cli._rekeying import Steps, change_passphrase, reset
 from aileron.cli._surroundings import Surroundings
+from aileron.cli.daemon.launch import ensure_daemon
+from aileron.cli.vault.rekeying import Steps, change_passphrase, reset
 from aileron.errors import StoreUnavailable
 from aileron.home import Discovery
 from aileron.vault.keys import DataKey, WeakPassphrase, WrongPassphrase

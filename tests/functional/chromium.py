@@ -228,7 +228,9 @@ class Page:
         while self._reactor.seconds() < deadline:
             place = await self.until(_AT_REST.replace("WANTED", wanted))
             for kind in ("mousePressed", "mouseReleased"):
-                await self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+                await self.call(
+                    "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1
+                )
             if await self._clicked():
                 return
         raise DeadlinePassedError(f"no click reached {selector}")

@@ -158,7 +158,7 @@ GUARDS = (
     Guard(
         2,
         "only the operator decides",
-        "api/_approvals.py",
+        "api/routes/approvals.py",
         '    "/v1/action-approvals/<approval_id>/decide",\n    operators=Who.OPERATOR,\n',
         '    "/v1/action-approvals/<approval_id>/decide",\n    operators=Who.OPERATOR | Who.ANYONE,\n',
         "AgentTests.test_decides_nothing",

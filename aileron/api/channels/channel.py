@@ -1,0 +1,276 @@
+"""The channel of both sites: it judges each request by its head, before its body, and counts the body as it comes.
+
+It makes the request of what it judged, so that no second parser could read the bytes in another way.  Only public names
+of L{twisted.web} are overridden or called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime, ITCPTransport
+from twisted.internet.protocol import connectionDone
+from twisted.python.failure import Failure
+from twisted.web.http import RESPONSES, HTTPChannel, Request
+from twisted.web.http_headers import Headers
+
+from aileron.api._faults import HEADERS, http_failure
+from aileron.http1 import Body, Malformed, RequestHead, parse_request
+
+from .checks import MAX_BODY_BYTES, Refused, SiteRules, too_long
+from .crowd import Crowd
+from .request import MemoryRequest
+
+if TYPE_CHECKING:
+    from twisted.internet.tcp import Connection
+
+MAX_HEAD_BYTES = 16384
+LINGER_SECONDS = 2.0
+"""How long a refused client may go on sending: a connection closed at once would take the refusal with it."""
+
+_CARRIED = tuple(
+    (name.encode("ascii"), f"{name}: {value}\r\n".encode("ascii"))
+    for name, value in {**HEADERS, "Server": "aileron"}.items()
+)
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+discard: Callable[[bytes], int] = len
+"""The step of a channel that reads on without looking."""
+
+
+class Guard(Protocol):
+    """What a channel asks its site.
+
+    :ivar rules: whom and what the site admits.
+    :ivar crowd: the connections that the site holds.
+    :ivar request_seconds: how long one request may take to come, head and body.
+    """
+
+    rules: SiteRules
+    crowd: Crowd
+    request_seconds: float
+    reactor: IReactorTime
+
+
+class Channel(HTTPChannel):
+    """An L{HTTPChannel} whose requests come one at a time, and only those that passed the checks."""
+
+    site: Guard
+    requestFactory: type[MemoryRequest]
+    transport: Connection
+    most_head_bytes = MAX_HEAD_BYTES
+    """Beyond it no head is waited for; what goes to the site's resources keeps L{MAX_HEAD_BYTES} in any case."""
+
+    _peer: IAddress
+    _host: IAddress
+    _secure = False
+    _step: Callable[[bytes], int] | None = None  # what takes the next bytes; None: an answer is due first
+    _body: Body | None = None
+    _framed = 0
+    _unread = b""
+    _dealing = False
+    _due: IDelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        """Drop a stranger, send away whom there is no room for; else wait for a head."""
+        super().connectionMade()  # type: ignore[no-untyped-call]
+        self._peer, self._host = self.transport.getPeer(), self.transport.getHost()
+        self._secure = super().isSecure()  # type: ignore[no-untyped-call]
+        if not self.site.rules.admits(self.transport):
+            self._step = discard
+            self.drop()
+        elif not self.site.crowd.enter(self):
+            self._step = discard
+            self.transport.loseConnection()
+        else:
+            self._step = self._take_head
+
+    def getPeer(self) -> IAddress:
+        """See L{HTTPChannel.getPeer}; every request asks, and every connection has one answer."""
+        return self._peer
+
+    def getHost(self) -> IAddress:
+        """See L{HTTPChannel.getHost}, and L{getPeer}."""
+        return self._host
+
+    def isSecure(self) -> bool:
+        """See L{HTTPChannel.isSecure}, and L{getPeer}."""
+        return self._secure
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no answer is due; for a subclass that diverts, to be overridden."""
+        return self._step is not None
+
+    def divert(self, head: RequestHead, rest: bytes) -> int:
+        """Where a subclass gives a request away before its body, its address already checked.
+
+        :param rest: what came after the head: of its body, or of the next request.
+        :return: how much of C{rest} it took, or -1: it is for the site's resources.
+        """
+        return -1
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take bytes as they come."""
+        self._unread = self._unread + data if self._unread else data
+        if not self._dealing:
+            self._deal()
+
+    def _deal(self) -> None:
+        self._dealing = True
+        try:
+            while self._unread and self._step is not None:
+                used = self._step(self._unread)
+                if not used:
+                    break
+                self._unread = self._unread[used:]
+        except Malformed as fault:
+            self.refuse(400, str(fault))
+        except Refused as refusal:
+            self.refuse(refusal.status, refusal.message)
+        finally:
+            self._dealing = False
+        if self._unread or self._due is not None or self._body is not None:
+            self._watch()
+
+    def _go_on(self) -> None:
+        if self._unread and not self._dealing:
+            self._deal()
+
+    def _take_head(self, data: bytes) -> int:
+        end = data.find(b"\r\n\r\n") + 4
+        if max(end, len(data) if end < 4 else 0) > self.most_head_bytes:
+            raise _head_too_long(self.most_head_bytes)
+        if end < 4:
+            return 0
+        head = parse_request(data[:end])
+        self.site.rules.check_address(head)
+        taken = self.divert(head, data[end:])
+        if taken >= 0:
+            return end + taken
+        if end > MAX_HEAD_BYTES:
+            raise _head_too_long(MAX_HEAD_BYTES)
+        self.site.rules.check_browser(head)
+        self._begin(head)
+        return end
+
+    def _begin(self, head: RequestHead) -> None:
+        self.resetTimeout()  # type: ignore[no-untyped-call]
+        request = self.requestFactory(self)
+        self.requests.append(request)
+        request.begin(head)
+        self.persistent = self.checkPersistence(request, b"HTTP/1.1")  # type: ignore[no-untyped-call]
+        self._body, self._framed = head.body(), 0
+        self._step = self._take_body if self._body else None
+        if self._body is None:
+            request.body_received()
+        elif (request.getHeader(b"Expect") or b"").lower() == b"100-continue":
+            self.transport.write(_GO_ON)
+
+    def _take_body(self, data: bytes) -> int:
+        if self._body is None:
+            return 0
+        end = self._body.take(data)
+        used = len(data) if end < 0 else end
+        self._framed += used
+        if self._framed > MAX_BODY_BYTES:
+            raise too_long()
+        self.resetTimeout()  # type: ignore[no-untyped-call]
+        request: MemoryRequest = self.requests[-1]
+        request.handleContentChunk(data[:used])  # type: ignore[no-untyped-call]
+        if end >= 0:
+            self._step = self._body = None
+            request.body_received()
+        return used
+
+    def requestDone(self, request: Request) -> None:
+        """An answer is written: go on with what came meanwhile."""
+        super().requestDone(request)  # type: ignore[no-untyped-call]
+        if not self.persistent:
+            return
+        self._step = self._take_head
+        self.resetTimeout()  # type: ignore[no-untyped-call]
+        self.site.crowd.rested(self)
+        self._go_on()
+
+    def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
+        """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it."""
+        given = dict(headers.getAllRawHeaders())
+        given.pop(b"Server", None)
+        lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]
+        lines += [line for name, line in _CARRIED if name not in given]
+        self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
+
+    def refuse(self, status: int, message: str) -> None:
+        """Answer in the envelope, read nothing more of it, and close."""
+        answer = http_failure(status, message)
+        fields = {
+            **HEADERS,
+            "Content-Type": answer.content_type,
+            "Content-Length": str(len(answer.body)),
+            "Connection": "close",
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        reason = RESPONSES.get(status, b"Refused").decode("ascii")
+        self.transport.write(f"HTTP/1.1 {status} {reason}\r\n{lines}\r\n".encode("ascii") + answer.body)
+        self.linger()
+
+    def linger(self) -> None:
+        """Send no more than was written, and read on for a while: closed at once, a connection may lose its answer."""
+        self._step, self._unread = discard, b""
+        self._settle_deadline()
+        self._due = self.site.reactor.callLater(LINGER_SECONDS, self.drop)
+        if ITCPTransport.providedBy(self.transport):
+            self.transport.loseWriteConnection()
+
+    def _watch(self) -> None:
+        """Give a request that has begun a deadline, and hold a client that sends more than it reads."""
+        if self._step is discard:
+            return
+        begun = self._body is not None or (self._step is not None and bool(self._unread))
+        if begun and self._due is None:
+            self._due = self.site.reactor.callLater(self.site.request_seconds, self._too_slow)
+        elif self._due is not None and not begun:
+            self._settle_deadline()
+        if self._step is None and len(self._unread) > MAX_HEAD_BYTES:
+            self.hold()
+
+    def hold(self) -> None:
+        """Read no more for now; the end of the answer that is due goes on with it."""
+        self.transport.pauseProducing()
+
+    def _too_slow(self) -> None:
+        self._due = None
+        self.refuse(408, "The request took too long to come.")
+
+    def _settle_deadline(self) -> None:
+        due, self._due = self._due, None
+        if due is not None and due.active():
+            due.cancel()
+
+    def resumeProducing(self) -> None:
+        """What was written was sent: read on, unless too much waits already."""
+        super().resumeProducing()  # type: ignore[no-untyped-call]
+        self._watch()
+
+    def timeoutConnection(self) -> None:
+        """Nothing came, or nothing was read, for too long, unless an answer is due: that may take its time."""
+        if self.at_rest:
+            self.drop()
+        else:
+            self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
+
+    def drop(self) -> None:
+        """Close at once, whatever was still to be sent."""
+        self.transport.abortConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """End what waits for this client."""
+        self._settle_deadline()
+        self.site.crowd.leave(self)
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]
+
+
+def _head_too_long(most: int) -> Refused:
+    return Refused(431, f"The request's head is longer than {most} bytes.")

@@ -1,0 +1,184 @@
+"""The channel of a site that gives requests away before their bodies: it is the client's end of each of them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from twisted.internet.protocol import connectionDone
+from twisted.python.failure import Failure
+
+from aileron.http1 import Likeness, RequestHead, Taken, Taker, Way
+
+from .channel import Channel, Guard, discard
+from .checks import Refused
+from .crowd import Crowd
+
+MAX_TAKEN_HEAD_BYTES = 65536
+"""Of requests that are given away: agents send long fields."""
+
+
+class TakingGuard(Guard, Protocol):
+    """What this channel asks its site, beyond what every channel does.
+
+    :ivar relays: the connections whose requests were taken, until they may bring another or are gone; they are no more
+        in C{crowd}: that counts on short visits.
+    """
+
+    taker: Taker
+    relays: Crowd
+
+
+class RelayingChannel(Channel):
+    """A L{Channel} that first offers each request to the site's L{Taker}.  It is the L{Client} of what was taken."""
+
+    site: TakingGuard
+    most_head_bytes = MAX_TAKEN_HEAD_BYTES
+    _taken: Taken | None = None
+    _known: tuple[Likeness, Way] | None = None  # of a client that has come back: its next heads will look the same
+    _wants_body = True  # of its answer
+    _choked = False  # what was written waits for the client to read
+    _held = False
+    _stirred = False  # since the last look at the clock
+    _relayed = False  # something, ever
+
+    @property
+    def at_rest(self) -> bool:
+        """See L{Guest.at_rest}."""
+        return self._taken is None and super().at_rest
+
+    def divert(self, head: RequestHead, rest: bytes) -> int:
+        """See L{Channel.divert}."""
+        self._stirred, self._known = True, None
+        way = self.site.taker.way(head, self)
+        if way is None:
+            return -1
+        likeness = Likeness.worth(head.raw, head.length) if self._relayed else None
+        if likeness is not None:
+            self._known = likeness, way
+        self._wants_body = head.method != b"HEAD"
+        return self._relay(way.taken(head.length), rest)
+
+    def _relay(self, taken: Taken, rest: bytes) -> int:
+        if not self.site.crowd.moved(self, self.site.relays):
+            raise Refused(503, "Too many requests are under way at once.")
+        self._taken = taken
+        used = self._carry(rest)
+        if self._taken is taken:  # and not refused for what came with its head
+            taken.start()
+        return used
+
+    def _carry(self, data: bytes) -> int:
+        taken = self._taken
+        if taken is None:
+            return len(data)
+        end = taken.take(data)
+        if self._taken is taken:
+            self._step = self._carry if end < 0 else None
+        return len(data) if end < 0 else end
+
+    def _take_head(self, data: bytes) -> int:
+        """No request is begun before the client has read the answers to those before it."""
+        if self._choked:
+            return 0
+        if self._known is not None:
+            likeness, way = self._known
+            found = likeness.measure(data)
+            if found is not None:
+                self._stirred = True
+                return found[0] + self._relay(way.taken(found[1]), data[found[0] :])
+        return super()._take_head(data)
+
+    def _watch(self) -> None:
+        if not self._choked:
+            super()._watch()
+        elif len(self._unread) > self.most_head_bytes:
+            self.hold()
+
+    # the client's end of a request that was taken: see Client -------------------------------------------------------
+
+    def hold(self) -> None:
+        """See L{Client.hold}."""
+        self._held = True
+        super().hold()  # also if it was held before: the site's own answers release it without a word
+
+    def release(self) -> None:
+        """See L{Client.release}."""
+        if self._held:
+            self._held = False
+            self.transport.resumeProducing()
+
+    def over(self, keep: bool) -> None:
+        """See L{Client.over}."""
+        whole = self._step is None
+        self._untake()
+        if keep and self.site.relays.moved(self, self.site.crowd):
+            self._step = self._take_head
+            self.release()
+            self._go_on()
+        elif whole:
+            self._finish()
+        else:
+            self.release()
+            self.linger()
+
+    def dismiss(self, answer: bytes) -> None:
+        """See L{Client.dismiss}."""
+        self._untake()
+        self.release()
+        self.transport.write(answer if self._wants_body else answer[: answer.index(b"\r\n\r\n") + 4])
+        self.linger()
+
+    def cut(self, framed: bool) -> None:
+        """See L{Client.cut}."""
+        self._untake()
+        if framed:
+            self._finish()
+        else:
+            self.drop()
+
+    def _untake(self) -> None:
+        self._taken = None
+        self._relayed = self._stirred = True
+
+    def _finish(self) -> None:
+        """Close, once all is sent, however slowly the client reads: at rest, it makes room where there is none."""
+        self._step, self._unread = discard, b""
+        self.loseConnection()  # type: ignore[no-untyped-call]
+
+    # the transport's producer: flow control towards the client ------------------------------------------------------
+
+    def pauseProducing(self) -> None:
+        """What was written waits to be sent."""
+        self._choked = True
+        if self._taken is None:
+            super().pauseProducing()  # type: ignore[no-untyped-call]
+        else:
+            self._taken.client_is_slow()
+
+    def resumeProducing(self) -> None:
+        """It was sent."""
+        self._choked = False
+        if self._taken is None:
+            super().resumeProducing()
+        else:
+            self._taken.client_has_caught_up()
+        self._go_on()
+
+    def timeoutConnection(self) -> None:
+        """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
+        if self._stirred or not self.at_rest:
+            self._stirred = False
+            self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
+        elif self._relayed:
+            self._finish()  # it may not have read the last answer to its end
+        else:
+            super().timeoutConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """See L{Channel.connectionLost}."""
+        taken = self._taken
+        if taken is not None:
+            self._untake()
+            taken.client_left()
+        self.site.relays.leave(self)
+        super().connectionLost(reason)

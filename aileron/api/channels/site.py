@@ -1,0 +1,64 @@
+"""A site: resources behind L{Channel}s."""
+
+from __future__ import annotations
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.web.http import Request
+from twisted.web.resource import IResource
+from twisted.web.server import Site
+
+from aileron.http1 import Taker
+
+from .channel import Channel
+from .checks import SiteRules
+from .crowd import MOST_CONNECTIONS, Crowd
+from .relaying import RelayingChannel
+from .request import MemoryRequest
+
+IDLE_SECONDS = 60.0
+REQUEST_SECONDS = 30.0
+MOST_RELAYS = 4096
+
+
+class GuardedSite(Site):
+    """A site whose connections keep L{SiteRules}.
+
+    :ivar taker: is offered each request before its body; a site without one gives none away.
+    :ivar relays: the connections whose requests were taken.
+
+    :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
+    :ivar crowd: the connections that it holds.
+    :ivar request_seconds: how long one request may take to come, head and body.
+    """
+
+    protocol = Channel  # type: ignore[assignment]  # Twisted types it as its own switching wrapper
+    requestFactory = MemoryRequest
+
+    def __init__(
+        self,
+        resource: IResource,
+        rules: SiteRules,
+        reactor: IReactorTime,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+        request_seconds: float = REQUEST_SECONDS,
+        most_connections: int = MOST_CONNECTIONS,
+        taker: Taker | None = None,
+        most_relays: int = MOST_RELAYS,
+    ) -> None:
+        super().__init__(resource, timeout=idle_seconds, reactor=reactor)  # type: ignore[no-untyped-call]
+        if taker is not None:
+            self.protocol, self.taker = RelayingChannel, taker
+            self.relays = Crowd(most_relays)
+        self.rules = rules
+        self.crowd = Crowd(most_connections)
+        self.request_seconds = request_seconds
+
+    def startFactory(self) -> None:
+        """Open no access log, and keep no clock for one."""
+
+    def stopFactory(self) -> None:
+        """There is nothing to close."""
+
+    def log(self, request: Request) -> None:
+        """Write no line per request: a path may hold a key."""

@@ -1,0 +1,69 @@
+"""A body that is made no faster than the client takes it."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IConsumer, IPushProducer
+from twisted.logger import Logger
+from twisted.web.iweb import IRequest
+from zope.interface import implementer
+
+from aileron.api._faults import Streamed
+from aileron.errors import AileronError
+
+_log = Logger()
+
+
+@implementer(IPushProducer)
+class _Flow:
+    """Whether the client takes more.
+
+    :ivar stopped: the client has gone.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._paused: Deferred[None] | None = None
+
+    def pauseProducing(self) -> None:
+        """See L{IPushProducer}."""
+        self._paused = self._paused or Deferred()
+
+    def resumeProducing(self) -> None:
+        """See L{IPushProducer}."""
+        paused, self._paused = self._paused, None
+        if paused is not None and not paused.called:
+            paused.callback(None)
+
+    def stopProducing(self) -> None:
+        """See L{IPushProducer}."""
+        self.stopped = True
+        self.resumeProducing()
+
+    async def more(self) -> bool:
+        """Wait until the client takes more; C{False}: it has gone."""
+        if self._paused is not None:
+            await self._paused
+        return not self.stopped
+
+
+async def stream(request: IRequest, answer: Streamed) -> bytes:
+    """Write the chunks of C{answer}; what is left for the caller to write is nothing.
+
+    A failure on the way ends the body: its status has been sent, so the body itself must show that it is not whole.
+    """
+    request.setResponseCode(answer.status)
+    request.responseHeaders.setRawHeaders(b"Content-Type", [answer.content_type])
+    flow, consumer = _Flow(), IConsumer(request)
+    consumer.registerProducer(flow, True)
+    try:
+        async for chunk in answer.chunks:
+            request.write(chunk)
+            if not await flow.more():
+                break
+    except AileronError as error:
+        _log.warn("a body ended early: {why}", why=error.message)
+    finally:
+        if not flow.stopped:
+            consumer.unregisterProducer()
+    return b""

@@ -1,0 +1,1 @@
+"""The routes of both sites, a family of them a module."""

@@ -1,0 +1,65 @@
+"""What can be run."""
+
+from __future__ import annotations
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import BOOLEAN, INTEGER, WAIT, list_of, made_of, ref
+from aileron.api.shapes.values import action_json, load_error_json
+from aileron.errors import NotFound
+from aileron.values import JSON, Offering
+
+TABLE = Table()
+
+_OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "load_errors": list_of(ref("LoadError"))})
+
+
+@TABLE.route(
+    "GET",
+    "/v1/actions",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    query=made_of({}, {"wait": WAIT, "generation": INTEGER}),
+    answers={200: _OFFERING},
+)
+async def list_actions(visit: Visit, parts: Parts) -> Answer:
+    """Every action, and what could not be loaded; with generation and wait, as soon as they have changed."""
+    return answer(_offering_json(await _offering(visit, parts)))
+
+
+@TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Action")})
+async def show_action(visit: Visit, parts: Parts, name: str) -> Answer:
+    """One action."""
+    offer = parts.runner.offering().offers.get(name)
+    if offer is None:
+        raise NotFound("There is no action of this name.")
+    return answer(action_json(offer))
+
+
+@TABLE.route(
+    "PATCH",
+    "/v1/actions/<name>",
+    operators=Who.OPERATOR,
+    body=made_of({"enabled": BOOLEAN}),
+    answers={200: ref("Action")},
+)
+async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
+    """Switch an action on or off."""
+    enabled = visit.body["enabled"] is True
+    return answer(action_json(await parts.runner.set_enabled(name, enabled, visit.caller.actor)))
+
+
+async def _offering(visit: Visit, parts: Parts) -> Offering:
+    seconds, generation = visit.number("wait", 0.0), visit.query.get("generation")
+    if seconds > 0 and isinstance(generation, int):
+        return await parts.runner.offering_after(generation, seconds)
+    return parts.runner.offering()
+
+
+def _offering_json(offering: Offering) -> dict[str, JSON]:
+    return {
+        "generation": offering.generation,
+        "items": [action_json(offer) for _, offer in sorted(offering.offers.items())],
+        "load_errors": [load_error_json(error) for error in offering.load_errors],
+    }

@@ -1,0 +1,169 @@
+"""What waits for the operator's word, the word itself, and what the agent learns of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import (
+    ANY,
+    ANY_OBJECT,
+    BOOLEAN,
+    COUNT,
+    CURSOR,
+    DIGEST,
+    LIMIT,
+    MOMENT,
+    REASON,
+    STATE,
+    STATUS_SCHEMA,
+    TEXT,
+    TEXT_OR_NULL,
+    WAIT,
+    list_of,
+    made_of,
+    page_of,
+    ref,
+)
+from aileron.api.shapes.values import approval_json, moment, page, status_of
+from aileron.errors import InvalidRequest
+from aileron.values import JSON, Decision, Run, RunState, from_timestamp
+
+from .grants import NEW_GRANT, decided, new_grant_json
+from .run import RETRY_AFTER_SECONDS, begins_later, edited, fault_of
+from .runs import awaited_run, run_query, visible_run
+
+TABLE = Table()
+
+_FILTERS = made_of({}, {"state": list_of(STATE), "session": TEXT, "action": TEXT, "limit": LIMIT, "cursor": CURSOR})
+_RESULT = made_of(
+    {"status": STATUS_SCHEMA, "run_id": TEXT, "retry_after": COUNT},
+    {
+        "audit_id": TEXT_OR_NULL,
+        "result": ANY,
+        "reason": TEXT_OR_NULL,
+        "edited": list_of(ref("Change")),
+        "failure": ref("Fault"),
+        "review_url": TEXT,
+        "begins_at": {**MOMENT, "description": "approved, and can be taken back until then"},
+    },
+)
+_DECISION = made_of(
+    {"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "not_before": MOMENT, "grant": NEW_GRANT}
+)
+
+
+@TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
+async def list_approvals(visit: Visit, parts: Parts) -> Answer:
+    """Approvals, oldest first; without a state, those that wait for a decision."""
+    query = run_query(visit, usual=(RunState.PENDING,))
+    found = await parts.runner.approvals(query)
+    return answer(page(found, lambda approval: approval_json(approval, parts.review_url)))
+
+
+@TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=Who.OPERATOR, answers={200: ref("Approval")})
+async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """One approval, whole, its staleness checked now."""
+    approval = await parts.runner.approval(approval_id)
+    suggested: JSON = [each.as_json() for each in parts.runner.suggested(approval)]
+    return answer({**approval_json(approval, parts.review_url), "suggested": suggested})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/decide",
+    operators=Who.OPERATOR,
+    body=_DECISION,
+    answers={200: ref("Approval")},
+)
+async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Approve or deny exactly what the digest binds; an approval can grant more calls like it."""
+    decision = Decision(
+        approved=visit.body["approved"] is True,
+        digest=str(visit.body["digest"]),
+        decided_by=visit.caller.actor.id,
+        reason=visit.text("reason"),
+        not_before=_moment(visit, "not_before"),
+    )
+    approval, grant = await decided(visit, parts, approval_id, decision)
+    shown = approval_json(approval, parts.review_url)
+    return answer(shown if grant is None else {**shown, "grant": new_grant_json(grant)})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/edit",
+    operators=Who.OPERATOR,
+    body=made_of({"args": ANY_OBJECT}, {"digest": DIGEST}),
+    answers={200: ref("Approval")},
+)
+async def edit(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Replace the arguments of what waits: checked, previewed and digested anew, or refused whole."""
+    given = visit.body["args"]
+    arguments = given if isinstance(given, Mapping) else {}
+    approval = await parts.runner.edit(approval_id, arguments, visit.text("digest"), visit.caller.actor)
+    return answer(approval_json(approval, parts.review_url))
+
+
+@TABLE.route(
+    "GET",
+    "/v1/action-approvals/<approval_id>/result",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    query=made_of({}, {"wait": WAIT}),
+    answers={200: _RESULT},
+)
+async def show_result(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """How a run stands, gated or not, as soon as it is settled or the wait is over."""
+    return answer(_result(await awaited_run(visit, parts, approval_id), parts))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/withdraw",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    body=made_of({}, {"reason": REASON}),
+    answers={200: _RESULT},
+)
+async def withdraw(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Take a run back before anything is sent."""
+    await visible_run(visit, parts, approval_id)
+    run = await parts.runner.withdraw(approval_id, visit.caller.actor, visit.text("reason"))
+    return answer(_result(run, parts))
+
+
+def _moment(visit: Visit, name: str) -> datetime | None:
+    """A moment of the body.
+
+    :raises InvalidRequest: there is no such moment.
+    """
+    text = visit.text(name)
+    try:
+        return None if text is None else from_timestamp(text.upper())
+    except (ValueError, OverflowError):
+        raise InvalidRequest.listing("There is no such moment.", (f"/{name}", "is no date and time")) from None
+
+
+def _result(run: Run, parts: Parts) -> Mapping[str, JSON]:
+    settled = run.state.settled
+    shown: dict[str, JSON] = {
+        "status": status_of(run),
+        "run_id": run.id,
+        "retry_after": 0 if settled else RETRY_AFTER_SECONDS,
+    }
+    if begins_later(run, parts):
+        shown["begins_at"] = moment(run.start_after)
+    if run.gated and not settled:
+        shown["review_url"] = parts.review_url(run.id)
+    if settled:
+        shown["audit_id"], shown["reason"] = run.audit_id, run.reason
+        shown |= edited(run)
+    if run.state is RunState.COMPLETED:
+        shown["result"] = run.result
+    elif settled:
+        shown["failure"] = fault_of(run).as_json()
+    return shown

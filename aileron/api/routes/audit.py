@@ -1,0 +1,81 @@
+"""The record, for the operator's eyes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Answer, Streamed, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
+from aileron.api.shapes.values import page, record_json
+from aileron.errors import InvalidRequest, NotFound
+from aileron.values import AuditQuery, from_timestamp
+
+TABLE = Table()
+
+_FILTERS = made_of(
+    {},
+    {
+        "since": MOMENT,
+        "until": MOMENT,
+        "type": TEXT,
+        "action": TEXT,
+        "connector": TEXT,
+        "session": TEXT,
+        "run": TEXT,
+        "class": TEXT,
+        "limit": LIMIT,
+        "cursor": CURSOR,
+    },
+)
+_TIMES = made_of({}, {"since": MOMENT, "until": MOMENT})
+_LINES = {**TEXT, "contentMediaType": "application/x-ndjson"}
+
+
+@TABLE.route("GET", "/v1/audit", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Record")})
+async def list_records(visit: Visit, parts: Parts) -> Answer:
+    """Records, newest first; every given filter must match."""
+    query = AuditQuery(
+        since=_moment(visit, "since"),
+        until=_moment(visit, "until"),
+        type=visit.text("type"),
+        action=visit.text("action"),
+        connector=visit.text("connector"),
+        session_id=visit.text("session"),
+        run_id=visit.text("run"),
+        failure_class=visit.text("class"),
+        limit=int(visit.number("limit", 100)),
+        cursor=visit.text("cursor"),
+    )
+    return answer(page(await parts.audit.list(query), record_json))
+
+
+@TABLE.route("GET", "/v1/audit/verify", operators=Who.OPERATOR, answers={200: ref("Verdict")})
+async def verify_record(visit: Visit, parts: Parts) -> Answer:
+    """Whether the whole record holds, and what does not."""
+    return answer((await parts.notary.verify()).as_json())
+
+
+@TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
+async def export_record(visit: Visit, parts: Parts) -> Streamed:
+    """The record, or a part of it, as lines of JSON that can be verified."""
+    return Streamed(parts.notary.export(_moment(visit, "since"), _moment(visit, "until")), "application/x-ndjson")
+
+
+@TABLE.route("GET", "/v1/audit/<audit_id>", operators=Who.OPERATOR, answers={200: ref("Record")})
+async def show_record(visit: Visit, parts: Parts, audit_id: str) -> Answer:
+    """One record."""
+    record = await parts.audit.get(audit_id)
+    if record is None:
+        raise NotFound("There is no such record.")
+    return answer(record_json(record))
+
+
+def _moment(visit: Visit, name: str) -> datetime | None:
+    text = visit.text(name)
+    try:
+        return None if text is None else from_timestamp(text.upper())
+    except (ValueError, OverflowError):
+        problem = (f"/{name}", "is no moment in time")
+        raise InvalidRequest.listing("The query is not what this route takes.", problem) from None

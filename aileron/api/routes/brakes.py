@@ -1,0 +1,157 @@
+"""Pausing and resuming, the operator's own caps, and lifting a denial before its time."""
+
+from __future__ import annotations
+
+from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import BOOLEAN, INTEGER, MOMENT, REASON, TEXT, TEXT_OR_NULL, list_of, made_of, ref
+from aileron.api.shapes.values import approval_json, pause_json, run_json
+from aileron.errors import InvalidRequest, NotFound
+from aileron.values import JSON, Cap, OwnCap, Pause, Run, timestamp
+
+TABLE = Table()
+
+_WINDOWS = {"per_hour": 3600.0, "per_day": 86_400.0}
+_NAMES = {seconds: name for name, seconds in _WINDOWS.items()}
+_SESSION: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": 64}
+_MOST: Schema = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+_NAME: Schema = {"type": ["string", "null"], "minLength": 1, "maxLength": 64}
+_WHICH = {"action": _NAME, "argument": _NAME, "per_session": BOOLEAN}
+_CAP = made_of(
+    {
+        "action": {**TEXT_OR_NULL, "description": "null: all actions together"},
+        "argument": {**TEXT_OR_NULL, "description": "counted for each of its values apart"},
+        "per_session": BOOLEAN,
+        "window": {"enum": list(_WINDOWS)},
+        "most": INTEGER,
+        "set_at": MOMENT,
+        "set_by": TEXT,
+    }
+)
+_CAPS = made_of({"items": list_of(_CAP)})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/pause",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    body=made_of({}, {"reason": REASON, "session": _SESSION}),
+    answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run"))})},
+)
+async def pause(visit: Visit, parts: Parts) -> Answer:
+    """Let nothing more begin, of all or of one session; an agent, of its own. What has begun is told, and goes on."""
+    halt = await parts.runner.pause(await _session(visit, parts), visit.text("reason"), visit.caller.actor)
+    return answer({"pause": pause_json(halt.pause), "under_way": _runs(halt.under_way)})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/resume",
+    operators=Who.OPERATOR,
+    body=made_of({}, {"session": _SESSION}),
+    answers={200: made_of({"asked_anew": list_of(ref("Run"))})},
+)
+async def resume(visit: Visit, parts: Parts) -> Answer:
+    """Lift a pause; what was approved and had not begun is asked anew, to be released one by one."""
+    asked = await parts.runner.resume(visit.text("session"), visit.caller.actor)
+    return answer({"asked_anew": _runs(asked)})
+
+
+@TABLE.route("GET", "/v1/caps", operators=Who.OPERATOR, answers={200: _CAPS})
+async def list_caps(visit: Visit, parts: Parts) -> Answer:
+    """The operator's own caps."""
+    return _own_caps(parts)
+
+
+@TABLE.route(
+    "POST",
+    "/v1/caps",
+    operators=Who.OPERATOR,
+    body=made_of({}, {**_WHICH, **dict.fromkeys(_WINDOWS, _MOST)}),
+    answers={200: _CAPS},
+)
+async def set_caps(visit: Visit, parts: Parts) -> Answer:
+    """Set how often an action, or everything, may begin in an hour or a day, in the place of what was set before."""
+    found = [_own(visit, parts, name) for name in _WINDOWS if name in visit.body]
+    if not found:
+        raise InvalidRequest.listing("Say how often.", ("/per_hour", "this or per_day is missing"))
+    kept = await parts.runner.set_caps(found, visit.caller.actor)
+    return answer({"items": [_cap_json(own) for own in kept]})
+
+
+@TABLE.route(
+    "DELETE",
+    "/v1/caps",
+    operators=Who.OPERATOR,
+    body=made_of({"window": {"enum": list(_WINDOWS)}}, _WHICH),
+    answers={200: _CAPS},
+)
+async def remove_cap(visit: Visit, parts: Parts) -> Answer:
+    """Remove one of the operator's own caps; the others are answered."""
+    await parts.runner.remove_cap(_own(visit, parts, visit.text("window") or ""), visit.caller.actor)
+    return _own_caps(parts)
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/forgive",
+    operators=Who.OPERATOR,
+    answers={200: ref("Approval")},
+)
+async def forgive(visit: Visit, parts: Parts, approval_id: str) -> Answer:
+    """Let agents ask again what was denied, before its cool-down is over."""
+    forgiven = await parts.runner.forgive(approval_id, visit.caller.actor)
+    return answer(approval_json(forgiven, parts.review_url))
+
+
+def _own_caps(parts: Parts) -> Answer:
+    return answer({"items": [_cap_json(own) for own in parts.runner.caps()]})
+
+
+async def _session(visit: Visit, parts: Parts) -> str | None:
+    """Whose runs are meant; L{None}: everybody's.
+
+    :raises NotFound: there is no such session, or it is not the caller's.
+    """
+    named, own = visit.text("session"), visit.caller.session
+    if own is not None:
+        if named not in (None, own.id):
+            raise NotFound("There is no such session.")
+        return own.id
+    if named is not None and await parts.sessions.get(named) is None:
+        raise NotFound("There is no such session.")
+    return named
+
+
+def _own(visit: Visit, parts: Parts, window: str) -> OwnCap:
+    argument, action, most = visit.text("argument"), visit.text("action"), visit.body.get(window)
+    if argument is not None and action is None:
+        raise InvalidRequest.listing("An argument is one of an action.", ("/action", "is missing"))
+    per_session = visit.body.get("per_session") is True
+    cap = Cap(most if isinstance(most, int) else 0, _WINDOWS[window], argument, per_session)
+    return OwnCap(cap, parts.now(), visit.caller.actor.id, action)
+
+
+def _cap_json(own: OwnCap) -> dict[str, JSON]:
+    cap = own.cap
+    return {
+        "action": own.action,
+        "argument": cap.argument,
+        "per_session": cap.per_session,
+        "window": _NAMES[cap.seconds],
+        "most": cap.most,
+        "set_at": timestamp(own.set_at),
+        "set_by": own.set_by,
+    }
+
+
+def _runs(runs: tuple[Run, ...]) -> list[JSON]:
+    return [run_json(run) for run in runs]
+
+
+def paused_for(parts: Parts, session_id: str | None) -> Pause | None:
+    """What keeps the runs of a session from beginning; of everybody's, where there is no session."""
+    pauses = {pause.session_id: pause for pause in parts.runner.pauses()}
+    return pauses.get(None) or (pauses.get(session_id) if session_id is not None else None)

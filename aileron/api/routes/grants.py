@@ -1,0 +1,99 @@
+"""Standing grants: made with an approval, listed, revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import ANY, BOOLEAN, MOMENT, REASON, TEXT, list_of, made_of, ref
+from aileron.api.shapes.values import grant_json
+from aileron.errors import InvalidRequest
+from aileron.values import (
+    JSON,
+    MOST_USES,
+    Approval,
+    Decision,
+    Grant,
+    GrantState,
+    NewGrant,
+    Predicate,
+    PredicateKind,
+    StandingGrant,
+    from_timestamp,
+)
+
+TABLE = Table()
+
+_PREDICATE = made_of(
+    {"argument": TEXT, "kind": {"enum": [kind.value for kind in PredicateKind]}},
+    {"given": ANY},
+)
+NEW_GRANT: Schema = made_of(
+    {"uses": {"type": "integer", "minimum": 1, "maximum": MOST_USES}, "not_after": MOMENT},
+    {"predicates": {**list_of(_PREDICATE), "maxItems": 100}, "session": BOOLEAN},
+)
+_APPROVED_WITH = made_of(
+    {"approval_id": TEXT, "digest": {"type": "string", "maxLength": 128}, "grant": NEW_GRANT}, {"reason": REASON}
+)
+
+
+@TABLE.route("GET", "/v1/grants", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(ref("Grant"))})})
+async def list_grants(visit: Visit, parts: Parts) -> Answer:
+    """All grants, oldest first; those that ended some days ago are forgotten."""
+    return answer({"items": [grant_json(each) for each in await parts.runner.grants()]})
+
+
+@TABLE.route("GET", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
+async def show_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
+    """One grant: what it allows, and whether it does now."""
+    return answer(grant_json(await parts.runner.grant(grant_id)))
+
+
+@TABLE.route("POST", "/v1/grants", operators=Who.OPERATOR, body=_APPROVED_WITH, answers={201: ref("Grant")})
+async def make_grant(visit: Visit, parts: Parts) -> Answer:
+    """Approve exactly what the digest binds, and grant more like it."""
+    decision = Decision(True, str(visit.body["digest"]), visit.caller.actor.id, visit.text("reason"))
+    _, grant = await parts.runner.approve_and_grant(str(visit.body["approval_id"]), decision, wish_of(visit))
+    return answer(new_grant_json(grant), 201)
+
+
+@TABLE.route("DELETE", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
+async def revoke_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
+    """Revoke a grant: nothing more begins by it.  Twice is safe."""
+    return answer(grant_json(await parts.runner.revoke_grant(grant_id, visit.caller.actor)))
+
+
+async def decided(visit: Visit, parts: Parts, approval_id: str, decision: Decision) -> tuple[Approval, Grant | None]:
+    """Take a decision, with the grant that the body asks for, if it does."""
+    if visit.body.get("grant") is None:
+        return await parts.runner.decide(approval_id, decision), None
+    if not decision.approved:
+        raise InvalidRequest.listing("A denial grants nothing.", ("/grant", "goes with an approval alone"))
+    return await parts.runner.approve_and_grant(approval_id, decision, wish_of(visit))
+
+
+def wish_of(visit: Visit) -> NewGrant:
+    """What the body's C{grant} asks for.
+
+    :raises InvalidRequest: its C{not_after} is no moment.
+    """
+    asked = cast("Mapping[str, JSON]", visit.body["grant"])
+    try:
+        not_after = from_timestamp(str(asked["not_after"]).upper())
+    except (ValueError, OverflowError):
+        raise InvalidRequest.listing("This cannot be granted.", ("/grant/not_after", "is no moment")) from None
+    predicates = cast("Sequence[Mapping[str, JSON]]", asked.get("predicates", ()))
+    uses = int(cast("float", asked["uses"]))
+    return NewGrant(tuple(map(_predicate, predicates)), uses, not_after, asked.get("session", True) is True)
+
+
+def new_grant_json(grant: Grant) -> dict[str, JSON]:
+    """A grant as it was made just now."""
+    return grant_json(StandingGrant(grant, GrantState.LIVE))
+
+
+def _predicate(asked: Mapping[str, JSON]) -> Predicate:
+    return Predicate(str(asked["argument"]), PredicateKind(str(asked["kind"])), asked.get("given"))

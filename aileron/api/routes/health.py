@@ -1,0 +1,107 @@
+"""Is it alive, and how does it do."""
+
+from __future__ import annotations
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import (
+    BOOLEAN,
+    COUNT,
+    MOMENT,
+    MOMENT_OR_NULL,
+    NUMBER,
+    TEXT,
+    TEXT_OR_NULL,
+    VAULT_STATE,
+    made_of,
+    ref,
+)
+from aileron.api.shapes.traffic import TOTALS, totals, totals_json
+from aileron.api.shapes.upstreams import UPSTREAMS, upstreams_json
+from aileron.api.shapes.values import pause_json
+from aileron.errors import StoreUnavailable
+from aileron.values import JSON, timestamp
+
+from .brakes import paused_for
+
+SERVICE = "aileron"
+MOST_LIVE_SESSIONS = 1000
+
+TABLE = Table()
+
+_HEALTH = made_of({"status": {"enum": ["ok"]}, "service": {"const": SERVICE}, "version": TEXT, "timestamp": MOMENT})
+_COUNTS = made_of({"actions": COUNT, "load_errors": COUNT}, {"pending_approvals": COUNT, "sessions": COUNT})
+_STATUS = made_of(
+    {
+        "service": {"const": SERVICE},
+        "version": TEXT,
+        "started_at": MOMENT,
+        "uptime_seconds": NUMBER,
+        "vault_state": VAULT_STATE,
+        "counts": _COUNTS,
+        "paused": BOOLEAN,
+        "store": {"enum": ["ok", "unavailable"]},
+        "record": made_of({"key": TEXT_OR_NULL, "signed_up_to": COUNT, "signed_at": MOMENT_OR_NULL, "tampered": COUNT}),
+    },
+    {"pause": ref("Pause"), "gateway": made_of({**UPSTREAMS, "totals": TOTALS})},
+)
+
+
+@TABLE.route("GET", "/v1/health", agents=Who.ANYONE, operators=Who.ANYONE, answers={200: _HEALTH})
+async def health(visit: Visit, parts: Parts) -> Answer:
+    """Whether the daemon answers."""
+    now = timestamp(parts.now())
+    return answer({"status": "ok", "service": SERVICE, "version": parts.version, "timestamp": now})
+
+
+@TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATUS})
+async def status(visit: Visit, parts: Parts) -> Answer:
+    """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
+    now = parts.now()
+    kept = await _kept(visit, parts)
+    own, offering = visit.caller.session, parts.runner.offering()
+    paused = paused_for(parts, None if own is None else own.id)
+    counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
+    return answer(
+        {
+            "service": SERVICE,
+            "version": parts.version,
+            "started_at": timestamp(parts.started_at),
+            "uptime_seconds": round((now - parts.started_at).total_seconds(), 3),
+            "vault_state": parts.vault.state().value,
+            "counts": counts,
+            "paused": paused is not None,
+            **({} if paused is None else {"pause": pause_json(paused)}),
+            "store": "ok" if kept is not None else "unavailable",
+            "record": _record(parts),
+            **({} if visit.caller.session else {"gateway": _gateway(parts)}),
+        }
+    )
+
+
+def _record(parts: Parts) -> JSON:
+    notary, latest = parts.notary, parts.notary.latest
+    return {
+        "key": notary.fingerprint,
+        "signed_up_to": 0 if latest is None else latest.sequence,
+        "signed_at": None if latest is None else latest.at,
+        "tampered": notary.tampered,
+    }
+
+
+def _gateway(parts: Parts) -> JSON:
+    return {**upstreams_json(parts.gateway), "totals": totals_json(totals(parts))}
+
+
+async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:
+    """The counts of what is in the store; L{None} while it does not answer."""
+    own = visit.caller.session
+    try:
+        pending = await parts.runner.pending(None if own is None else own.id)
+        if own is not None:
+            return {"pending_approvals": pending}
+        live = await parts.sessions.list(True, MOST_LIVE_SESSIONS, None)
+    except StoreUnavailable:
+        return None
+    return {"pending_approvals": pending, "sessions": len(live.items)}

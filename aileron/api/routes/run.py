@@ -1,0 +1,162 @@
+"""The door of every invocation, and what a run comes to in the terms of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Answer, answer, failure
+from aileron.api._guard import Who
+from aileron.api._reading import MAX_WAIT_SECONDS
+from aileron.api.shapes.schemas import ANY, ANY_OBJECT, COUNT, STATUS_SCHEMA, TEXT, TEXT_OR_NULL, list_of, made_of, ref
+from aileron.api.shapes.values import changes_json, moment, status_of
+from aileron.errors import (
+    ApprovalDenied,
+    ApprovalExpired,
+    Cancelled,
+    Conflict,
+    InternalError,
+    NotFound,
+    OutcomeUnknown,
+)
+from aileron.values import JSON, Call, Fault, Run, RunState, edits
+
+TABLE = Table()
+
+RETRY_AFTER_SECONDS = 5
+_CARRIED_OUT = frozenset((RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
+
+_BODY = made_of({}, {"args": ANY_OBJECT, "idempotency_key": {"type": "string", "pattern": "^[!-~]{1,128}$"}})
+_DONE = made_of(
+    {"run_id": TEXT, "audit_id": TEXT_OR_NULL, "result": ANY}, {"edited": list_of(ref("Change")), "reason": TEXT}
+)
+_WAITS = made_of(
+    {"status": STATUS_SCHEMA, "run_id": TEXT, "message": TEXT, "retry_after": COUNT},
+    {"approval_id": TEXT, "review_url": TEXT},
+)
+
+
+def _known(parts: Parts, name: str) -> None:
+    """That there is no such action counts before what is wrong with the body."""
+    offers = parts.runner.offering().offers
+    if not offers:
+        return
+    offer = offers.get(name)
+    if offer is None:
+        raise NotFound("There is no action of this name.")
+    if not offer.enabled:
+        raise Conflict("This action is switched off.", {"enabled": False})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/actions/<name>/run",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    body=_BODY,
+    answers={200: _DONE, 202: _WAITS},
+    known=_known,
+)
+async def run_action(visit: Visit, parts: Parts, name: str) -> Answer:
+    """Run an action: its result, or what it waits for."""
+    arguments = visit.body.get("args", {})
+    call = Call(
+        name,
+        arguments if isinstance(arguments, Mapping) else {},
+        visit.caller.actor,
+        visit.caller.session,
+        visit.text("idempotency_key"),
+    )
+    run = await parts.runner.submit(call)
+    if not run.state.settled:
+        run = await _wait(visit, parts, run)
+    return outcome(run, parts)
+
+
+async def _wait(visit: Visit, parts: Parts, run: Run) -> Run:
+    """The run after the wait that was asked for, which bounds the whole request."""
+    wish = visit.wait_seconds
+    if wish is None:
+        wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
+    left = wish - (parts.clock.seconds() - visit.began_at)
+    return await parts.runner.wait(run.id, left) if left > 0 else run
+
+
+def _waits_for_somebody(run: Run) -> bool:
+    """Whether it takes a person to go on, or a time that may be far: what a grant allows is as good as ungated."""
+    return run.state in (RunState.PENDING, RunState.AWAITING_VAULT) or run.start_after is not None
+
+
+def outcome(run: Run, parts: Parts) -> Answer:
+    """What the run comes to for whoever asked to run it."""
+    if run.state is RunState.COMPLETED:
+        said: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
+        return answer({"run_id": run.id, "audit_id": run.audit_id, "result": run.result, **said, **edited(run)})
+    if run.state.settled:
+        return failure(fault_of(run).with_details(**edited(run)), run_id=run.id, audit_id=run.audit_id)
+    return answer(_waiting(run, parts), 202)
+
+
+def edited(run: Run) -> dict[str, JSON]:
+    """That the operator edited the arguments of what was carried out, and how; nothing where nobody did."""
+    changes = edits(run) if run.state in _CARRIED_OUT else ()
+    return {"edited": changes_json(changes)} if changes else {}
+
+
+def fault_of(run: Run) -> Fault:
+    """Why a settled run brought no result."""
+    details: dict[str, JSON] = {} if run.reason is None else {"reason": run.reason}
+    because = f" {run.reason}" if run.reason else ""
+    if run.state is RunState.DENIED:
+        return ApprovalDenied(f"The operator denied this.{because}", details).fault()
+    if run.state is RunState.EXPIRED:
+        return ApprovalExpired("Nobody decided in time; nothing was sent.", details).fault()
+    if run.state is RunState.CANCELLED:
+        return Cancelled(f"This was withdrawn; nothing was sent.{because}", details).fault()
+    if run.state is RunState.UNKNOWN:
+        return _unknown(run.fault, details)
+    return run.fault or InternalError("The run failed, and does not say why.").fault()
+
+
+def _unknown(cause: Fault | None, details: dict[str, JSON]) -> Fault:
+    message = "It may have happened: do not repeat it. The operator finds out and settles it."
+    again = None if cause is None else cause.details.get("run_again")
+    if again is not None:
+        message, details = f"{message} It is to be done again as {again}.", {**details, "run_again": again}
+    if cause is not None:
+        message, details = f"{message} {cause.message}", {**details, "cause": cause.as_json()}
+    return OutcomeUnknown(message, details).fault()
+
+
+def _waiting(run: Run, parts: Parts) -> dict[str, JSON]:
+    waiting: dict[str, JSON] = {"status": status_of(run), "run_id": run.id, "retry_after": RETRY_AFTER_SECONDS}
+    if not run.gated:
+        return {**waiting, "message": f"{run.action} runs; check_action_status with {run.id} tells the outcome."}
+    url = parts.review_url(run.id)
+    return {**waiting, "approval_id": run.id, "review_url": url, "message": _message(run, url, parts)}
+
+
+def _message(run: Run, url: str, parts: Parts) -> str:
+    """For the LLM: what waits, for whom, and what to do."""
+    tells = f"Do not call it again: check_action_status with approval_id {run.id} tells the outcome."
+    if run.state is RunState.PENDING:
+        return (
+            f"{run.action} waits for the user's approval; nothing was sent yet. Ask the user to review it at {url} "
+            f"or by: aileron open approval {run.id}. {tells}"
+        )
+    if run.state is RunState.AWAITING_VAULT:
+        return (
+            f"{run.action} is approved and waits until the vault is unlocked. "
+            f"Ask the user to run: aileron vault unlock. {tells}"
+        )
+    if begins_later(run, parts):
+        return (
+            f"{run.action} is approved and begins at {moment(run.start_after)}; nothing was sent yet, and until then "
+            f"it can be taken back. {tells}"
+        )
+    return f"{run.action} is approved and runs. {tells}"
+
+
+def begins_later(run: Run, parts: Parts) -> bool:
+    """Whether it is approved and its time has not come."""
+    return run.state is RunState.APPROVED and run.start_after is not None and run.start_after > parts.now()

@@ -1,0 +1,175 @@
+"""Every invocation, gated or not."""
+
+from __future__ import annotations
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import (
+    ANY,
+    BOOLEAN,
+    CURSOR,
+    INTEGER,
+    LIMIT,
+    MOMENT,
+    MOMENT_OR_NULL,
+    RUN,
+    STATE,
+    TEXT,
+    WAIT,
+    list_of,
+    made_of,
+    page_of,
+    ref,
+)
+from aileron.api.shapes.values import moment, page, run_json
+from aileron.errors import NotFound
+from aileron.values import JSON, AttemptRow, Run, RunQuery, RunState, StepRow, timestamp
+
+TABLE = Table()
+
+_STEP = made_of({"id": TEXT, "position": INTEGER, "state": TEXT, "output": ANY})
+_ATTEMPT = made_of(
+    {
+        "step": TEXT,
+        "number": INTEGER,
+        "state": TEXT,
+        "started_at": MOMENT,
+        "ended_at": MOMENT_OR_NULL,
+        "sent": {"type": ["boolean", "null"]},
+        "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
+    }
+)
+_RUN = made_of(RUN, {"steps": list_of(_STEP), "attempts": list_of(_ATTEMPT)})
+_FOUND = made_of(
+    {
+        "run": ref("Run"),
+        "happened": {"type": ["boolean", "null"]},
+        "failure": {"anyOf": [ref("Fault"), {"type": "null"}]},
+    }
+)
+_FILTERS = made_of(
+    {},
+    {
+        "state": list_of(STATE),
+        "session": TEXT,
+        "action": TEXT,
+        "gated": BOOLEAN,
+        "limit": LIMIT,
+        "cursor": CURSOR,
+    },
+)
+_NO_RUN = "There is no such run."
+
+
+async def visible_run(visit: Visit, parts: Parts, run_id: str) -> Run:
+    """A run that is the caller's to see; another's is told in the same words as none.
+
+    :raises NotFound: it is not.
+    """
+    try:
+        run = await parts.runner.run(run_id)
+    except NotFound:
+        raise NotFound(_NO_RUN) from None
+    if not visit.caller.may_see(run.session_id):
+        raise NotFound(_NO_RUN)
+    return run
+
+
+async def awaited_run(visit: Visit, parts: Parts, run_id: str) -> Run:
+    """The same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer})."""
+    run = await visible_run(visit, parts, run_id)
+    seconds = visit.number("wait", visit.wait_seconds or 0.0)
+    return await parts.runner.wait(run_id, seconds) if seconds > 0 and not run.state.settled else run
+
+
+def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
+    """The caller's filters; an agent's are bound to its session.
+
+    :param usual: the states that are meant where none is named; empty: all.
+    """
+    states = visit.query.get("state")
+    gated = visit.query.get("gated")
+    own = visit.caller.session
+    return RunQuery(
+        states=tuple(RunState(str(state)) for state in states) if isinstance(states, list) else usual,
+        session_id=visit.text("session") if own is None else own.id,
+        action=visit.text("action"),
+        gated=gated if isinstance(gated, bool) else None,
+        limit=int(visit.number("limit", 100)),
+        cursor=visit.text("cursor"),
+    )
+
+
+@TABLE.route(
+    "GET",
+    "/v1/runs",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    query=_FILTERS,
+    answers={200: page_of("Run")},
+)
+async def list_runs(visit: Visit, parts: Parts) -> Answer:
+    """Runs, newest first; an agent sees its own."""
+    return answer(page(await parts.runner.runs(run_query(visit)), run_json))
+
+
+@TABLE.route(
+    "GET",
+    "/v1/runs/<run_id>",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    query=made_of({}, {"wait": WAIT}),
+    answers={200: _RUN},
+)
+async def show_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+    """One run, as soon as it is settled or the wait is over; the operator sees its steps and attempts."""
+    run = await awaited_run(visit, parts, run_id)
+    shown = run_json(run)
+    if visit.caller.operator is not None:
+        steps, attempts = await parts.runner.history(run_id)
+        shown["steps"] = [_step(step) for step in steps]
+        shown["attempts"] = [_attempt(attempt) for attempt in attempts]
+    return answer(shown)
+
+
+@TABLE.route(
+    "POST",
+    "/v1/runs/<run_id>/resolve",
+    operators=Who.OPERATOR,
+    body=made_of(
+        {"outcome": {"enum": ["happened", "did_not_happen", "run_again"]}},
+        {"note": {"type": "string", "maxLength": 4096}},
+    ),
+    answers={200: ref("Run")},
+)
+async def resolve_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+    """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
+    outcome, note, actor = visit.text("outcome"), visit.text("note") or "", visit.caller.actor
+    if outcome == "run_again":
+        return answer(run_json(await parts.runner.run_again(run_id, note, actor)))
+    return answer(run_json(await parts.runner.settle(run_id, outcome == "happened", note, actor)))
+
+
+@TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
+async def reconcile_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
+    """Look now whether a run whose outcome is unknown happened."""
+    run, finding = await parts.runner.find_out(run_id, visit.caller.actor)
+    failure = None if finding.fault is None else finding.fault.as_json()
+    return answer({"run": run_json(run), "happened": finding.happened, "failure": failure})
+
+
+def _step(step: StepRow) -> JSON:
+    return {"id": step.step_id, "position": step.position, "state": step.state, "output": step.output}
+
+
+def _attempt(attempt: AttemptRow) -> JSON:
+    return {
+        "step": attempt.step_id,
+        "number": attempt.number,
+        "state": attempt.state,
+        "started_at": timestamp(attempt.started_at),
+        "ended_at": moment(attempt.ended_at),
+        "sent": attempt.sent,
+        "failure": None if attempt.fault is None else attempt.fault.as_json(),
+    }

@@ -1,0 +1,116 @@
+"""For what a credential is bound: the scope in force, of the connector or the gateway's provider as it stands now."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from aileron.api._parts import Parts
+from aileron.api.shapes.values import binding_json
+from aileron.errors import Conflict, InvalidRequest
+from aileron.values import (
+    GATEWAY,
+    JSON,
+    Binding,
+    BindingFlag,
+    ConnectorDescription,
+    Scope,
+    TrustItem,
+    TrustKind,
+    TrustState,
+    timestamp,
+)
+
+_UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
+
+
+@frozen
+class Target:
+    """Where the credential of a binding would go.
+
+    :ivar base_url: the binding's own, or L{None}: the connector's.
+    :ivar scope: L{None}: the connector wants no credential.
+    """
+
+    base_url: str | None
+    scope: Scope | None
+
+
+async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
+    """The target of a binding that is to be sealed for it.
+
+    :param fqn: of a connector, or of a provider of the gateway.
+    :param base_url: that was asked for.
+    :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
+    :raises Conflict: it is a file that is not trusted as it lies there.
+    """
+    if fqn.startswith(GATEWAY):
+        return _provider_target(parts, fqn, base_url)
+    items = await parts.runner.trust_items()  # reads the files, so that what follows is about the same bytes
+    unread = next((item for item in items if _is_unread(item, fqn)), None)
+    if unread is not None:
+        raise Conflict(
+            f"The connector {fqn} is not trusted as it lies there, so no credential is bound to it: "
+            f"read it, then `aileron connector trust {fqn}`.",
+            {"connector": fqn, "state": unread.state.value},
+        )
+    description = _described(parts, fqn)
+    if description is None:
+        raise _wrong("/connector", "names no connector that loaded")
+    if base_url is not None and not description.bindable:
+        raise _wrong("/base_url", "must be left out: this connector lets no binding choose")
+    target = _target(description, base_url)
+    if target is None:
+        raise _wrong("/base_url", "is required: this connector has none of its own")
+    return target
+
+
+def target_now(parts: Parts, binding: Binding) -> Target | None:
+    """Where the connector, as it stands now, would have the credential go; L{None}: it is not there, or says not."""
+    if binding.connector.startswith(GATEWAY):
+        provider = parts.gateway.bound_by(binding.connector)
+        return None if provider is None else Target(None, provider.scope())
+    description = _described(parts, binding.connector)
+    if description is None:
+        return None
+    return _target(description, binding.base_url if description.bindable else None)
+
+
+def bound_json(parts: Parts, binding: Binding, flag: BindingFlag | None) -> dict[str, JSON]:
+    """C{Binding}, with whether it opens as things are."""
+    target = target_now(parts, binding)
+    told = flag if flag is not None and flag.revision == binding.revision else None
+    now = None if target is None else target.scope
+    return {
+        **binding_json(binding),
+        "scope": None if binding.scope is None else binding.scope.as_json(),
+        "in_force": None if now is None else now.as_json(),
+        "fits": target is not None and binding.scope == now,
+        "flag": None if told is None else {"since": timestamp(told.since), "reason": told.reason},
+    }
+
+
+def _provider_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
+    provider = parts.gateway.bound_by(fqn)
+    if provider is None:
+        raise _wrong("/connector", "names no provider of the gateway")
+    if base_url is not None:
+        raise _wrong("/base_url", "must be left out: a provider's is set in config.yaml")
+    return Target(None, provider.scope())
+
+
+def _is_unread(item: TrustItem, fqn: str) -> bool:
+    return (item.kind, item.name) == (TrustKind.CONNECTOR, fqn) and item.state in _UNREAD
+
+
+def _described(parts: Parts, fqn: str) -> ConnectorDescription | None:
+    connector = parts.connectors.get(fqn)
+    return None if connector is None else connector.describe()
+
+
+def _target(description: ConnectorDescription, chosen: str | None) -> Target | None:
+    base_url = chosen or description.base_url
+    return None if base_url is None else Target(chosen, description.scope(base_url))
+
+
+def _wrong(pointer: str, problem: str) -> InvalidRequest:
+    return InvalidRequest.listing("The binding cannot be made so.", (pointer, problem))

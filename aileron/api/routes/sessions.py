@@ -1,0 +1,129 @@
+"""Sessions of agents: opened with the launch key, ended by their own token or the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api._tokens import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
+from aileron.api.shapes.schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
+from aileron.api.shapes.traffic import session_traffic
+from aileron.api.shapes.values import page, peer_json, session_json
+from aileron.errors import NotFound, VaultLocked
+from aileron.values import JSON, Event, Session, VaultState, timestamp
+
+from .brakes import paused_for
+
+TABLE = Table()
+
+_CLAIM: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
+_DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
+_OPENED = made_of(
+    {"id": TEXT, "token": TEXT, "gateway_key": TEXT, "started_at": MOMENT, "agent": TEXT, "working_dir": TEXT}
+)
+_EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 255}
+
+
+@TABLE.route(
+    "POST",
+    "/v1/sessions",
+    agents=Who.LAUNCH,
+    body=made_of({"agent": _CLAIM}, {"working_dir": _DIRECTORY}),
+    answers={201: _OPENED},
+)
+async def open_session(visit: Visit, parts: Parts) -> Answer:
+    """Open a session, whose agent and directory are claims; its token and gateway key are shown this once."""
+    _refuse_without_vault(parts)
+    session = _claimed(visit, parts)
+    token, gateway_key = mint(AGENT_TOKEN, parts.randomness), mint(GATEWAY_KEY, parts.randomness)
+    peer = peer_json(session.peer)
+    claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
+    event = _event(visit, parts, "session.started", session, **claims, peer=peer)
+    await parts.sessions.open(session, token_digest(token), token_digest(gateway_key), (event,))
+    return answer(
+        {
+            "id": session.id,
+            "token": token,
+            "gateway_key": gateway_key,
+            "started_at": timestamp(session.started_at),
+            **claims,
+        },
+        201,
+    )
+
+
+@TABLE.route(
+    "GET",
+    "/v1/sessions",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    query=made_of({}, {"live": BOOLEAN, "limit": LIMIT, "cursor": CURSOR}),
+    answers={200: page_of("Session")},
+)
+async def list_sessions(visit: Visit, parts: Parts) -> Answer:
+    """Sessions, newest first; an agent sees its own."""
+    if visit.caller.session is not None:
+        return answer({"items": [_shown(visit.caller.session, parts)], "cursor": None})
+    found = await parts.sessions.list(
+        visit.query.get("live") is True, int(visit.number("limit", 100)), visit.text("cursor")
+    )
+    return answer(page(found, lambda session: _shown(session, parts)))
+
+
+@TABLE.route(
+    "GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Session")}
+)
+async def show_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
+    """One session."""
+    return answer(_shown(await _visible(visit, parts, session_id), parts))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/sessions/<session_id>/end",
+    agents=Who.AGENT,
+    operators=Who.OPERATOR,
+    body=made_of({}, {"exit_code": _EXIT_CODE}),
+    answers={200: ref("Session")},
+)
+async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
+    """End a session; its token opens nothing from then on."""
+    session = await _visible(visit, parts, session_id)
+    exit_code = visit.body.get("exit_code")
+    code = exit_code if isinstance(exit_code, int) else None
+    event = _event(visit, parts, "session.ended", session, exit_code=code)
+    return answer(_shown(await parts.sessions.end(session_id, code, (event,)), parts))
+
+
+def _shown(session: Session, parts: Parts) -> JSON:
+    paused = paused_for(parts, session.id) is not None
+    return {**session_json(session, parts.now()), "paused": paused, **session_traffic(parts, session.id)}
+
+
+async def _visible(visit: Visit, parts: Parts, session_id: str) -> Session:
+    session = await parts.sessions.get(session_id) if visit.caller.may_see(session_id) else None
+    if session is None:
+        raise NotFound("There is no such session.")
+    return session
+
+
+def _claimed(visit: Visit, parts: Parts) -> Session:
+    """A session by its opener's own word, and beside it the process that the opener is seen to be."""
+    now = parts.now()
+    claims = visit.text("agent") or "", visit.text("working_dir") or ""
+    return Session(parts.ids(), *claims, now, now, peer=parts.process_behind(*visit.ends))
+
+
+def _refuse_without_vault(parts: Parts) -> None:
+    state = parts.vault.state()
+    if state in {VaultState.MISSING, VaultState.LOST}:
+        raise VaultLocked(
+            f"The vault is {state.value}: run aileron vault {'init' if state is VaultState.MISSING else 'reset'}.",
+            {"state": state.value},
+        )
+
+
+def _event(visit: Visit, parts: Parts, kind: str, session: Session, **payload: JSON) -> Event:
+    return Event(parts.ids(), kind, parts.now(), visit.caller.actor, payload, session_id=session.id)

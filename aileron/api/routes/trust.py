@@ -1,0 +1,63 @@
+"""What the operator trusts: what lies there, how it differs from what was trusted, and the word itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from aileron.api._endpoint import Parts, Schema, Table, Visit
+from aileron.api._faults import Answer, answer
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import TEXT, TRUST_KIND, list_of, made_of, ref
+from aileron.api.shapes.values import trust_item_json
+from aileron.values import JSON, TrustItem, TrustKind
+
+TABLE = Table()
+
+_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 512}
+_DIGEST: Schema = {"type": "string", "minLength": 1, "maxLength": 128}
+_MANY: Schema = {
+    **list_of(made_of({"kind": TRUST_KIND, "name": _NAME, "digest": _DIGEST})),
+    "minItems": 1,
+    "maxItems": 1000,
+}
+_ITEMS = made_of({"items": list_of(ref("TrustItem"))})
+
+
+@TABLE.route("GET", "/v1/trust", operators=Who.OPERATOR, answers={200: _ITEMS})
+async def list_trust(visit: Visit, parts: Parts) -> Answer:
+    """Every file that can be trusted, with what to read before it is."""
+    return _listed(await parts.runner.trust_items())
+
+
+@TABLE.route("POST", "/v1/trust", operators=Who.OPERATOR, body=made_of({"items": _MANY}), answers={200: _ITEMS})
+async def trust(visit: Visit, parts: Parts) -> Answer:
+    """Trust exactly these digests, all or none; 409 says what lies there where one is another by now."""
+    return _listed(await parts.runner.trust(_wanted(visit.body), visit.caller.actor))
+
+
+@TABLE.route(
+    "DELETE",
+    "/v1/trust",
+    operators=Who.OPERATOR,
+    body=made_of({"kind": TRUST_KIND, "name": _NAME}),
+    answers={200: made_of({"kind": TRUST_KIND, "name": TEXT})},
+)
+async def distrust(visit: Visit, parts: Parts) -> Answer:
+    """Take trust back: what was trusted is inert, and what waits of it becomes stale."""
+    kind, name = TrustKind(str(visit.body["kind"])), str(visit.body["name"])
+    await parts.runner.distrust(kind, name, visit.caller.actor)
+    return answer({"kind": kind.value, "name": name})
+
+
+def _wanted(body: Mapping[str, JSON]) -> Sequence[tuple[TrustKind, str, str]]:
+    given = body["items"]
+    items = given if isinstance(given, Sequence) else ()
+    return [
+        (TrustKind(str(item["kind"])), str(item["name"]), str(item["digest"]))
+        for item in items
+        if isinstance(item, Mapping)
+    ]
+
+
+def _listed(items: Iterable[TrustItem]) -> Answer:
+    return answer({"items": [trust_item_json(item) for item in items]})

@@ -1,0 +1,115 @@
+"""The daemon's numbers in the text format of Prometheus: its names, its units, and no label without bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+
+from attrs import frozen
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from aileron.values import Histogram, Traffic, VaultState
+
+from .facts import Facts
+
+_COUNTERS: Mapping[str, tuple[str, Callable[[Traffic], int]]] = {
+    "request_body_bytes": ("Bytes of requests' bodies that went to the provider.", lambda each: each.sent_bytes),
+    "response_body_bytes": (
+        "Bytes of answers' bodies that came back, framing included.",
+        lambda each: each.received_bytes,
+    ),
+    "input_tokens": ("Tokens that the provider read, cached or not, as it told them.", lambda each: each.usage.input),
+    "cached_input_tokens": ("Of the input, tokens from the provider's cache.", lambda each: each.usage.cached),
+    "output_tokens": ("Tokens that the provider wrote, as it told them.", lambda each: each.usage.output),
+    "answers_told": ("Answers that told their tokens.", lambda each: each.told),
+    "answers_untold": ("Answers whose tokens could not be told.", lambda each: each.untold),
+}
+_HISTOGRAMS: Mapping[str, tuple[str, Callable[[Traffic], Histogram]]] = {
+    "first_byte_seconds": ("From a request's head to its answer's, at the gateway.", lambda each: each.first_byte),
+    "added_seconds": ("Of that, what passed within the gateway, there and back.", lambda each: each.added),
+    "duration_seconds": ("From a request's head to the end of its exchange.", lambda each: each.whole),
+}
+
+
+def exposition(facts: Facts) -> bytes:
+    """All metrics, and what the library tells of the process."""
+    registry = CollectorRegistry()
+    registry.register(_Facts(facts))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)
+
+
+@frozen(eq=False)  # the registry keeps it by its hash
+class _Facts(Collector):
+    facts: Facts
+
+    def collect(self) -> Iterator[Metric]:
+        """See L{Collector}."""
+        yield from _daemon(self.facts)
+        yield from _gateway(self.facts.gateway.providers)
+
+
+def _daemon(facts: Facts) -> Iterator[Metric]:
+    yield InfoMetricFamily("aileron_build", "What runs.", {"version": facts.version})
+    yield GaugeMetricFamily("aileron_uptime_seconds", "Since the daemon's start.", facts.uptime_seconds)
+    vault = GaugeMetricFamily("aileron_vault_state", "1 for the state that the vault is in.", labels=["state"])
+    for state in VaultState:
+        vault.add_metric([state.value], state is facts.vault)
+    yield vault
+    yield GaugeMetricFamily("aileron_actions", "Actions that are offered.", facts.actions)
+    yield GaugeMetricFamily("aileron_load_errors", "Files that did not load.", facts.load_errors)
+    yield GaugeMetricFamily("aileron_store_up", "Whether the store answers.", facts.sessions is not None)
+    yield GaugeMetricFamily("aileron_paused", "Whether everything is paused.", facts.paused)
+    yield GaugeMetricFamily(
+        "aileron_paused_sessions", "Sessions that are paused for themselves.", facts.paused_sessions
+    )
+    if facts.pending_approvals is not None:
+        yield GaugeMetricFamily("aileron_pending_approvals", "Approvals that wait.", facts.pending_approvals)
+    if facts.sessions is not None:
+        yield GaugeMetricFamily("aileron_sessions", "Sessions that have not ended.", facts.sessions)
+
+
+def _gateway(providers: Mapping[str, Traffic]) -> Iterator[Metric]:
+    requests = CounterMetricFamily(
+        "aileron_gateway_requests", "Exchanges that ended, by class of the answer.", labels=["provider", "code"]
+    )
+    endings = CounterMetricFamily(
+        "aileron_gateway_endings", "Exchanges that ended, by how.", labels=["provider", "ending"]
+    )
+    under_way = GaugeMetricFamily("aileron_gateway_under_way", "Exchanges that have not ended.", labels=["provider"])
+    for name, traffic in providers.items():
+        for code, count in traffic.answers.items():
+            requests.add_metric([name, code], count)
+        for ending, count in traffic.endings.items():
+            endings.add_metric([name, ending.value], count)
+        under_way.add_metric([name], traffic.under_way)
+    yield from (requests, endings, under_way)
+    yield from _of_each(providers)
+
+
+def _of_each(providers: Mapping[str, Traffic]) -> Iterator[Metric]:
+    for name, (text, count) in _COUNTERS.items():
+        counter = CounterMetricFamily(f"aileron_gateway_{name}", text, labels=["provider"])
+        for provider, traffic in providers.items():
+            counter.add_metric([provider], count(traffic))
+        yield counter
+    for name, (text, waits) in _HISTOGRAMS.items():
+        histogram = HistogramMetricFamily(f"aileron_gateway_{name}", text, labels=["provider"])
+        for provider, traffic in providers.items():
+            found = waits(traffic)
+            histogram.add_metric([provider], _buckets(found), found.seconds)
+        yield histogram
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """Each bound with how many waits did not exceed it."""
+    bounds = [*(str(bound) for bound in histogram.bounds), "+Inf"]
+    return list(zip(bounds, map(float, accumulate(histogram.counts)), strict=True))

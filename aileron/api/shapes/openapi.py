@@ -1,0 +1,139 @@
+"""The OpenAPI 3.1 document of a site, and a page that shows it: both from the endpoints that serve it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import TypeAlias
+
+from aileron.api._endpoint import EMPTY, Endpoint, Schema
+from aileron.api._faults import JSON_TYPE
+from aileron.api._guard import PAGE_KEY, Who
+from aileron.values import JSON
+
+from .schemas import COMPONENTS, ref
+
+Served: TypeAlias = Iterable[tuple[Endpoint, Who]]
+
+_VARIABLE = re.compile(r"<(?:path:)?(\w+)>")
+_FAILED: Mapping[str, JSON] = {
+    "description": "The failure",
+    "content": {"application/json": {"schema": ref("Failure")}},
+}
+_SCHEMES: Mapping[Who, tuple[str, ...]] = {
+    Who.LAUNCH: ("launchKey",),
+    Who.AGENT: ("agentToken",),
+    Who.OPERATOR: ("operatorToken", "browser"),
+    Who.SCRAPER: ("scraperToken",),
+}
+
+
+def document(title: str, version: str, served: Served) -> dict[str, JSON]:
+    """The whole document.
+
+    :param served: each endpoint with who may call it on this site.
+    """
+    paths: dict[str, dict[str, JSON]] = {}
+    for endpoint, allowed in served:
+        paths.setdefault(_plain(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint, allowed)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": dict(COMPONENTS), "securitySchemes": _security_schemes()},
+    }
+
+
+def _plain(path: str) -> str:
+    return _VARIABLE.sub(r"{\1}", path)
+
+
+def _operation(endpoint: Endpoint, allowed: Who) -> dict[str, JSON]:
+    answers = {str(status): _answer(schema) for status, schema in endpoint.answers.items()}
+    operation: dict[str, JSON] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
+        "responses": {**answers, "default": _FAILED},
+        "security": _security(allowed),
+    }
+    if endpoint.method != "GET":
+        schema = endpoint.body.schema
+        required = bool(schema.get("required"))
+        operation["requestBody"] = {"required": required, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _answer(schema: Schema) -> JSON:
+    return {"description": "Success", "content": {str(schema.get("contentMediaType", JSON_TYPE)): {"schema": schema}}}
+
+
+def _path_parameters(endpoint: Endpoint) -> list[JSON]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _VARIABLE.findall(endpoint.path)
+    ]
+
+
+def _query_parameters(endpoint: Endpoint) -> list[JSON]:
+    properties = endpoint.query.schema["properties"]
+    if not isinstance(properties, Mapping):
+        return []
+    return [{"name": name, "in": "query", "schema": schema} for name, schema in properties.items()]
+
+
+def _security(allowed: Who) -> list[JSON]:
+    return [{scheme: []} for who, schemes in _SCHEMES.items() if who in allowed for scheme in schemes]
+
+
+def _security_schemes() -> dict[str, JSON]:
+    bearers = {
+        "launchKey": "ail_l_…",
+        "agentToken": "ail_a_…",
+        "operatorToken": "ail_o_…",
+        "scraperToken": "whose SHA-256 is metrics.token_sha256 in config.yaml",
+    }
+    return {
+        **{name: {"type": "http", "scheme": "bearer", "description": text} for name, text in bearers.items()},
+        "browser": {
+            "type": "apiKey",
+            "in": "header",
+            "name": PAGE_KEY,
+            "description": "The page key, together with the browser's cookie",
+        },
+    }
+
+
+def page(title: str, served: Served) -> str:
+    """The document as one page without a script: every route, what it takes and what it answers."""
+    rows = "".join(_row(endpoint, allowed) for endpoint, allowed in served)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head><body>'
+        f'<h1>{escape(title)}</h1><p>The same as a document: <a href="/v1/openapi.json">OpenAPI 3.1</a>.</p>'
+        "<table><thead><tr><th>Route</th><th>Who</th><th>What</th><th>Takes</th><th>Answers</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></body></html>"
+    )
+
+
+def _row(endpoint: Endpoint, allowed: Who) -> str:
+    who = ", ".join(each.name.lower() for each in Who if each in allowed and each.name)
+    cells = [
+        f"<code>{escape(endpoint.method)} {escape(_plain(endpoint.path))}</code>",
+        escape(who),
+        escape(endpoint.summary),
+        _members("query", endpoint.query.schema) + _members("body", endpoint.body.schema),
+        escape(", ".join(str(status) for status in endpoint.answers)),
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _members(what: str, schema: Schema) -> str:
+    if schema == EMPTY:
+        return ""
+    required, properties = schema.get("required"), schema["properties"]
+    needed = set(required) if isinstance(required, list) else set()
+    names = properties if isinstance(properties, Mapping) else ()
+    shown = (f"<b>{escape(name)}</b>" if name in needed else escape(name) for name in names)
+    return f"<div>{what}: {', '.join(shown)}</div>"

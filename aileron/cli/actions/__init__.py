@@ -1,0 +1,1 @@
+"""Actions and what they go by: files, connectors, trust."""

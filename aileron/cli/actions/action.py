@@ -1,0 +1,148 @@
+"""C{aileron action}: what agents can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._output import block, heading, listed, note, say, say_json, table, values
+from aileron.cli._session import as_operator, as_session
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+
+from .commands import distrust_command, trust_command
+from .files import add, check, edit
+from .run import run_action
+
+
+@click.group()
+def action() -> None:
+    """Look at, add, trust and run actions."""
+
+
+action.add_command(add)
+action.add_command(check)
+action.add_command(edit)
+action.add_command(trust_command("action"))
+action.add_command(distrust_command("action"))
+action.add_command(run_action)
+
+
+@action.command("list")
+@_options.as_json
+@pass_surroundings
+def list_actions(around: Surroundings, as_json: bool) -> None:
+    """List the actions, and what could not be loaded and why."""
+    answer = as_session(around, lambda daemon: daemon.actions())
+    rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in _items(answer))
+    listed(as_json, answer, ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"), rows, "There are no actions yet.")
+    if not as_json:
+        _tell_load_errors(answer)
+
+
+@action.command("show")
+@click.argument("name")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_action(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one action: its arguments, its connectors, and the words that the model reads."""
+    item = as_operator(around, passphrase_fd, lambda operator: operator.action(name))
+    if as_json:
+        say_json(item)
+        return
+    heading("{name} {version}", name=item["name"], version=item["version"])
+    values(
+        {
+            "approval": _gate(item),
+            "state": _on(item),
+            "tool": item["tool_name"],
+            "source": item["source"],
+            "digest": item["digest"],
+            **_rules(item),
+            "connectors": ", ".join(f"{pin['name']} {pin['version']}" for pin in item["connectors"]),
+            **_shown_before(item.get("preview")),
+        },
+        "  ",
+    )
+    _show_arguments(item["input_schema"])
+    heading("What the model reads")
+    block(item["description"])
+
+
+@action.command("enable")
+@click.argument("name")
+@_options.passphrase_fd
+@pass_surroundings
+def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
+    """Switch an action on."""
+    as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, True))
+    say("{name} is on.", name=name)
+
+
+@action.command("disable")
+@click.argument("name")
+@_options.passphrase_fd
+@pass_surroundings
+def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
+    """Switch an action off: agents no longer see it, and what waits of it does not run."""
+    as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, False))
+    say("{name} is off.", name=name)
+
+
+def _shown_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
+    if preview is None:
+        return {}
+    shows = ", ".join(preview["shows"])
+    return {"you are shown": f"{shows}, by {preview['operation']} of {preview['connector']}"}
+
+
+def _items(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(answer.get("items", ()))
+
+
+def _gate(item: Mapping[str, Any]) -> str:
+    return "asked" if item["gated"] else "not asked"
+
+
+def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What its file says of taking back, of asking again, and of how often."""
+    rules: dict[str, Any] = {}
+    if item.get("undo_seconds"):
+        rules["can be taken back for"] = f"{item['undo_seconds']:g} s"
+    if item["gated"] and "cool_down_seconds" in item:
+        rules["once denied, refused for"] = f"{item['cool_down_seconds']:g} s"
+    if item.get("limits"):
+        rules["limits"] = "; ".join(map(_limit, item["limits"]))
+    return rules
+
+
+def _limit(limit: Mapping[str, Any]) -> str:
+    window = "an hour" if limit["seconds"] == 3600 else "a day"
+    each = f" for each value of {limit['argument']}" if limit["argument"] else ""
+    return f"{limit['most']} {window}{each}{' in each session' if limit['per_session'] else ''}"
+
+
+def _on(item: Mapping[str, Any]) -> str:
+    return "on" if item["enabled"] else "off"
+
+
+def _show_arguments(schema: Mapping[str, Any]) -> None:
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    if not properties:
+        return
+    heading("Arguments")
+    rows = (
+        (name, about.get("type"), "required" if name in required else "optional", about.get("description"))
+        for name, about in properties.items()
+    )
+    table(("NAME", "TYPE", "", "MEANING"), rows)
+
+
+def _tell_load_errors(answer: Mapping[str, Any]) -> None:
+    for error in answer.get("load_errors", ()):
+        place = f"{error['file']}:{error['line']}" if error.get("line") else error["file"]
+        what = "not trusted" if error["kind"] == "untrusted" else "did not load"
+        note("{what}: {place}: {message}", what=what, place=place, message=error["message"])

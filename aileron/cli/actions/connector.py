@@ -1,0 +1,72 @@
+"""C{aileron connector}: what the daemon can talk to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._output import listed, note
+from aileron.cli._session import as_operator
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.values import LoadError
+
+from .commands import distrust_command, trust_command
+from .copying import Sort, add_command, check_command
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+
+@click.group()
+def connector() -> None:
+    """Look at, add and trust connectors."""
+
+
+def _faults(path: Path) -> Sequence[LoadError]:
+    from aileron.connectors import check as faults_of
+
+    return faults_of(path)
+
+
+_CONNECTORS = Sort("connector", ".toml", lambda home: home.connectors, _faults)
+connector.add_command(add_command(_CONNECTORS))
+connector.add_command(check_command(_CONNECTORS))
+connector.add_command(trust_command("connector"))
+connector.add_command(distrust_command("connector"))
+
+
+@connector.command("list")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+    """List connectors, what they may talk to, and why others did not load."""
+    answer, states = as_operator(around, passphrase_fd, _with_states)
+    rows = (
+        (
+            item["name"],
+            item["version"],
+            states.get(item["name"]) or ("built in" if item["name"].startswith("builtin://") else "plugin"),
+            ", ".join(item["hosts"]),
+            item["credential"]["kind"] if item.get("credential") else None,
+            ", ".join(f"{each['name']} ({each['effect']})" for each in item["operations"]),
+        )
+        for item in answer["items"]
+    )
+    titles = ("NAME", "VERSION", "STATE", "HOSTS", "CREDENTIAL", "OPERATIONS")
+    listed(as_json, answer, titles, rows, "There are no connectors.")
+    if not as_json:
+        for problem in answer.get("problems", ()):
+            note("did not load: {file}: {message}", file=problem["file"], message=problem["message"])
+        if not {"new", "changed"}.isdisjoint(states.values()):
+            note("What is new or changed does nothing before you trust it: aileron connector trust")
+
+
+async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """All connectors, and how those of files stand to what is trusted."""
+    items = (await operator.trust_items())["items"]
+    return await operator.connectors(), {item["name"]: item["state"] for item in items if item["kind"] == "connector"}

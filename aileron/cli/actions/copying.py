@@ -1,0 +1,143 @@
+"""Files of the user's that are judged without a daemon, and copied into the home."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import click
+from attrs import frozen
+
+from aileron.cli import _options
+from aileron.cli._errors import FAILED, Trouble
+from aileron.cli._output import block, note, say, say_json
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.home import Home, atomic_write, prepare, read_private
+from aileron.values import LoadError
+
+from .commands import refuse_unasked, trust_added, yes
+from .trusting import Wish, as_values, tell
+
+_FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
+_MAX_BYTES = 1024 * 1024
+
+
+@frozen
+class Sort:
+    """One sort of files.
+
+    :ivar kind: C{action} or C{connector}.
+    :ivar directory: where they lie in a home.
+    :ivar faults: what the daemon would say of one.
+    """
+
+    kind: str
+    suffix: str
+    directory: Callable[[Home], Path]
+    faults: Callable[[Path], Sequence[LoadError]]
+
+
+def check_command(sort: Sort) -> click.Command:
+    """C{aileron <kind> check}."""
+
+    @click.command("check", help=f"Say what is wrong with {sort.kind} files; needs no daemon.")
+    @click.argument("files", nargs=-1, required=True, type=_FILES)
+    @_options.as_json
+    @click.pass_context
+    def command(context: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
+        found = {path: sort.faults(path) for path in files}
+        _tell_faults(found, as_json)
+        if any(found.values()):
+            context.exit(FAILED)
+
+    return command
+
+
+def add_command(sort: Sort) -> click.Command:
+    """C{aileron <kind> add}."""
+
+    @click.command("add", help=f"Check {sort.kind} files, copy them into the home, and ask you to trust them.")
+    @click.argument("files", nargs=-1, required=True, type=_FILES)
+    @click.option("--force", is_flag=True, help="Replace a file of the same name that is different.")
+    @click.option("--no-trust", is_flag=True, help="Copy only.")
+    @yes
+    @_options.passphrase_fd
+    @_options.as_json
+    @pass_surroundings
+    def command(
+        around: Surroundings,
+        /,
+        files: tuple[Path, ...],
+        force: bool,
+        no_trust: bool,
+        yes: bool,
+        passphrase_fd: int | None,
+        as_json: bool,
+    ) -> None:
+        refuse_unasked(as_json, yes or no_trust)
+        added = _add(around.home, sort, files, force, quiet=as_json)
+        wish = Wish(sort.kind, paths=tuple(added), sure=yes, as_json=as_json)
+        trusted = None if no_trust else trust_added(around, passphrase_fd, wish)
+        if as_json:
+            say_json({"added": [path.name for path in added], "trusted": as_values(trusted or [])})
+        elif trusted is not None:
+            tell(trusted)
+
+    return command
+
+
+def tell_fault(fault: LoadError) -> str:
+    """Where it is, and what."""
+    return f"{fault.file}:{fault.line or 1}: {fault.message}"
+
+
+def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> None:
+    if as_json:
+        found = [fault for each in faults.values() for fault in each]
+        shown = [
+            {"file": fault.file, "line": fault.line, "kind": fault.kind, "message": fault.message} for fault in found
+        ]
+        say_json({"faults": shown})
+        return
+    for path, each in faults.items():
+        if not each:
+            say("{path}: sound", path=path)
+        for fault in each:
+            say("{fault}", fault=tell_fault(fault))
+
+
+def _add(home: Home, sort: Sort, files: Sequence[Path], force: bool, *, quiet: bool) -> list[Path]:
+    """Copy all; where they lie then.
+
+    :raises Trouble: a file has faults, another name than such files have, or is there in another form.
+    """
+    prepare(home)
+    faults = [fault for path in files for fault in sort.faults(path)]
+    for fault in faults:
+        note("{fault}", fault=tell_fault(fault))
+    if faults:
+        raise Trouble("Nothing was added: a file has faults.")
+    return [_copy(path, home, sort, force, quiet=quiet) for path in files]
+
+
+def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Path:
+    if path.suffix != sort.suffix:
+        raise Trouble(f"{path} was not added: the name of such a file ends in {sort.suffix}.")
+    target = sort.directory(home) / path.name
+    wanted, there = path.read_bytes(), read_private(target, _MAX_BYTES)
+    done = "is there already"
+    if there != wanted:
+        if there is not None and not force:
+            _show_difference(there, wanted)
+            raise Trouble(f"{target} is different and was left as it is.", "To replace it: add --force")
+        atomic_write(target, wanted, replace=there is not None)
+        done = "was added" if there is None else "was replaced"
+    if not quiet:
+        say("{name} {done}.", name=path.name, done=done)
+    return target
+
+
+def _show_difference(there: bytes, wanted: bytes) -> None:
+    before, after = (data.decode("utf-8", "replace").splitlines() for data in (there, wanted))
+    block("\n".join(difflib.unified_diff(before, after, "there", "new", lineterm="")))

@@ -1,0 +1,115 @@
+"""C{aileron action run}: an action from the command line, by the same door as an agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._errors import PENDING
+from aileron.cli._output import in_words, note, say, say_json
+from aileron.cli._session import as_session
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.values import JSON, loads_strict
+
+if TYPE_CHECKING:
+    from aileron.client import Answer, Daemon
+
+_WAITS = 202
+_BOOLEANS = {"true": True, "false": False}
+
+
+@click.command("run")
+@click.argument("name")
+@click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One argument, as text; repeat for more.")
+@click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
+@click.option("--wait", type=click.FloatRange(0, 3600), metavar="S", help="Wait so many seconds for a decision.")
+@_options.as_json
+@click.pass_context
+@pass_surroundings
+def run_action(
+    around: Surroundings,
+    context: click.Context,
+    name: str,
+    pairs: tuple[str, ...],
+    whole: str | None,
+    wait: float | None,
+    as_json: bool,
+) -> None:
+    """Run an action and print its result; the exit code is 75 while it waits for approval."""
+    if pairs and whole is not None:
+        raise click.UsageError("Give either --arg or --args, not both.")
+    given = _object(whole) if whole is not None else None
+
+    async def ask(daemon: Daemon) -> Answer:
+        arguments = given if given is not None else typed(pairs, (await daemon.action(name))["input_schema"])
+        return await daemon.run(name, arguments, wait_seconds=wait)
+
+    answer = as_session(around, ask)
+    _tell(answer.body, as_json)
+    if answer.status == _WAITS:
+        context.exit(PENDING)
+
+
+def typed(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
+    """Arguments of the types that the action declares.
+
+    :param pairs: C{name=text} each.
+    :param schema: the action's.
+    :raises click.UsageError: a pair is malformed, unknown or given twice, or its text is no value of its type.
+    """
+    properties = schema.get("properties", {})
+    found: dict[str, JSON] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or name not in properties:
+            takes = ", ".join(properties) or "none"
+            raise click.UsageError(f"--arg {pair!r}: want NAME=TEXT, with a name of the action's arguments: {takes}.")
+        if name in found:
+            raise click.UsageError(f"--arg {name} is given twice.")
+        found[name] = _value(name, text, str(properties[name].get("type")))
+    return found
+
+
+def _value(name: str, text: str, kind: str) -> JSON:
+    if kind == "string":
+        return text
+    try:
+        value = _BOOLEANS[text] if kind == "boolean" else loads_strict(text.encode())
+    except (KeyError, ValueError):
+        raise click.UsageError(f"--arg {name}: want a value of type {kind}, written as JSON.") from None
+    return value
+
+
+def _object(text: str) -> Mapping[str, JSON]:
+    try:
+        value = loads_strict(text.encode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise click.UsageError(f"--args: {error}.") from None
+    if not isinstance(value, Mapping):
+        raise click.UsageError("--args: want one JSON object.")
+    return value
+
+
+def _tell(body: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        say_json(body)
+        return
+    if "result" not in body:
+        say("{message}", message=body.get("message"))
+        return
+    note("Done (run {run}).", run=body.get("run_id"))
+    result = body["result"]
+    _print(result.get("output") if isinstance(result, Mapping) and "output" in result else result)
+
+
+def _print(output: JSON) -> None:
+    from aileron.cli._output import block
+
+    text = in_words(output)
+    if "\n" in text:
+        block(text)
+    else:
+        say("{text}", text=text)

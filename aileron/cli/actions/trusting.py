@@ -1,0 +1,188 @@
+"""One reading of all that is to be trusted, one question, one word to the daemon."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import field, frozen
+
+from aileron.cli._errors import Trouble
+from aileron.cli._output import margined, note, say, shown
+from aileron.cli._surroundings import Surroundings
+from aileron.errors import InvalidRequest
+from aileron.values import JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+Item = Mapping[str, Any]
+
+_UNTRUSTED = frozenset(("new", "changed"))
+_LONG_LINES = 200
+_SUFFIXES = {"action": ".md", "connector": ".toml", "config": ".yaml"}
+_SEE = {
+    "action": "What is there, and what is wrong with it: aileron action list",
+    "connector": "What is there, and what is wrong with it: aileron connector list",
+    "config": "It is config.yaml. What is wrong with it: aileron doctor",
+}
+_WHAT = {
+    "action": "action {name}",
+    "connector": "connector {name}",
+    "config": "the configuration, {name}",
+}
+
+
+@frozen
+class Wish:
+    """What the person wants to trust.
+
+    :ivar kind: of what is named.
+    :ivar names: these; what they need is asked about with them.
+    :ivar paths: those that lie at these paths, as well.
+    :ivar all: whatever is untrusted, of that kind.
+    :ivar sure: do not ask.
+    """
+
+    kind: str
+    names: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
+    all: bool = field(default=False, kw_only=True)
+    sure: bool = field(default=False, kw_only=True)
+    as_json: bool = field(default=False, kw_only=True)
+
+
+async def trust(around: Surroundings, operator: Operator, wish: Wish) -> list[Item]:
+    """Show everything that C{wish} means and nobody has trusted yet, ask once, and trust exactly what was shown.
+
+    :return: what was trusted just now.
+    :raises Trouble: there is no such thing, the person said no, or something changed meanwhile; nothing was trusted.
+    """
+    named = _named((await operator.trust_items())["items"], wish)
+    unread = [item for item in named if item["state"] in _UNTRUSTED]
+    if not unread:
+        await _tell_unsound(operator, wish.kind)
+        return []
+    if not wish.as_json:
+        _show(around, unread)
+    if not wish.sure:
+        _ask(around, unread)
+    await _send(operator, unread)
+    return unread
+
+
+def tell(trusted: Sequence[Item]) -> None:
+    """Say what was trusted."""
+    if trusted:
+        say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
+    else:
+        say("There is nothing new to trust.")
+
+
+def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
+    """The same for programs."""
+    return [{name: item[name] for name in ("kind", "name", "digest")} for item in trusted]
+
+
+def _named(items: Sequence[Item], wish: Wish) -> list[Item]:
+    """What the wish means, with what it needs, which comes first."""
+    found = [item for item in items if item["kind"] == wish.kind and _is_meant(item, wish)]
+    _refuse_unknown(found, wish)
+    needed = {name for item in found for name in item["needs"]}
+    return [item for item in items if item["kind"] == "connector" and item["name"] in needed] + found
+
+
+async def _tell_unsound(operator: Operator, kind: str) -> None:
+    """Tell which files cannot be trusted, for they have faults.
+
+    :raises Trouble: the one file that there is of this kind has.
+    """
+    errors = (await operator.actions())["load_errors"]
+    ours = [error for error in errors if Path(error["file"]).suffix == _SUFFIXES[kind]]
+    faults = [error for error in ours if error["kind"] != "untrusted"]
+    for error in ours if kind == "config" else faults:
+        place = f"{error['file']}:{error['line']}" if error["line"] else error["file"]
+        what = "did not load: " if error in faults else ""
+        note("{what}{place}: {message}", what=what, place=place, message=error["message"])
+    if kind == "config" and faults:
+        raise Trouble("The configuration has a fault, so it does nothing and cannot be trusted.")
+
+
+def _is_meant(item: Item, wish: Wish) -> bool:
+    lies_there = item["path"] is not None and Path(item["path"]).name in {path.name for path in wish.paths}
+    return wish.all or item["name"] in wish.names or lies_there
+
+
+def _refuse_unknown(found: Iterable[Item], wish: Wish) -> None:
+    names = {item["name"] for item in found if item["state"] != "gone"}
+    places = {Path(item["path"]).name for item in found if item["path"] is not None}
+    missing = [name for name in wish.names if name not in names]
+    missing += [path.name for path in wish.paths if path.name not in places]
+    if missing:
+        raise Trouble(f"There is no sound {wish.kind} {missing[0]} here; nothing was trusted.", _SEE[wish.kind])
+
+
+def _show(around: Surroundings, items: Sequence[Item]) -> None:
+    lines = [line for item in items for line in _lines(item)]
+    if len(lines) > _LONG_LINES and around.interactive() and sys.stdout.isatty():
+        click.echo_via_pager("\n".join(lines))
+    else:
+        click.echo("\n".join(lines))
+
+
+def _lines(item: Item) -> Iterable[str]:
+    """One item whole, every character of it visible."""
+    yield click.style(f"{what(item)}: {_how(item)}", bold=True)
+    yield shown("  file    {path}", path=item["path"])
+    yield shown("  digest  {digest}", digest=item["digest"])
+    yield from margined(item["difference"], "  ")
+
+
+def what(item: Item) -> str:
+    """What it is, in words."""
+    return shown(_WHAT[item["kind"]], name=item["name"])
+
+
+def _how(item: Item) -> str:
+    size = f"{item['lines']} lines, {item['bytes']} bytes"
+    if item["state"] == "new":
+        return f"new, all of its {size}"
+    return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
+
+
+def _ask(around: Surroundings, items: Sequence[Item]) -> None:
+    confirm(around, f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] ", "trusted")
+
+
+def confirm(around: Surroundings, question: str, done: str) -> None:
+    """Go on only at a clear yes.
+
+    :param done: what else was not done, as a participle.
+    :raises Trouble: any other answer came, or nobody can be asked.
+    """
+    try:
+        answer = around.ask(question)
+    except InvalidRequest:
+        raise Trouble(f"There is no terminal to ask you in; nothing was {done}.", "Without asking: --yes") from None
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise Trouble(f"Nothing was {done}.")
+
+
+async def _send(operator: Operator, items: Sequence[Item]) -> None:
+    from aileron.client import DaemonFault
+
+    try:
+        await operator.trust(as_values(items))
+    except DaemonFault as fault:
+        if fault.fault.kind != "conflict":
+            raise
+        for moved in _listed(fault.fault.details.get("items")):
+            note("{what} changed while you looked.", what=what(moved))
+        raise Trouble(fault.message, "Nothing was trusted. Look again with the same command.") from None
+
+
+def _listed(items: JSON) -> list[Item]:
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, (list, tuple)) else []

@@ -1,0 +1,142 @@
+"""C{aileron approval}: what agents ask for, and your answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._output import listed, say, say_json
+from aileron.cli._session import as_operator
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.approvals import granting
+from aileron.values import timestamp, utc
+
+from .deciding import Ballot, decide, look
+from .edit import edit
+from .moments import moment_of
+from .review import show_review
+
+_REASON = click.option("--reason", help="Why; the agent is told.")
+_DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")
+_WAIT = click.option(
+    "--wait", type=click.FloatRange(0, 3600), default=10.0, show_default=True, help="Seconds to wait for the outcome."
+)
+
+
+@click.group()
+def approval() -> None:
+    """See, approve or deny what agents ask for."""
+
+
+@approval.command("list")
+@click.option("--state", help="Another state than pending_approval, such as completed.")
+@click.option("--session", help="Of this session only.")
+@_options.paged
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_approvals(
+    around: Surroundings,
+    /,
+    passphrase_fd: int | None,
+    as_json: bool,
+    **filters: str | int | None,
+) -> None:
+    """List what waits for you, oldest first."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.approvals(_options.given(**filters)))
+    rows = (_row(item) for item in answer["items"])
+    listed(as_json, answer, ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"), rows, "Nothing waits for you.")
+
+
+@approval.command("show")
+@click.argument("approval_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one whole: who asks, every argument, and the request that will leave."""
+    found, session = as_operator(around, passphrase_fd, lambda operator: look(operator, approval_id))
+    if as_json:
+        say_json({**found, "session": session})
+    else:
+        show_review(found, session)
+
+
+@approval.command("approve")
+@click.argument("approval_id", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask: approve what is shown.")
+@_DIGEST
+@_REASON
+@click.option("--not-before", metavar="WHEN", help="Begin no sooner: 2026-03-01T09:00 or +2h, at most 30 days ahead.")
+@_WAIT
+@granting.options
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def approve(
+    around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, yes: bool, **how: Any
+) -> None:
+    """Show one whole, ask, and approve exactly what was shown; with --grant also more calls like it."""
+    if as_json and not yes:
+        raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
+    granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
+    when = how.pop("not_before")
+    not_before = None if when is None else timestamp(moment_of(when, utc(around.wall())))
+    wish = granting.wish(**granted)
+    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, wish=wish, not_before=not_before, **how)
+    as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+
+
+@approval.command("deny")
+@click.argument("approval_id", metavar="ID")
+@_DIGEST
+@_REASON
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def deny(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, **how: Any) -> None:
+    """Deny one: nothing is sent."""
+    ballot = Ballot(approval_id, approved=False, sure=True, as_json=as_json, wait=0.0, **how)
+    as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+
+
+approval.add_command(edit)
+
+
+@approval.command("cancel")
+@click.argument("approval_id", metavar="ID")
+@_REASON
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def cancel(
+    around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, reason: str | None
+) -> None:
+    """Take one back that has not begun, approved or not: nothing is sent."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.withdraw(approval_id, reason))
+    if as_json:
+        say_json(answer)
+    else:
+        say("Taken back; nothing was sent.")
+
+
+@approval.command("forgive")
+@click.argument("approval_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def forgive(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Let agents ask again, at once, what you denied."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.forgive(approval_id))
+    if as_json:
+        say_json(answer)
+    else:
+        say("Agents may ask for it again.")
+
+
+def _row(item: Mapping[str, Any]) -> tuple[object, ...]:
+    run = item["run"]
+    return (item["id"], run["action"], run["state"], item["requested_at"], item.get("stale") or "")

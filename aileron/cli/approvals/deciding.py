@@ -1,0 +1,156 @@
+"""One decision: about exactly what was shown, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from aileron.cli._errors import Trouble
+from aileron.cli._output import block, heading, in_words, note, say, say_json
+from aileron.cli._surroundings import Surroundings
+from aileron.errors import InvalidRequest
+from aileron.values import utc
+
+from .granting import Wish, show_wish
+from .review import show_review
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_PENDING = "pending_approval"
+_WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
+
+
+@frozen
+class Ballot:
+    """What the person wants.
+
+    :ivar sure: do not ask once more.
+    :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.
+    :ivar not_before: RFC 3339; begin no sooner.
+    :ivar wait: seconds to wait for the outcome.
+    :ivar wish: what more is allowed with it.
+    """
+
+    approval_id: str
+    approved: bool
+    sure: bool
+    as_json: bool
+    digest: str | None = None
+    reason: str | None = None
+    wait: float = 0.0
+    wish: Wish | None = None
+    not_before: str | None = None
+
+
+async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """One approval as it is now, and the session that asks."""
+    found = await operator.approval(approval_id)
+    session_id = found["run"].get("session_id")
+    return found, None if session_id is None else await operator.session(session_id)
+
+
+async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> None:
+    """Show, ask, decide, and tell what became of it.
+
+    :raises Trouble: it is decided already, is no longer what was shown, or the person said no.
+    """
+    from aileron.client import DaemonFault
+
+    shown, session = await look(operator, ballot.approval_id)
+    refuse_decided(shown)
+    if ballot.approved and not ballot.as_json:
+        show_review(shown, session)
+    arguments = shown["run"].get("arguments") or {}
+    grant = None if ballot.wish is None else ballot.wish.of(arguments, utc(around.wall()))
+    if grant is not None and not ballot.as_json:
+        show_wish(grant, arguments)
+    _refuse_other(shown, ballot)
+    _ask(around, ballot)
+    try:
+        decided = await operator.decide(
+            ballot.approval_id,
+            ballot.approved,
+            ballot.digest or shown["digest"],
+            reason=ballot.reason,
+            grant=grant,
+            not_before=ballot.not_before,
+        )
+    except DaemonFault as fault:
+        if fault.fault.kind == "approval_stale":
+            await _show_change(operator, ballot, shown)
+        raise
+    await _tell(operator, ballot, decided)
+
+
+def refuse_decided(shown: Mapping[str, Any]) -> None:
+    """:raises Trouble: it waits for no decision."""
+    state = shown["run"]["state"]
+    if state != _PENDING:
+        raise Trouble(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
+
+
+def _refuse_other(shown: Mapping[str, Any], ballot: Ballot) -> None:
+    if ballot.digest is not None and ballot.digest != shown["digest"]:
+        raise Trouble(
+            "What would run is not what that digest binds; nothing was decided.",
+            f"Look again: aileron approval show {ballot.approval_id}",
+        )
+
+
+def _ask(around: Surroundings, ballot: Ballot) -> None:
+    if ballot.sure:
+        return
+    try:
+        allow = "" if ballot.wish is None else ", and allow those calls"
+        answer = around.ask(f"Let exactly this run{allow}? [y/N] ")
+    except InvalidRequest:
+        hint = "To approve what was shown: add --yes and --digest."
+        raise Trouble("There is no terminal to ask you in; nothing was decided.", hint) from None
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise Trouble("Nothing was decided; it still waits.")
+
+
+async def _show_change(operator: Operator, ballot: Ballot, shown: Mapping[str, Any]) -> None:
+    """Tell what is no longer as it was shown."""
+    import difflib
+
+    now = await operator.approval(ballot.approval_id)
+    heading("It changed while you looked; this is the difference")
+    if now.get("stale"):
+        say("  {why}", why=now["stale"])
+    before, after = (in_words(each.get("review"), sort_keys=True).splitlines() for each in (shown, now))
+    block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
+    note("Nothing was decided. Look again: aileron approval approve {id}", id=ballot.approval_id)
+
+
+async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) -> None:
+    if not ballot.approved:
+        _tell_denied(ballot, decided)
+        return
+    if decided.get("grant") and not ballot.as_json:
+        say("Granted: {id}. To take it back: aileron grant revoke {id}", id=decided["grant"]["id"])
+    begins = decided["run"].get("start_after")
+    result = await operator.result(ballot.approval_id, 0.0 if begins else ballot.wait)
+    status = result.get("status")
+    if ballot.as_json:
+        say_json({"approval": decided, "result": result})
+    elif status == "completed":
+        say("Approved, and done:")
+        block(in_words((result.get("result") or {}).get("output")), "  ")
+    elif result.get("begins_at"):
+        say("Approved; it begins at {at}. Until then: aileron approval cancel {id}", at=begins, id=ballot.approval_id)
+    elif status not in _WENT_WRONG:
+        say("Approved; it is {status}. Look later: aileron runs show {id}", status=status, id=ballot.approval_id)
+    if status in _WENT_WRONG:
+        fault = result.get("failure") or {}
+        raise Trouble(f"Approved; it ended as {status}: {fault.get('message')}", f"Run: {ballot.approval_id}")
+
+
+def _tell_denied(ballot: Ballot, decided: Mapping[str, Any]) -> None:
+    if ballot.as_json:
+        say_json({"approval": decided})
+    else:
+        say("Denied; nothing was sent.")

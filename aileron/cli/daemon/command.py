@@ -1,0 +1,111 @@
+"""C{aileron daemon}: start, stop and look at the daemon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import click
+
+from aileron import __version__
+from aileron.cli import _options
+from aileron.cli._errors import FAILED, LOST
+from aileron.cli._output import note, say, say_json, values
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.vault.unlocking import any_key, vault_state
+from aileron.home import Discovery, live_discovery, running_pid
+from aileron.values import JSON
+
+from .process import start, stop
+
+
+@click.group()
+def daemon() -> None:
+    """Start, stop and look at the daemon."""
+
+
+@daemon.command("start")
+@_options.passphrase_fd
+@click.option("--passphrase-file", type=click.Path(path_type=Path), help="Unlock with the passphrase in this file.")
+@click.option("--locked", is_flag=True, help="Leave the vault locked; ask for nothing.")
+@_options.as_json
+@pass_surroundings
+def start_daemon(
+    around: Surroundings, passphrase_fd: int | None, passphrase_file: Path | None, locked: bool, as_json: bool
+) -> None:
+    """Start the daemon, unless it runs.
+
+    Its vault is unlocked if there is a passphrase: from --passphrase-fd, --passphrase-file,
+    AILERON_VAULT_PASSPHRASE, or asked in the terminal.
+    """
+    found = live_discovery(around.home)
+    fresh = found is None
+    if found is None:
+        key = None if locked else any_key(around, passphrase_fd, passphrase_file)
+        found = start(around, key)
+    _tell(around, found, as_json, "The daemon runs" if fresh else "The daemon runs already")
+
+
+@daemon.command("stop")
+@pass_surroundings
+def stop_daemon(around: Surroundings) -> None:
+    """Stop the daemon; what it has begun to send is finished or recorded first."""
+    say("The daemon has stopped." if stop(around) else "No daemon runs.")
+
+
+@daemon.command("status")
+@_options.as_json
+@click.pass_context
+@pass_surroundings
+def daemon_status(around: Surroundings, context: click.Context, as_json: bool) -> None:
+    """Say whether the daemon runs, and where; the exit code is 1 if it does not."""
+    found = live_discovery(around.home)
+    if found is not None:
+        _tell(around, found, as_json, "The daemon runs")
+        return
+    pid = running_pid(around.home)
+    if as_json:
+        say_json({"running": pid is not None, "pid": pid, "home": str(around.home.root)})
+    elif pid is None:
+        say("No daemon runs for {home}.", home=around.home.root)
+    else:
+        say("The daemon (pid {pid}) is starting or stopping.", pid=pid)
+    context.exit(FAILED)
+
+
+def _tell(around: Surroundings, found: Discovery, as_json: bool, first: str) -> None:
+    state = vault_state(around, found)
+    if as_json:
+        say_json({"running": True, "vault_state": state, "home": str(around.home.root), **_public(found)})
+    else:
+        say("{first} (pid {pid}).", first=first, pid=found.pid)
+        values(
+            {
+                "for agents": found.url,
+                "for you": f"{found.operator_url} (aileron open)",
+                "home": str(around.home.root),
+                "vault": state,
+            },
+            "  ",
+        )
+    _hint(found, state)
+
+
+def _public(found: Discovery) -> dict[str, JSON]:
+    return {name: item for name, item in attrs.asdict(found).items() if name != "launch_key"}
+
+
+def _hint(found: Discovery, state: str) -> None:
+    if found.version != __version__:
+        note(
+            "That daemon is version {theirs}, this command is {ours}: restart it with "
+            "aileron daemon stop, then aileron daemon start.",
+            theirs=found.version,
+            ours=__version__,
+        )
+    if state == "missing":
+        note("There is no vault yet: aileron vault init")
+    elif state == "lost":
+        note(LOST)
+    elif state == "locked":
+        note("The vault is locked, so nothing runs: aileron vault unlock")

@@ -1,0 +1,118 @@
+"""C{aileron launch}: an agent in a session of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from aileron.cli._errors import Trouble
+from aileron.cli._output import note
+from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
+from aileron.cli.vault.unlocking import refuse_lost, vault_state
+from aileron.home import Discovery, live_discovery
+
+from .children import run_child
+from .process import start
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IReactorFromThreads
+
+    from aileron.launch import DaemonFacts, IAgent, Upstream
+
+_LOCKED = (
+    "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
+    "until you say aileron vault unlock elsewhere."
+)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
+@click.argument("agent")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+@pass_surroundings
+def launch(
+    around: Surroundings, context: click.Context, no_gateway: bool, agent: str, arguments: tuple[str, ...]
+) -> None:
+    """Run an agent in a session of its own.
+
+    ARGUMENTS are the agent's own, and the exit code is the agent's. The daemon is started if need be.
+    Nothing of the agent's own configuration is written.
+    """
+    from aileron.launch import AGENTS, Invocation
+
+    known = AGENTS.get(agent)
+    if known is None:
+        raise click.UsageError(f"The agent must be one of: {', '.join(sorted(AGENTS))}.")
+    chosen: IAgent = known
+    theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
+
+    async def whole(links: Links) -> int:
+        from twisted.internet import reactor
+
+        from aileron.launch import Launcher, OSSignals
+
+        launcher = Launcher(
+            reactor=reactor,
+            signals=OSSignals(cast("IReactorFromThreads", reactor)),
+            ensure_daemon=lambda: _facts(around),
+            connect=links.daemon,
+            say=lambda line: note("{line}", line=line),
+            interpreter=sys.executable,
+        )
+        invocation = Invocation(theirs, around.environ, os.getcwd())
+        return await launcher.launch(chosen, invocation, through_gateway=not no_gateway)
+
+    context.exit(around.drive(whole))
+
+
+async def _facts(around: Surroundings) -> DaemonFacts:
+    from aileron.launch import DaemonFacts
+
+    found = ensure_daemon(around)
+    return DaemonFacts(found.url, found.operator_url, found.launch_key, _upstreams(around, found))
+
+
+def _upstreams(around: Surroundings, found: Discovery) -> Mapping[str, Upstream] | None:
+    from aileron.launch import Upstream
+
+    gateway = around.probe(found.url, "/v1/status", found.launch_key).get("gateway")
+    # None of a daemon that was started before an upgrade.
+    return gateway and {each["name"]: Upstream(each["base_url"], each["credential"]) for each in gateway["providers"]}
+
+
+def ensure_daemon(around: Surroundings) -> Discovery:
+    """A running daemon whose vault is made and, where a person can be asked, open.
+
+    The passphrase is read by children: an agent must not inherit from a process that held it.
+
+    :raises Trouble: there is no vault, or the person did not make or open one.
+    """
+    if not around.home.secrets.exists():
+        refuse_lost(around)
+        _make_vault(around)
+    found = live_discovery(around.home) or start(around, None)
+    if vault_state(around, found) == "locked":
+        found = _unlock(around, found)
+    return found
+
+
+def _make_vault(around: Surroundings) -> None:
+    if not around.interactive():
+        raise Trouble("There is no vault yet, so no agent can be launched.", "Make one: aileron vault init")
+    note("There is no vault yet. It keeps your keys; let us make one.")
+    if not run_child(around, "vault", "init"):
+        raise Trouble("There is no vault, so the agent was not started.")
+
+
+def _unlock(around: Surroundings, found: Discovery) -> Discovery:
+    if not around.interactive():
+        note(_LOCKED)
+        return found
+    if not run_child(around, "vault", "unlock"):
+        raise Trouble("The vault was not unlocked, so the agent was not started.", "Again: aileron vault unlock")
+    return around.running()

@@ -1,0 +1,184 @@
+"""Starts the daemon as a process of its own, waits until it is healthy, and stops it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aileron.cli._entry import SERVE
+from aileron.cli._errors import Trouble
+from aileron.cli._output import note
+from aileron.cli._surroundings import Surroundings
+from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
+from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
+
+from .children import isolated, private_pair
+
+if TYPE_CHECKING:
+    from aileron.vault.keys import DataKey
+
+START_SECONDS = 15.0
+STOP_SECONDS = 30.0
+_POLL_SECONDS = 0.05
+_QUIET_SECONDS = 1.0
+_TAIL_LINES = 12
+_TAIL_BYTES = 8192
+
+_PASSED_ON = frozenset(
+    (
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+        "AILERON_HOME",
+        "XDG_RUNTIME_DIR",
+        *BASE_URL_VARIABLES.values(),
+        *PROXY_VARIABLES,
+        *(name.upper() for name in PROXY_VARIABLES),
+    )
+)
+
+
+def start(around: Surroundings, key: DataKey | None) -> Discovery:
+    """A running, healthy daemon: the one that is there, or a new one.
+
+    :param key: unlocks a new one's vault; it travels by a socket, never by arguments or environment.
+    :raises Trouble: it ended, or was not healthy in time; its last words are in the message.
+    """
+    home = around.home
+    found = live_discovery(home)
+    if found is not None:
+        return found
+    prepare(home)
+    _tell_of_upstreams(around.environ)
+    return _until_healthy(around, home, _spawn(around, home, key))
+
+
+def stop(around: Surroundings) -> bool:
+    """Ask the daemon to end, and wait until it has.
+
+    :return: whether there was one.
+    :raises Trouble: it takes longer than L{STOP_SECONDS}; nothing is killed.
+    """
+    home = around.home
+    pid = running_pid(home)
+    if pid is None:
+        return False
+    if pid == 0:
+        raise Trouble("The daemon runs where its process cannot be seen (another container): stop it there.")
+    os.kill(pid, signal.SIGTERM)
+    began, told = around.seconds(), False
+    while running_pid(home) == pid:
+        waited = around.seconds() - began
+        if waited > STOP_SECONDS:
+            raise Trouble(
+                f"The daemon (pid {pid}) has not ended after {STOP_SECONDS:g} s; it was not killed.",
+                f"It finishes what was already sent. Its log: {home.log}",
+            )
+        if waited > _QUIET_SECONDS and not told:
+            note("Waiting for the daemon (pid {pid}) to finish what it has begun to send …", pid=pid)
+            told = True
+        around.sleep(_POLL_SECONDS)
+    return True
+
+
+def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What of our environment the daemon gets: nothing that could steer Python or hold a secret but a proxy's."""
+    return {name: text for name, text in environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+
+
+def serve_command(home: Home, executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
+    """How the daemon is started: isolated from the environment and the directory that we were started in.
+
+    Parameters as for L{isolated}.
+    """
+    return (*isolated(executable, package), "-m", "aileron", SERVE, "--home", str(home.root))
+
+
+def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
+    """Say so if the surroundings move what agents send: they may be of somebody else's making."""
+    said = [variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable)]
+    if said:
+        note("By your environment ({names}) a provider is elsewhere: see aileron status", names=", ".join(said))
+
+
+def _spawn(around: Surroundings, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
+    command = serve_command(home)
+    if key is None:
+        return _detached(command, home, around.environ)
+    reading, writing = private_pair()
+    try:
+        key.send(writing)  # 32 bytes: they are held until the child reads
+        return _detached((*command, "--key-fd", str(reading)), home, around.environ, (reading,))
+    finally:
+        os.close(reading)
+
+
+def _detached(
+    command: Sequence[str], home: Home, environ: Mapping[str, str], descriptors: tuple[int, ...] = ()
+) -> subprocess.Popen[bytes]:
+    with _fresh_output(home) as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=home.root,
+            env=child_environment(environ),
+            pass_fds=descriptors,
+            start_new_session=True,
+        )
+
+
+def output_of(home: Home) -> Path:
+    """Where the daemon's own output goes; what its log says is another file."""
+    return home.log / "daemon.out"
+
+
+def _fresh_output(home: Home) -> subprocess.IO[bytes]:  # type: ignore[name-defined]
+    path = output_of(home)
+    if path.exists():
+        path.replace(path.with_suffix(".out.before"))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return open(descriptor, "wb")
+
+
+def _until_healthy(around: Surroundings, home: Home, child: subprocess.Popen[bytes]) -> Discovery:
+    deadline = around.seconds() + START_SECONDS
+    while around.seconds() < deadline:
+        ended = child.poll()
+        found = live_discovery(home)
+        if found is not None and _healthy(around, found):
+            return found
+        if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
+            raise Trouble(f"The daemon ended at once (status {ended}).\n{last_words(home)}", f"Its log: {home.log}")
+        around.sleep(_POLL_SECONDS)
+    raise Trouble(
+        f"The daemon (pid {child.pid}) is not healthy after {START_SECONDS:g} s.\n{last_words(home)}",
+        f"It was left running. Its log: {home.log}",
+    )
+
+
+def _healthy(around: Surroundings, found: Discovery) -> bool:
+    try:
+        return around.probe(found.url, "/v1/health", None).get("service") == "aileron"
+    except Trouble:
+        return False
+
+
+def last_words(home: Home) -> str:
+    """The last lines of the daemon's output."""
+    try:
+        data = output_of(home).read_bytes()[-_TAIL_BYTES:]
+    except OSError:
+        return "It left no output."
+    lines = data.decode("utf-8", "replace").rstrip().splitlines()[-_TAIL_LINES:]
+    return "\n".join(lines) or "It left no output."

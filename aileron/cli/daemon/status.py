@@ -1,0 +1,72 @@
+"""C{aileron status} and C{aileron version}."""
+
+from __future__ import annotations
+
+import click
+
+from aileron import __version__
+from aileron.cli import _options
+from aileron.cli._output import note, say, say_json, values
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.records.record import in_status, in_words, tell_tampering
+
+from .traffic import relayed
+from .upstreams import notable, proxies
+
+
+@click.command()
+@_options.as_json
+@pass_surroundings
+def status(around: Surroundings, as_json: bool) -> None:
+    """Say how the daemon does.
+
+    Its vault, what waits for you, who is at work; providers of the gateway that
+    are not as they come, and proxies.
+    """
+    found = around.running()
+    answer = around.probe(found.url, "/v1/status", found.launch_key)
+    if as_json:
+        say_json(answer)
+        return
+    counts, record = answer.get("counts", {}), in_status(answer)
+    say("Aileron {version} has run for {uptime}.", version=answer.get("version"), uptime=_duration(answer))
+    values(
+        {
+            "vault": answer.get("vault_state"),
+            "waiting for you": counts.get("pending_approvals"),
+            "sessions": counts.get("sessions"),
+            "actions": counts.get("actions"),
+            **relayed(answer),
+            "files that did not load": counts.get("load_errors"),
+            "for agents": found.url,
+            "for you": found.operator_url,
+            **in_words(record),
+            **{f"provider {each.name}": each.in_words for each in notable(answer)},
+            **proxies(answer),
+        },
+        "  ",
+    )
+    tell_tampering(record)
+    pause = answer.get("pause")
+    if pause:
+        because = f" ({pause['reason']})" if pause.get("reason") else ""
+        note("PAUSED since {since}{because}: aileron resume", since=pause["since"], because=because)
+    if counts.get("pending_approvals"):
+        note("Look at what waits: aileron approval list, or aileron open")
+
+
+@click.command()
+@_options.as_json
+def version(as_json: bool) -> None:
+    """Print the version."""
+    if as_json:
+        say_json({"version": __version__})
+    else:
+        say("aileron {version}", version=__version__)
+
+
+def _duration(answer: object) -> str:
+    seconds = answer.get("uptime_seconds", 0) if isinstance(answer, dict) else 0
+    minutes, left = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {left} s" if minutes else f"{left} s"

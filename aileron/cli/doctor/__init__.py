@@ -1,0 +1,1 @@
+"""A look at a whole installation, which changes nothing."""

@@ -1,0 +1,150 @@
+"""What the operator trusts and has bound, and what happened that should not have."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from aileron.values import from_timestamp
+
+from .findings import Finding, remark, waits, wrong
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+Item = Mapping[str, Any]
+Connect = Callable[[str, int], None]
+
+_MOST = 20
+_CONNECT_SECONDS = 3.0
+_STATES = {
+    "new": "was never trusted, so it does nothing",
+    "changed": "was changed since you trusted it, so it does nothing",
+}
+
+
+@frozen
+class Authority:
+    """What the daemon tells the operator, in the order in which it is asked."""
+
+    files: tuple[Item, ...]
+    actions: tuple[Item, ...]
+    load_errors: tuple[Item, ...]
+    connectors: tuple[Item, ...]
+    problems: tuple[Item, ...]
+    bindings: tuple[Item, ...]
+    unknown: tuple[Item, ...]
+    tampered: tuple[Item, ...]
+
+
+async def ask(operator: Operator) -> Authority:
+    """Everything that is judged."""
+    actions, connectors = await operator.actions(), await operator.connectors()
+    return Authority(
+        files=tuple((await operator.trust_items())["items"]),
+        actions=tuple(actions["items"]),
+        load_errors=tuple(actions["load_errors"]),
+        connectors=tuple(connectors["items"]),
+        problems=tuple(connectors["problems"]),
+        bindings=tuple((await operator.bindings())["items"]),
+        unknown=tuple((await operator.runs({"state": "unknown", "limit": _MOST}))["items"]),
+        tampered=tuple((await operator.audit({"type": "tamper.detected", "limit": _MOST}))["items"]),
+    )
+
+
+def authority(told: Authority, since: datetime) -> Iterator[Finding]:
+    """What is to be said of it.
+
+    :param since: what was detected earlier is not told again.
+    """
+    yield from _files(told.files)
+    yield from _errors(told)
+    yield from _unbound(told)
+    for binding in told.bindings:
+        yield from _bound(binding)
+    for run in told.unknown:
+        yield waits(
+            f"What became of {run['action']} (run {run['id']}) is not known: it may have happened.",
+            f"Look at the service, then: aileron runs settle {run['id']} --happened (or --did-not-happen)",
+        )
+    for record in told.tampered:
+        if from_timestamp(record["at"]) >= since:
+            yield wrong(
+                f"Somebody meddled with what you decide ({record['at']}).",
+                f"What was found: aileron audit show {record['audit_id']}",
+            )
+
+
+def network(told: Authority, connect: Connect | None = None) -> Iterator[Finding]:
+    """Which services that something is bound to cannot be reached.
+
+    :param connect: opens a connection to host and port and closes it; an OSError says why it cannot.
+    """
+    connect = connect or _connect
+    bound = {binding["connector"] for binding in told.bindings}
+    places = {place for connector in told.connectors if connector["name"] in bound for place in connector["hosts"]}
+    for place in sorted(places):
+        host, _, port = place.rpartition(":")
+        try:
+            connect(host.strip("[]"), int(port))
+        except OSError as error:
+            yield wrong(f"{place} cannot be reached: {error.strerror or type(error).__name__}.")
+
+
+def _connect(host: str, port: int) -> None:
+    socket.create_connection((host, port), _CONNECT_SECONDS).close()
+
+
+def _files(items: Iterable[Item]) -> Iterator[Finding]:
+    for item in items:
+        kind, name, state = item["kind"], item["name"], item["state"]
+        if state in _STATES:
+            command = "config trust" if kind == "config" else f"{kind} trust {name}"
+            yield waits(
+                f"The {kind} {name} {_STATES[state]} ({item['path']}).", f"Read it and say so: aileron {command}"
+            )
+        elif state == "gone":
+            yield remark(f"The {kind} {name} is trusted, but its file is gone.")
+
+
+def _errors(told: Authority) -> Iterator[Finding]:
+    untrusted = {item["path"] for item in told.files if item["state"] in _STATES}
+    for error in {_place(error): error for error in (*told.load_errors, *told.problems)}.values():
+        if error["kind"] != "untrusted":
+            yield wrong(f"{_place(error)}: {error['message']}", "It is left out until it is put right.")
+        elif error["file"] not in untrusted:
+            yield waits(f"{_place(error)}: {error['message']}")
+
+
+def _unbound(told: Authority) -> Iterator[Finding]:
+    needing = {each["name"] for each in told.connectors if each["credential"] is not None}
+    bound = {binding["connector"] for binding in told.bindings}
+    for action in told.actions:
+        for name in sorted({pin["name"] for pin in action["connectors"]} & needing - bound):
+            yield waits(
+                f"The action {action['name']} needs a credential for {name}, and none is bound.",
+                f"Bind one: aileron binding setup {name}",
+            )
+
+
+def _bound(binding: Item) -> Iterator[Finding]:
+    name, connector = binding["name"], binding["connector"]
+    if binding["in_force"] is None:
+        yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")
+    elif not binding["fits"]:
+        yield wrong(
+            f"{connector} would have {name} sent elsewhere, or otherwise, than you bound it for, so it is not opened.",
+            f"Look at both, and if that is right: aileron binding rebind {name}",
+        )
+    if binding["flag"] is not None:
+        yield wrong(
+            f"{name}: {binding['flag']['reason']} ({binding['flag']['since']})", "Bind another credential there."
+        )
+
+
+def _place(error: Item) -> str:
+    return f"{error['file']}:{error['line']}" if error.get("line") else str(error["file"])

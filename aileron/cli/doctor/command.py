@@ -1,0 +1,93 @@
+"""C{aileron doctor}: looks at everything, changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._errors import FAILED, Trouble, lines_of
+from aileron.cli._output import say_json
+from aileron.cli._session import as_operator
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.vault.unlocking import vault_state
+from aileron.errors import AileronError
+from aileron.home import Discovery
+
+from .authority import Authority, ask, authority, network
+from .daemon import found_daemon, process, vault
+from .files import files, this_program
+from .findings import Finding, Severity, remark, tell, wrong
+from .gateway import gateway
+
+_OF_LATE = timedelta(days=7)
+
+
+@click.command()
+@click.option("--offline", is_flag=True, help="Ask for no passphrase: look at files and processes only.")
+@click.option("--network", "over_network", is_flag=True, help="Look also whether services can be reached.")
+@_options.passphrase_fd
+@_options.as_json
+@click.pass_context
+@pass_surroundings
+def doctor(
+    around: Surroundings,
+    context: click.Context,
+    offline: bool,
+    over_network: bool,
+    passphrase_fd: int | None,
+    as_json: bool,
+) -> None:
+    """Look at the whole installation, and say what is wrong and what to do.
+
+    Nothing is changed. The exit code is 1 if anything is wrong; what only waits for you is no fault.
+    """
+    found = found_daemon(around.home)
+    state = _state(around, found)
+    asks = state == "unlocked" and not offline and (passphrase_fd is not None or around.interactive())
+    told, obstacle = _told(around, passphrase_fd) if asks else (None, ())
+    findings = [*obstacle, *_all(around, found, state, told)]
+    if told is not None and over_network:
+        findings += network(told)
+    if as_json:
+        say_json({"findings": [each.as_json() for each in findings]})
+    else:
+        tell(findings)
+    if any(each.severity is Severity.WRONG for each in findings):
+        context.exit(FAILED)
+
+
+def _told(around: Surroundings, descriptor: int | None) -> tuple[Authority | None, Sequence[Finding]]:
+    """What the operator is told, or why not: the look at everything else goes on."""
+    from aileron.client import DaemonError
+
+    try:
+        return as_operator(around, descriptor, ask), ()
+    except (AileronError, DaemonError, Trouble) as error:
+        says, *hints = lines_of(error)
+        return None, (wrong(says, " ".join(hints) or None),)
+
+
+def _all(around: Surroundings, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:
+    yield from files(around.home, os.getuid())
+    yield from this_program()
+    yield from vault(around, state)
+    yield from process(around, found)
+    yield from gateway(around, found)
+    if told is not None:
+        yield from authority(told, datetime.now(UTC) - _OF_LATE)
+    else:
+        yield remark(
+            "What is trusted, bound and on record was not looked at: that takes your passphrase, a daemon and an open "
+            "vault."
+        )
+
+
+def _state(around: Surroundings, found: Discovery | None) -> str | None:
+    try:
+        return None if found is None else vault_state(around, found)
+    except Trouble:
+        return None  # that it does not answer is a finding of its own

@@ -1,0 +1,124 @@
+"""The vault's file, the daemon's process, and how it can be found."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from aileron.cli._errors import DAMAGED, LOST, Trouble
+from aileron.cli._surroundings import Surroundings
+from aileron.cli.vault.unlocking import state_of_file
+from aileron.errors import AileronError
+from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
+
+from .findings import Finding, remark, waits, wrong
+
+_CONNECT_SECONDS = 0.5
+_RESTART = "Restart it: aileron daemon stop, then aileron vault unlock"
+_CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
+
+
+def vault(around: Surroundings, state: str | None) -> Iterator[Finding]:
+    """What is to be said of the vault.
+
+    :param state: as the daemon says; L{None}: none runs.
+    """
+    from aileron.vault.keys import check_file
+
+    state = state or state_of_file(around)
+    if state == "missing":
+        yield waits("There is no vault yet, so nothing can be bound, trusted or run.", "Make one: aileron vault init")
+    elif state == "lost":
+        yield wrong("The vault is lost, so nothing can run.", LOST)
+    elif state is None:
+        yield wrong("There is a database but no vault file.", "Find out whether it is lost: aileron daemon start")
+    else:
+        if state == "locked":
+            yield waits("The vault is locked, so nothing runs.", "Unlock it: aileron vault unlock")
+        try:
+            check_file(around.home.secrets)
+        except AileronError as error:
+            yield wrong(error.message, DAMAGED)
+
+
+def process(around: Surroundings, found: Discovery | None) -> Iterator[Finding]:
+    """Whether the daemon runs, answers, and is closed to other processes."""
+    home = around.home
+    pid = running_pid(home) if home.root.exists() else None
+    if pid is None:
+        yield waits("No daemon runs.", "Start it: aileron daemon start")
+        yield from _without_daemon(home)
+    elif found is None:
+        yield wrong(
+            f"A daemon runs (pid {pid}), but daemon.json does not lead to it: it is starting or stopping, or somebody "
+            "wrote that file.",
+            f"If it stays so: {_RESTART}",
+        )
+    else:
+        yield from _answers(around, found)
+        yield from hardening(found.pid)
+
+
+def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform) -> Iterator[Finding]:
+    """What the kernel says about a process that should be closed to others."""
+    if not platform.startswith("linux"):
+        return
+    try:
+        status, limits = ((proc / str(pid) / name).read_text() for name in ("status", "limits"))
+    except OSError:
+        yield remark(f"The daemon's process (pid {pid}) cannot be looked at from here.")
+        return
+    told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    if told.get("NoNewPrivs") != "1":
+        yield wrong("The daemon's process may gain new rights.", _RESTART)
+    if not _CORE.search(limits):
+        yield wrong("The daemon's memory would be written to a file if it crashed.", _RESTART)
+    # Root's reading says nothing: it may read every process.
+    if os.geteuid() != 0 and os.access(proc / str(pid) / "environ", os.R_OK):
+        yield wrong("Other processes of yours can read the daemon's memory.", _RESTART)
+
+
+def _answers(around: Surroundings, found: Discovery) -> Iterator[Finding]:
+    from aileron import __version__
+
+    try:
+        around.probe(found.url, "/v1/health", None)
+    except Trouble as error:
+        yield wrong(f"The daemon (pid {found.pid}) does not answer at {found.url}. {error.message}", _RESTART)
+    if found.version != __version__:
+        yield wrong(f"The daemon is version {found.version}, this command is {__version__}.", _RESTART)
+
+
+def _without_daemon(home: Home) -> Iterator[Finding]:
+    try:
+        if read_discovery(home) is not None:
+            yield remark("A daemon.json is left of one that did not end well; nobody believes it.")
+    except AileronError as error:
+        yield remark(error.message)
+    ports = load_ports(home)
+    for port in (ports.agent, ports.operator):
+        if port is not None and _listens(port):
+            yield wrong(
+                f"No daemon runs, but some program listens on its port, {port}: an agent would hand its token to it.",
+                "Find out which, and end it. The daemon will take another port; launch agents anew.",
+            )
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def found_daemon(home: Home) -> Discovery | None:
+    """Where the daemon is, if it runs and what leads to it is sound."""
+    try:
+        return live_discovery(home) if home.root.exists() else None
+    except AileronError:
+        return None

@@ -1,0 +1,117 @@
+"""Who may write what Aileron goes by: the home, its files, and Aileron's own code."""
+
+from __future__ import annotations
+
+import os
+import site
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from aileron.home import Home
+
+from .findings import Finding, remark, wrong
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS = 0o077
+
+
+def files(home: Home, uid: int) -> Iterator[Finding]:
+    """What is wrong with the home, what lies in it, and the directories above it.
+
+    :param uid: whose it should be.
+    """
+    if not home.root.exists():
+        yield remark(f"There is no home at {home.root} yet.", "Make one with a vault in it: aileron vault init")
+        return
+    if home.root.is_symlink():
+        yield remark(f"{home.root} is a link to {home.root.resolve()}: who may change the link chooses the home.")
+    for path in (home.root.resolve(), home.actions, home.connectors, home.log):
+        yield from _private(path, uid, "directory")
+    for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
+        yield from _private(path, uid, "file")
+    for path in (home.config, *_entries(home.actions), *_entries(home.connectors)):
+        yield from _sound(path, uid)
+    yield from _above(home.root.resolve(), uid)
+
+
+def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
+    """What is wrong with the code that runs here.
+
+    :param package: where Aileron is installed.
+    :param executable: Python, as it is called.
+    """
+    if package.is_relative_to(site.getusersitepackages()):
+        yield remark(
+            f"Aileron is installed in your own site directory ({package.parent}), so the daemon must look there too.",
+            "Install it in an environment of its own: pipx install aileron",
+        )
+    for path, what in ((package, "Aileron's own code"), (executable.resolve(), "Python")):
+        found = path.stat()
+        if found.st_mode & _OTHERS_WRITE:
+            yield wrong(f"Others may write {what}: {path}", f"chmod go-w {path}")
+        if found.st_uid == uid and uid != 0:
+            yield remark(f"An agent runs as you, and you may write {what} ({path}): what it changes there, runs.")
+    yield from _above(package, uid)
+
+
+def this_program() -> Iterator[Finding]:
+    """L{program}, of what runs now."""
+    return program(Path(__file__).resolve().parents[1], Path(sys.executable), os.getuid())
+
+
+def _private(path: Path, uid: int, what: str) -> Iterator[Finding]:
+    found = _status(path)
+    if found is None:
+        return
+    expected = stat.S_ISDIR if what == "directory" else stat.S_ISREG
+    if not expected(found.st_mode):
+        yield wrong(f"{path} is no {what}, but a link or something else.", "Look where it leads, and put it right.")
+        return
+    if found.st_uid != uid:
+        yield wrong(
+            f"{path} belongs to another user (number {found.st_uid}).", f"Find out why; then: chown {uid} {path}"
+        )
+    elif stat.S_IMODE(found.st_mode) & _OTHERS:
+        yield wrong(f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):o}).", f"chmod go= {path}")
+
+
+def _sound(path: Path, uid: int) -> Iterator[Finding]:
+    """What is trusted by its digest may be read by others; who else writes it only makes it untrusted."""
+    found = _status(path)
+    if found is None:
+        return
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != uid or found.st_mode & stat.S_IWOTH:
+        yield wrong(
+            f"{path} is not plainly yours: a link, another user's, or writable by everybody.",
+            "Put a file of your own in its place.",
+        )
+
+
+def _above(path: Path, uid: int) -> Iterator[Finding]:
+    """Who may write a directory may put another in the place of what lies in it, unless the directory is sticky."""
+    for parent in path.parents:
+        found = _status(parent)
+        if found is None:
+            return
+        if found.st_uid not in {0, uid}:
+            yield wrong(f"{parent}, above {path}, belongs to another user, who can put another in its place.")
+        elif found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
+            yield wrong(
+                f"Others may write {parent}, above {path}, and put another in its place.", f"chmod go-w {parent}"
+            )
+
+
+def _entries(directory: Path) -> Iterator[Path]:
+    try:
+        yield from sorted(path for path in directory.iterdir() if not path.name.startswith("."))
+    except OSError:
+        return  # said of the directory itself
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None

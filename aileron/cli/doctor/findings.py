@@ -1,0 +1,63 @@
+"""What a look at an installation found: how bad it is, a sentence, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from attrs import frozen
+
+from aileron.cli._output import note, say
+from aileron.values import JSON
+
+
+class Severity(StrEnum):
+    """How bad: only what is C{WRONG} makes the command fail."""
+
+    WRONG = "wrong"
+    WAITS = "waits for you"
+    NOTE = "note"
+
+
+@frozen
+class Finding:
+    """One finding.
+
+    :ivar says: a sentence.
+    :ivar do: what to do about it; L{None}: nothing needs to be done.
+    """
+
+    severity: Severity
+    says: str
+    do: str | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """For programs."""
+        return {"severity": self.severity.value, "says": self.says, "do": self.do}
+
+
+def wrong(says: str, do: str | None = None) -> Finding:
+    """Something is not as it must be."""
+    return Finding(Severity.WRONG, says, do)
+
+
+def waits(says: str, do: str | None = None) -> Finding:
+    """Something does not go on before the operator does something."""
+    return Finding(Severity.WAITS, says, do)
+
+
+def remark(says: str, do: str | None = None) -> Finding:
+    """Something that is good to know."""
+    return Finding(Severity.NOTE, says, do)
+
+
+def tell(findings: Iterable[Finding]) -> None:
+    """Print them, the worst first."""
+    order = list(Severity)
+    found = sorted(findings, key=lambda each: order.index(each.severity))
+    for each in found:
+        say("{severity}: {says}", severity=each.severity.value, says=each.says)
+        if each.do is not None:
+            say("    {do}", do=each.do)
+    if not found:
+        note("Nothing was found.")

@@ -1,0 +1,1 @@
+"""How the operator comes in: passphrase, terminal, browser."""

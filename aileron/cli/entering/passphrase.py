@@ -1,0 +1,131 @@
+"""Where a passphrase may come from: the terminal, an inherited descriptor, and, only to unlock, environment or file.
+
+Never a command line: every process of the machine can read that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+from aileron.home import read_private
+from aileron.vault.keys import check_passphrase, generate_words
+
+from .terminal import Terminal
+
+VARIABLE = "AILERON_VAULT_PASSPHRASE"
+_MAX_BYTES = 4096
+_ATTEMPTS = 5
+
+
+@frozen
+class Unattended:
+    """Sources that prove no person is there, so they only unlock: for C{daemon start} and C{vault unlock}.
+
+    :ivar environ: where L{VARIABLE} may be set.
+    :ivar file: a file of this user's that others cannot read.
+    """
+
+    environ: Mapping[str, str]
+    file: Path | None = None
+
+
+def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unattended | None = None) -> str:
+    """The passphrase of a vault that exists.
+
+    :param prompt: what the person is asked, without the colon.
+    :param descriptor: inherited, from C{--passphrase-fd}; read to its end and closed.
+    :param unattended: given only by callers that may do without a person.
+    :raises InvalidRequest: there is no terminal, or what came is no text.
+    """
+    if descriptor is not None:
+        return from_descriptor(descriptor)
+    found = None if unattended is None else _from_unattended(unattended)
+    if found is not None:
+        return found
+    with Terminal.open() as terminal:
+        return terminal.ask_secret(f"{prompt}: ")
+
+
+def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = generate_words) -> str:
+    """A passphrase for a vault that is to be made: typed twice, or six words that are shown once.
+
+    :raises WeakPassphrase: what came by the descriptor is refused; in the terminal the person is asked again.
+    :raises InvalidRequest: there is no terminal, what came is no text, or too many attempts failed.
+    """
+    if descriptor is not None:
+        passphrase = from_descriptor(descriptor)
+        check_passphrase(passphrase)
+        return passphrase
+    with Terminal.open() as terminal:
+        return _choose(terminal, generate)
+
+
+def from_descriptor(descriptor: int) -> str:
+    """All that an inherited descriptor gives, without one newline at its end; it is closed.
+
+    :raises InvalidRequest: it is not open, empty, too long, or no UTF-8.
+    """
+    try:
+        with open(descriptor, "rb", buffering=0) as source:
+            return _text(_read_all(source.read), "the descriptor")
+    except (OSError, ValueError) as error:  # ValueError: a negative number.
+        raise InvalidRequest("The passphrase's descriptor cannot be read.") from error
+
+
+def _read_all(read: Callable[[int], bytes | None]) -> bytes:
+    data = b""
+    while len(data) <= _MAX_BYTES and (piece := read(_MAX_BYTES + 1 - len(data))):
+        data += piece
+    return data
+
+
+def _from_unattended(unattended: Unattended) -> str | None:
+    if unattended.file is not None:
+        return _from_file(unattended.file)
+    value = unattended.environ.get(VARIABLE)
+    return None if value is None else _text(os.fsencode(value), VARIABLE)
+
+
+def _from_file(path: Path) -> str:
+    data = read_private(path, _MAX_BYTES)
+    if data is None:
+        raise InvalidRequest(f"There is no file {path}.")
+    if path.stat().st_mode & 0o077:
+        raise InvalidRequest(f"Others can read {path}: run `chmod 600` on it first.")
+    return _text(data, "the file")
+
+
+def _text(data: bytes, source: str) -> str:
+    if len(data) > _MAX_BYTES:
+        raise InvalidRequest(f"The passphrase from {source} is longer than {_MAX_BYTES} bytes.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"The passphrase from {source} is not UTF-8.") from None
+    text = text.removesuffix("\n").removesuffix("\r")
+    if not text:
+        raise InvalidRequest(f"The passphrase from {source} is empty.")
+    return text
+
+
+def _choose(terminal: Terminal, generate: Callable[[], str]) -> str:
+    terminal.say("Choose a passphrase for the vault (12 characters or more), or press Enter for six generated words.\n")
+    for _ in range(_ATTEMPTS):
+        first = terminal.ask_secret("New passphrase: ")
+        if not first:
+            first = generate()
+            terminal.say(f"\n    {first}\n\nWrite it down and keep it: nobody can recover it.\n")
+        try:
+            check_passphrase(first)
+        except InvalidRequest as error:
+            terminal.say(f"{error.message}\n")
+            continue
+        if terminal.ask_secret("The same again: ") == first:
+            return first
+        terminal.say("The two differ.\n")
+    raise InvalidRequest("No passphrase was chosen.")

@@ -1,0 +1,196 @@
+"""C{aileron audit verify} and C{export}: the record as it lies in a file, without a daemon and without a passphrase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aileron import __version__
+from aileron.cli import _options
+from aileron.cli._errors import FAILED, Trouble
+from aileron.cli._output import note, say, say_json, values
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.errors import InvalidRequest
+from aileron.values import Checkpoint, Verdict, from_timestamp
+
+if TYPE_CHECKING:
+    from aileron.store.copy import Copy
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("verify")
+@click.argument("path", required=False, type=_FILE)
+@click.option("--public-key", "keys", multiple=True, metavar="K", help="The key you noted, or its fingerprint.")
+@click.option("--anchor", type=_FILE, help="A file that an anchor wrote: checkpoints kept elsewhere.")
+@_options.as_json
+@pass_surroundings
+def verify(around: Surroundings, /, path: Path | None, keys: Sequence[str], anchor: Path | None, as_json: bool) -> int:
+    """Check the record: in a copy of the database, in an export, or in your own home.
+
+    Says which record was altered, removed, inserted, moved or cut off first, and
+    exits with 1. Needs no daemon and no passphrase, and writes nothing.
+    """
+    found = _verdict(path or around.home.database, keys, () if anchor is None else _anchored(anchor))
+    if as_json:
+        say_json({**found.as_json(), "fingerprints": _fingerprints(found)})
+    else:
+        _tell(found)
+    return 0 if found.sound else FAILED
+
+
+@click.command("export")
+@click.argument("path", required=False, type=_FILE)
+@click.option("--since", metavar="TIME", help="From this moment on (RFC 3339).")
+@click.option("--until", metavar="TIME", help="Before this moment.")
+@pass_surroundings
+def export(around: Surroundings, /, path: Path | None, since: str | None, until: str | None) -> None:
+    """Write the record as lines of JSON, of your home or of a copy of its database.
+
+    A part of it can be verified by itself: aileron audit verify FILE
+    """
+    from aileron.store.copy import opened
+
+    database = path or around.home.database
+    _present(database)
+    with opened(database) as copy:
+        # First: of a record that goes on growing none must tell of what is not in this part yet.
+        checkpoints = copy.checkpoints()
+        after, last = copy.bounds(_moment(since, "--since"), _moment(until, "--until"))
+        told = [each for each in checkpoints if after < each.sequence and (until is None or each.sequence <= last)]
+        _write(copy, after, last, told)
+
+
+def _write(copy: Copy, after: int, until: int, checkpoints: Sequence[Checkpoint]) -> None:
+    from aileron.audit.verify import GENESIS, Exporting, record_line
+
+    previous = copy.at(after) if after else GENESIS
+    if previous is None:
+        raise Trouble("The record has a gap where this part would begin.", "Look at it: aileron audit verify")
+    exporting = Exporting(after, previous, max(after, until), checkpoints)
+    for line in exporting.head(__version__):
+        click.echo(line, nl=False)
+    for rows in copy.rows(after, until):
+        click.echo("".join(map(record_line, rows)), nl=False)
+    click.echo(exporting.end(), nl=False)
+
+
+def _verdict(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
+    from aileron.store.copy import is_database
+
+    _present(path)
+    return (_of_database if is_database(path) else _of_export)(path, keys, anchored)
+
+
+def _of_database(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
+    from aileron.audit.verify import BEFORE_ALL, Verification
+    from aileron.store.copy import opened
+
+    with opened(path) as copy:
+        verification = Verification(copy.checkpoints(), anchored, {}, keys)
+        try:
+            for rows in chain(copy.rows(BEFORE_ALL, 0), copy.rows()):
+                verification.feed(rows)
+                if not verification.going:
+                    break
+        except InvalidRequest as error:
+            return verification.end(error.message.rstrip("."))
+        return verification.end()
+
+
+def _of_export(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
+    from aileron.audit.verify import NotAnExport, Verification, read_export
+
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open(encoding="utf-8", errors="replace", newline="\n"))
+            read = read_export(file)
+        except NotAnExport as error:
+            raise Trouble(f"{path} is neither a database nor an export: {error}.") from None
+        part = read.exported
+        # What the anchor tells of records that are not in this part says nothing about it.
+        within = [each for each in anchored if part.after <= each.sequence <= part.until]
+        verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)
+        try:
+            for rows in read.rows:
+                verification.feed(rows)
+                if not verification.going:
+                    break
+        except NotAnExport as error:
+            return verification.end(str(error))
+        return verification.end()
+
+
+def _anchored(path: Path) -> tuple[Checkpoint, ...]:
+    from aileron.audit.verify import NotAnExport, read_anchor
+
+    _present(path)
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            return read_anchor(file)
+    except NotAnExport as error:
+        raise Trouble(f"{path} is no anchor: {error}.") from None
+
+
+def _present(path: Path) -> None:
+    if not path.is_file():
+        raise Trouble(f"{path} is not there, so there is no record to look at.")
+
+
+def _moment(text: str | None, option: str) -> datetime | None:
+    try:
+        return None if text is None else from_timestamp(text.upper())
+    except (ValueError, OverflowError):
+        raise click.UsageError(f"{option} must be a moment, such as 2026-01-31T12:00:00Z.") from None
+
+
+def _tell(found: Verdict) -> None:
+    broken = found.broken
+    if broken is None:
+        say("The record holds, from number {first} to {last}.", first=found.first, last=found.last)
+    else:
+        say("The record is broken: {kind}, record {number}.", kind=broken.kind, number=broken.sequence)
+        say("  {why}", why=broken.why)
+    values(
+        {
+            "holds up to": f"{found.last}, {found.head}",
+            "signed up to": str(found.covered),
+            "checkpoints": f"{found.checkpoints} beside it, {found.anchored} of an anchor",
+            "without contents": str(found.pruned),
+            **{f"key {number}": each for number, each in enumerate(_fingerprints(found), 1)},
+        },
+        "  ",
+    )
+    for line in _doubts(found):
+        note("{line}", line=line)
+
+
+def _doubts(found: Verdict) -> Sequence[str]:
+    """What this look could not tell."""
+    lines = []
+    if not found.checkpoints and not found.anchored:
+        lines.append("Neither checkpoint nor anchor is there: whether its end was cut off, nobody can tell from it.")
+    elif found.sound and found.covered < found.last:
+        lines.append(f"What was cut off after record {found.last}, or written anew after {found.covered}, none shows.")
+    if found.checkpoints and not found.compared:
+        lines.append("Compare the key with the one you noted, or give it: --public-key")
+    return lines
+
+
+def _fingerprints(found: Verdict) -> list[str]:
+    from aileron.audit.verify import fingerprint
+
+    return [fingerprint(key) if _is_key(key) else key for key in found.keys]
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(bytes.fromhex(text)) > 0
+    except ValueError:
+        return False

@@ -1,0 +1,143 @@
+"""C{aileron runs}: what was asked for, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._output import block, heading, in_words, listed, say, say_json, table, values
+from aileron.cli._session import as_operator
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.approvals.differences import show_edits
+
+_FOUND: Mapping[bool | None, str] = {
+    True: "It happened: it was found by its key.",
+    False: "It did not happen.",
+    None: "It was not found, which proves nothing yet.",
+}
+
+
+@click.group()
+def runs() -> None:
+    """See every run; settle the unknown ones."""
+
+
+@runs.command("list")
+@click.option("--state", help="Such as unknown or completed.")
+@click.option("--action", help="Of this action only.")
+@click.option("--session", help="Of this session only.")
+@click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
+@_options.paged
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_runs(
+    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
+) -> None:
+    """List runs, newest first."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
+    rows = (
+        (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id"))
+        for item in answer["items"]
+    )
+    listed(as_json, answer, ("ID", "ACTION", "STATE", "RECEIVED AT", "SESSION"), rows, "There are no runs.")
+
+
+@runs.command("show")
+@click.argument("run_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one run: its arguments, its attempts, its result or why it failed."""
+    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    if as_json:
+        say_json(run)
+        return
+    _show_run(run)
+    _show_attempts(run)
+    if run["state"] == "unknown":
+        say("Nobody knows whether it happened. Have it looked for: aileron runs reconcile {id}", id=run["id"])
+        say("Or find out, then say so: aileron runs settle {id} --happened", id=run["id"])
+
+
+@runs.command("settle")
+@click.argument("run_id", metavar="ID")
+@click.option("--happened", "outcome", flag_value="happened", help="You found out that it did.")
+@click.option("--did-not-happen", "outcome", flag_value="did_not_happen", help="You found out that it did not.")
+@click.option("--run-again", "outcome", flag_value="run_again", help="Put it up for your decision once more.")
+@click.option("--note", default="", help="How you know; it goes on record.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def settle(
+    around: Surroundings, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
+) -> None:
+    """Say what became of a run whose outcome is unknown, or have it done again."""
+    if outcome is None:
+        raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
+    run = as_operator(around, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
+    if as_json:
+        say_json(run)
+    elif outcome == "run_again":
+        say("It waits for your decision as {id}: aileron approval show {id}", id=run["id"])
+    else:
+        say("The run is {state} now.", state=run["state"])
+
+
+@runs.command("reconcile")
+@click.argument("run_id", metavar="ID")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Look whether a run whose outcome is unknown happened, where its connector says how."""
+    found = as_operator(around, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
+    if as_json:
+        say_json(found)
+        return
+    say(_FOUND[found["happened"]])
+    if found.get("failure"):
+        say("  {kind}: {message}", kind=found["failure"]["class"], message=found["failure"]["message"])
+    say("The run is {state}.", state=found["run"]["state"])
+
+
+def _show_run(run: Mapping[str, Any]) -> None:
+    heading("{action} {version}", action=run["action"], version=run["action_version"])
+    values(
+        {
+            "state": run["state"],
+            "run": run["id"],
+            "session": run.get("session_id") or "none: you",
+            "received at": run["received_at"],
+            "changed at": run["changed_at"],
+            "approval": "asked" if run["gated"] else "not asked",
+            **({"does again": run["parent_id"]} if run.get("parent_id") else {}),
+            **({"reason": run["reason"]} if run.get("reason") else {}),
+            **({"audit record": run["audit_id"]} if run.get("audit_id") else {}),
+        },
+        "  ",
+    )
+    heading("Arguments")
+    values(run["arguments"], "  ")
+    show_edits(run)
+    if run.get("failure"):
+        heading("Why")
+        say("  {kind}: {message}", kind=run["failure"]["class"], message=run["failure"]["message"])
+    if run.get("result") is not None:
+        heading("Result")
+        block(in_words(run["result"]), "  ")
+
+
+def _show_attempts(run: Mapping[str, Any]) -> None:
+    if not run.get("attempts"):
+        return
+    heading("Attempts")
+    rows = (
+        (each["step"], each["number"], each["state"], each["started_at"], (each.get("failure") or {}).get("message"))
+        for each in run["attempts"]
+    )
+    table(("STEP", "NO", "STATE", "STARTED AT", "WHY"), rows)

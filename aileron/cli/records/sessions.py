@@ -1,0 +1,63 @@
+"""C{aileron sessions}: which agents are, or were, at work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._output import listed, say_json, values
+from aileron.cli._session import as_operator
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.approvals.review import process
+from aileron.cli.daemon.traffic import tokens
+
+
+@click.group()
+def sessions() -> None:
+    """See the sessions of agents."""
+
+
+@sessions.command("list")
+@click.option("--live", is_flag=True, default=None, help="Only those that have not ended.")
+@_options.paged
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_sessions(
+    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
+) -> None:
+    """List sessions, newest first; agent and directory are what each claims."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.sessions(_options.given(**filters)))
+    rows = (tuple(_fields(item).values()) for item in answer["items"])
+    titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS")
+    listed(as_json, answer, titles, rows, "There are no sessions.")
+
+
+@sessions.command("show")
+@click.argument("session")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, session: str) -> None:
+    """Show one session: what it claims, and the process that opened it."""
+    found = as_operator(around, passphrase_fd, lambda operator: operator.session(session))
+    if as_json:
+        say_json(found)
+    else:
+        values(_fields(found))
+
+
+def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": session["id"],
+        "state": f"{session['state']}, paused" if session.get("paused") else session["state"],
+        "started at": session["started_at"],
+        "agent (claimed)": session["agent"],
+        "directory (claimed)": session["working_dir"],
+        "process": process(session.get("peer")),
+        "exit code": session.get("exit_code"),
+        "tokens": tokens(session.get("gateway")),
+    }

@@ -1,0 +1,1 @@
+"""The vault and what lies in it."""

@@ -1,0 +1,228 @@
+"""C{aileron binding}: which credential is bound to which connector."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._errors import Trouble
+from aileron.cli._output import listed, note, say, say_json, values
+from aileron.cli._session import as_operator
+from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.actions.commands import refuse_unasked
+from aileron.cli.actions.trusting import confirm
+from aileron.values import GATEWAY, JSON
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format": "its value"}
+
+
+@click.group()
+def binding() -> None:
+    """Bind credentials to connectors, and to providers of the gateway.
+
+    Aileron fills them in when a request leaves; agents never see them.
+    """
+
+
+@binding.command("list")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_bindings(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+    """List what is bound to what; no secret is shown."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.bindings())
+    rows = (
+        (item["name"], item["connector"], _state(item), item["base_url"], item["account"], item["created_at"])
+        for item in answer["items"]
+    )
+    titles = ("NAME", "CONNECTOR", "STATE", "BASE URL", "ACCOUNT", "SINCE")
+    listed(as_json, answer, titles, rows, "Nothing is bound yet: aileron binding setup CONNECTOR")
+    if not as_json:
+        _tell_what_to_do(answer["items"])
+
+
+@binding.command("setup")
+@click.argument("connector")
+@click.option("--identity", default="default", show_default=True, help="Whose credential it is, in a word.")
+@click.option("--service", help="The service, in a word; else the last part of the connector's name.")
+@click.option("--kind", default="api_key", show_default=True, help="What kind of credential it is.")
+@click.option("--base-url", help="Where the service is, if the connector lets a binding choose.")
+@click.option("--account", help="The account it belongs to, to be shown to you.")
+@click.option(
+    "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited descriptor."
+)
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def setup(
+    around: Surroundings,
+    /,
+    connector: str,
+    service: str | None,
+    secret_fd: int | None,
+    passphrase_fd: int | None,
+    as_json: bool,
+    **more: str | None,
+) -> None:
+    """Bind a credential to CONNECTOR, such as builtin://slack, or to a provider of the gateway: gateway://openai.
+
+    The secret is asked for in the terminal and not shown, or comes by --secret-fd. Where a provider's key will go is
+    shown before it is asked for.
+    """
+    body: dict[str, JSON] = {
+        "connector": connector,
+        "service": service or service_of(connector),
+        **{name: text for name, text in more.items() if text is not None},
+    }
+
+    def secret() -> str:
+        return around.secret(f"Secret for {connector}", secret_fd)
+
+    if connector.startswith(GATEWAY):
+        work = _bind_provider(connector, body, secret, quiet=as_json)
+    else:
+        work = _bind({**body, "secret": secret()})
+    made = as_operator(around, passphrase_fd, work)
+    if as_json:
+        say_json(made)
+    else:
+        say("{name} is bound to {connector}.", name=made["name"], connector=made["connector"])
+        if connector.startswith(GATEWAY):
+            _tell_how_to_use(made)
+        else:
+            _show_scope(made["scope"])
+
+
+@binding.command("rebind")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask: rebind to what is shown.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def rebind(around: Surroundings, name: str, yes: bool, passphrase_fd: int | None, as_json: bool) -> None:
+    """Let a bound credential go where its connector wants it now.
+
+    A credential opens only for the hosts, the address and the place in a request that it was bound for. Where a
+    connector that you trust asks for another, you are shown the difference.
+    """
+    refuse_unasked(as_json, yes)
+    made = as_operator(around, passphrase_fd, lambda operator: _rebind(around, operator, name, yes, as_json))
+    if as_json:
+        say_json(made)
+    else:
+        say("{name} opens for that now (revision {revision}).", name=made["name"], revision=made["revision"])
+
+
+@binding.command("revoke")
+@click.argument("name")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def revoke(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Remove a binding and its secret; what still waits with it becomes stale."""
+    gone = as_operator(around, passphrase_fd, lambda operator: operator.revoke_binding(name))
+    if as_json:
+        say_json(gone)
+    else:
+        say("{name} is revoked. Revoke the key at the service too if it may have leaked.", name=gone["name"])
+
+
+_Work = Callable[["Operator"], Awaitable[Mapping[str, Any]]]
+
+
+def _bind(body: Mapping[str, JSON]) -> _Work:
+    return lambda operator: operator.set_up_binding(body)
+
+
+def _bind_provider(fqn: str, body: Mapping[str, JSON], secret: Callable[[], str], *, quiet: bool) -> _Work:
+    """Nothing but the provider's name is in hand here: where that leads is shown before its key is asked for."""
+
+    async def work(operator: Operator) -> Mapping[str, Any]:
+        target = await operator.binding_target(fqn)
+        if not quiet:
+            say("The gateway will put the key into calls of {connector}, and it opens for nothing else.", connector=fqn)
+            _show_parts(target["scope"])
+        return await operator.set_up_binding({**body, "secret": secret()})
+
+    return work
+
+
+def _tell_how_to_use(made: Mapping[str, Any]) -> None:
+    """A key of a provider is put in only where config.yaml says so."""
+    provider = made["connector"].removeprefix(GATEWAY)
+    note("It is put in where config.yaml says so, below gateway: providers: {provider}:", provider=provider)
+    note("  credential: vault:{name}", name=made["name"])
+
+
+async def _rebind(around: Surroundings, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
+    """Rebind exactly what was shown.
+
+    :raises Trouble: it fits, its connector is not there, or the person said no.
+    """
+    shown = await operator.binding(name)
+    now = shown["in_force"]
+    if shown["fits"]:
+        raise Trouble(f"{name} fits its connector as it is; nothing was rebound.")
+    if now is None:
+        raise Trouble(f"The connector {shown['connector']} is not there.", "See: aileron connector list")
+    if not quiet:
+        _show_change(shown["scope"], now)
+    if not sure:
+        confirm(around, "Let the credential go there? [y/N] ", "rebound")
+    return await operator.rebind(name, shown["revision"])
+
+
+def _show_change(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> None:
+    for part in now:
+        was = None if before is None else before[part]
+        if was == now[part]:
+            say("  {part}: {now}, as before", part=_PARTS[part], now=_said(now[part]))
+        else:
+            say("  {part}: {now}", part=_PARTS[part], now=_said(now[part]))
+            say("    before: {was}", was=_said(was))
+
+
+def _show_scope(scope: Mapping[str, Any] | None) -> None:
+    if scope is not None:
+        say("  It opens for nothing but:")
+        _show_parts(scope)
+
+
+def _show_parts(scope: Mapping[str, Any]) -> None:
+    values({_PARTS[part]: _said(given) for part, given in scope.items()}, "    ")
+
+
+def _said(given: str | Sequence[str] | None) -> str:
+    """One part of a scope, in a line."""
+    return given if isinstance(given, str) else ", ".join(given or ()) or "none"
+
+
+def _state(item: Mapping[str, Any]) -> str:
+    return "look into it" if item["flag"] else "bound" if item["fits"] else "must be rebound"
+
+
+def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
+    for item in items:
+        if item["flag"]:
+            note("{name}: {reason}", name=item["name"], reason=item["flag"]["reason"])
+        if not item["fits"]:
+            note("{name} does not open: its connector asks for something else now.", name=item["name"])
+            note("  See the difference: aileron binding rebind {name}", name=item["name"])
+
+
+def service_of(connector: str) -> str:
+    """The last part of a connector's name: C{slack} of C{builtin://slack}.
+
+    :raises Trouble: it has none that could name a service.
+    """
+    last = connector.rstrip("/").rpartition("/")[2]
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", last):
+        raise Trouble(f"{connector} names no service: add --service.")
+    return last
