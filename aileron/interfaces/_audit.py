@@ -30,6 +30,12 @@ class IAudit(Interface):
     async def get(audit_id: str) -> Record | None:
         """One record, or L{None}."""
 
+    async def news(sequence: int, seconds: float) -> tuple[Record, ...]:
+        """Records after that one, oldest first, at most 256, as soon as there are any; after C{seconds}, none.
+
+        Many may wait.  Cancelling ends the wait.
+        """
+
     async def list(query: AuditQuery) -> Page[Record]:
         """Records, newest first.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from attrs import frozen
+from twisted.internet.defer import TimeoutError
+from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.interfaces import IAudit
@@ -15,6 +19,8 @@ from ._readers import Readers
 from ._shield import shielded
 from ._writer import Writer
 
+_MOST_NEWS = 256
+
 
 @implementer(IAudit)
 @frozen
@@ -24,6 +30,7 @@ class SQLiteAudit:
     _writer: Writer
     _readers: Readers
     _seals: Seals
+    _clock: IReactorTime
 
     async def append(self, *events: Event) -> None:
         """See L{IAudit.append}."""
@@ -40,6 +47,18 @@ class SQLiteAudit:
     async def get(self, audit_id: str) -> Record | None:
         """See L{IAudit.get}."""
         return await self._readers.read(events_table.get, audit_id)
+
+    async def news(self, sequence: int, seconds: float) -> tuple[Record, ...]:
+        """See L{IAudit.news}."""
+        deadline = self._clock.seconds() + seconds
+        while True:
+            commits = self._writer.commits
+            found = await self._readers.read(events_table.after, sequence, _MOST_NEWS)
+            left = deadline - self._clock.seconds()
+            if found or left <= 0:
+                return found
+            with suppress(TimeoutError):
+                await self._writer.committed.wait(over=self._writer.commits != commits).addTimeout(left, self._clock)
 
     async def list(self, query: AuditQuery) -> Page[Record]:
         """See L{IAudit.list}."""

@@ -71,6 +71,11 @@ def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> lis
     return [(row[0], _record(row)) for row in rows]
 
 
+def after(cursor: sqlite3.Cursor, sequence: int, limit: int) -> tuple[Record, ...]:
+    """Records above C{sequence}, oldest first."""
+    return tuple(_record(row) for row in rows(cursor, sequence, limit))
+
+
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
     """Records above the sequence C{after}, up to C{until}, oldest first, as columns."""
     most = _MOST if until is None else until

@@ -107,7 +107,7 @@ def make_store(
     sessions = SQLiteSessions(writer, readers, clock, seals)
     return Store(
         runs=SQLiteRuns(writer, readers, clock, seals),
-        audit=SQLiteAudit(writer, readers, seals),
+        audit=SQLiteAudit(writer, readers, seals, clock),
         archive=SQLiteArchive(writer, readers),
         sessions=sessions,
         contents=SQLiteContents(writer, readers),

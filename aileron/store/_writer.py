@@ -48,6 +48,8 @@ class Writer:
 
     :param pool: exactly one thread and one connection, without transactions of its own.
     :param max_batch: most functions that share a commit.
+    :ivar commits: how many batches were told what became of them.
+    :ivar committed: happens after each of these.
     :param at_end: asked at the end of each transaction; what it answers is called once that is durable.
     """
 
@@ -58,6 +60,8 @@ class Writer:
     _writing: bool = field(default=False, init=False)
     _at_rest: Waiting = field(factory=Waiting, init=False)
     _closed: bool = field(default=False, init=False)
+    commits: int = field(default=0, init=False)
+    committed: Waiting = field(factory=Waiting, init=False)
 
     def write(self, function: Callable[Concatenate[Batch, P], T], *args: P.args, **kwargs: P.kwargs) -> Deferred[T]:
         """Run C{function(batch, …)} in a transaction of its own, in the writer's thread.
@@ -105,6 +109,8 @@ class Writer:
             self._writing = False
             self._start()
             self._rest()
+        self.commits += 1
+        self.committed.fire()
 
     def _refuse(self, reason: Failure, batch: Sequence[_Job]) -> None:
         guilty, cause = list(batch), reason.value

@@ -86,6 +86,19 @@ class AuditContract(_RecordCase):
         self.assertEqual(self.do(self.audit.head()), (2, newest.hash))
         self.assertEqual([self.do(self.audit.at(number)) for number in (1, 2, 3)], [older.hash, newest.hash, None])
 
+    def test_news(self) -> None:
+        """What was kept after a record is told at once, oldest first; who is up to date waits for more."""
+        self.do(self.audit.append(example_event("a"), example_event("b"), example_event("c")))
+        told = self.do(self.audit.news(1, 5))
+        self.assertEqual([(record.sequence, record.event.type) for record in told], [(2, "b"), (3, "c")])
+        waiting = [Deferred.fromCoroutine(self.audit.news(3, 5)) for _ in range(2)]
+        for one in waiting:
+            self.assertNoResult(one)
+        self.do(self.audit.append(example_event("d")))
+        for one in waiting:
+            self.assertEqual([record.event.type for record in self.successResultOf(one)], ["d"])
+        self.assertEqual(self.do(self.audit.news(4, 0)), ())
+
     def test_filters(self) -> None:
         """Every given field must match; since is included, until is not."""
         later = NOON + timedelta(seconds=1)

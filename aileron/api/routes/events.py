@@ -1,0 +1,59 @@
+"""What is put on record, told as it happens, to whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from aileron.api._endpoint import Parts, Table, Visit
+from aileron.api._faults import Streamed, encode
+from aileron.api._guard import Who
+from aileron.api.shapes.schemas import COUNT, TEXT, made_of
+from aileron.values import Record, timestamp
+
+TABLE = Table()
+
+STILL_HERE_SECONDS = 15.0
+"""How long nothing is said at most."""
+
+_STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
+
+
+@TABLE.route("GET", "/v1/events", operators=Who.OPERATOR, query=made_of({}, {"after": COUNT}), answers={200: _STREAM})
+async def follow_events(visit: Visit, parts: Parts) -> Streamed:
+    """Everything that is put on record after the sequence C{after}, or from now on, as server-sent events.
+
+    Each has the sequence as its id and what happened to what as JSON, without contents.  It ends with the login.
+    """
+    if "after" in visit.query:
+        after = int(visit.number("after", 0))
+    else:
+        after, _ = await parts.audit.head() or (0, "")
+    return Streamed(_told(visit, parts, after), "text/event-stream")
+
+
+async def _told(visit: Visit, parts: Parts, after: int) -> AsyncIterator[bytes]:
+    yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
+    while _still_logged_in(visit, parts):
+        news = await parts.audit.news(after, STILL_HERE_SECONDS)
+        if not news:
+            yield b": still here\n\n"
+            continue
+        after = news[-1].sequence
+        yield b"".join(map(_event, news))
+
+
+def _still_logged_in(visit: Visit, parts: Parts) -> bool:
+    caller = visit.caller.operator
+    return caller is not None and any(each.id == caller.id for each in parts.operators.list())
+
+
+def _event(record: Record) -> bytes:
+    event = record.event
+    told = {
+        "type": event.type,
+        "at": timestamp(event.at),
+        "run_id": event.run_id,
+        "session_id": event.session_id,
+        "action": event.action,
+    }
+    return b"id: %d\nevent: record\ndata: %s\n\n" % (record.sequence, encode(told))

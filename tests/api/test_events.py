@@ -1,0 +1,85 @@
+"""C{GET /v1/events}: what is put on record, as it happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import cast
+
+from twisted.internet.defer import Deferred
+from twisted.web.iweb import IRequest
+
+from aileron.api._endpoint import Visit
+from aileron.api._faults import Streamed
+from aileron.api._guard import Caller, Who
+from aileron.api.routes.events import STILL_HERE_SECONDS, follow_events
+from aileron.values import OperatorSession
+
+from .case import ApiCase
+
+
+class EventsTests(ApiCase):
+    """A page that looks on."""
+
+    def setUp(self) -> None:
+        """Log somebody in."""
+        super().setUp()
+        token = self.operator_token()
+        self.me = cast("OperatorSession", self.operators.by_token(token))
+
+    def follow(self, **query: int) -> AsyncIterator[bytes]:
+        """The chunks that the operator gets."""
+        ends = cast("IRequest", None), cast("IRequest", None)
+        visit = Visit(Caller(Who.OPERATOR, operator=self.me), {}, query, None, 0.0, "", ends)  # type: ignore[arg-type]
+        return self.successResultOf(Deferred.fromCoroutine(self.answer(visit))).chunks
+
+    async def answer(self, visit: Visit) -> Streamed:
+        """What the route answers."""
+        return cast("Streamed", await follow_events(visit, self.parts))
+
+    def next_of(self, chunks: AsyncIterator[bytes]) -> Deferred[bytes]:
+        """The next chunk."""
+        return Deferred.fromCoroutine(chunks.__anext__())  # type: ignore[arg-type]
+
+    def test_from_now_on(self) -> None:
+        """What happened before is not told, what happens is, without contents."""
+        self.open_session()
+        chunks = self.follow()
+        self.assertEqual(self.successResultOf(self.next_of(chunks)), b"id: 1\nevent: ready\ndata: {}\n\n")
+        waiting = self.next_of(chunks)
+        self.assertNoResult(waiting)
+        session = self.open_session("claude")
+        head, kind, data = self.successResultOf(waiting).decode().strip().split("\n")
+        self.assertEqual((head, kind), ("id: 2", "event: record"))
+        told = json.loads(data.removeprefix("data: "))
+        self.assertEqual((told["type"], told["session_id"]), ("session.started", session["id"]))
+        self.assertEqual(set(told), {"type", "at", "run_id", "session_id", "action"})
+
+    def test_from_there(self) -> None:
+        """Who was away is told what it missed, at once and in order."""
+        for _ in range(3):
+            self.open_session()
+        chunks = self.follow(after=1)
+        self.successResultOf(self.next_of(chunks))
+        missed = self.successResultOf(self.next_of(chunks)).decode()
+        self.assertEqual([line for line in missed.split("\n") if line.startswith("id")], ["id: 2", "id: 3"])
+
+    def test_silence(self) -> None:
+        """Where nothing happens it says that it is still there."""
+        chunks = self.follow()
+        self.successResultOf(self.next_of(chunks))
+        waiting = self.next_of(chunks)
+        self.clock.advance(STILL_HERE_SECONDS)
+        self.assertEqual(self.successResultOf(waiting), b": still here\n\n")
+
+    def test_ends_with_the_login(self) -> None:
+        """Who was logged out is told nothing more."""
+        chunks = self.follow()
+        self.successResultOf(self.next_of(chunks))
+        self.operators.log_out(self.me.id)
+        self.failureResultOf(self.next_of(chunks), StopAsyncIteration)
+
+    def test_whose(self) -> None:
+        """Nobody but the operator: not on the agent site, not with an agent's token."""
+        self.assertEqual(self.agents.ask("GET", "/v1/events", self.agent_token()).status, 404)
+        self.assertEqual(self.operator.ask("GET", "/v1/events", self.agent_token()).status, 401)
