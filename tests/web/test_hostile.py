@@ -1,0 +1,180 @@
+"""A thousand hostile strings, in place of every word that any fragment gets from the rooms behind it: none acts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import count, cycle, product
+from typing import Any
+
+from attrs import define, evolve, field, fields
+
+from aileron.values import Change, Fault, RunState, TrustKind, utc
+from aileron.web import pages
+from aileron.web._pages import FRAGMENTS
+from tests.hostile import MANY, hostile_strings
+
+from .case import NOW, Heard, Reading, WebCase, planned, sent
+from .hostility import Misled, Words
+
+_OUR_OWN = ("operators", "door", "known_by")
+"""What of a page's parts says nothing that is foreign: who is logged in, and where that is put on record."""
+
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_ADDRESSES = ("action", "data", "formaction", "href", "poster", "src", "srcdoc", "style", "xlink:href")
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
+_ROUNDS = 1_500
+
+
+@define
+class Whole(Reading):
+    """All that a parser finds: how often each tag begins with which attributes, and ends; comments, declarations."""
+
+    found: Counter[object] = field(factory=Counter)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Count it."""
+        Reading.handle_starttag(self, tag, attributes)
+        self.found[tag, tuple(sorted(name for name, _ in attributes))] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        """Count it."""
+        self.found["/" + tag] += 1
+
+    def handle_comment(self, data: str) -> None:
+        """Count it."""
+        self.found["comment"] += 1
+
+    def handle_decl(self, decl: str) -> None:
+        """Count it."""
+        self.found["declaration"] += 1
+
+    def handle_pi(self, data: str) -> None:
+        """Count it."""
+        self.found["instruction"] += 1
+
+    def unknown_decl(self, data: str) -> None:
+        """Count it."""
+        self.found["section"] += 1
+
+
+def whole(text: str) -> Whole:
+    """What C{text} is."""
+    reading = Whole()
+    reading.feed(text)
+    reading.close()
+    return reading
+
+
+class HostileTests(WebCase):
+    """Every fragment that there is, drawn from rooms that say nothing but such strings."""
+
+    def setUp(self) -> None:
+        """Have something of everything to show."""
+        super().setUp()
+        self.runs = list(self.furnish())
+        self.known: Mapping[str, Sequence[str]] = {"run_id": self.runs, "session_id": ["session-1"]}
+
+    def furnish(self) -> Iterator[str]:
+        """Runs in every state that shows more than others, and files to read; the ids of the runs."""
+        agent, session = self.agent(), {"session": self.agent()}
+        preview = {
+            "status": "failed",
+            "connector": "x",
+            "fields": [{"label": "x", "value": "x", "cut": {"bytes": "x"}}],
+            "fault": {"message": "x", "class": "x"},
+        }
+        steps = [planned(sent("x", headers=[["x", "x"]]), binding={"name": "x", "account": "x"}), planned(None)]
+        review = {"fields": [{"name": "text", "label": "x", "value": "x"}], "steps": steps, "preview": preview}
+        changes = (Change("/fields/0/value", "changed", "x", {"x": ["x"]}),)
+        yield self.ask("x", agent, review=review, stale="x", changes=changes).id
+        yield self.ask("x").id
+        for state in (RunState.DENIED, RunState.FAILED, RunState.UNKNOWN, RunState.COMPLETED, RunState.APPROVED):
+            run = self.ask("x", **session)
+            decided = {"approved": state is not RunState.DENIED, "decided_at": utc(NOW), "decided_by": "x"}
+            self.runner.finish(
+                run.id,
+                state,
+                reason="x",
+                result={"x": "x"},
+                fault=Fault("network_error", "x"),
+                start_after=utc(NOW) + timedelta(hours=1),
+            )
+            self.runner.reviews[run.id] = {"review": review, "reason": "x", **decided}
+            yield run.id
+        for kind in TrustKind:
+            self.runner.lay(kind, "x", "x")
+
+    def use(self, words: Words) -> None:
+        """Let everything foreign that a page can reach say these."""
+        names = [each.name for each in fields(type(self.parts)) if each.name not in _OUR_OWN]
+        misled: dict[str, Any] = {name: Misled(getattr(self.parts, name), words) for name in names}
+        self.resource = pages(evolve(self.parts, **misled))
+
+    def paths(self, rule: str) -> list[str]:
+        """The paths of one fragment, for all that may stand in it."""
+        values = [self.known.get(name, self.runs[:1]) for name in _PARAMETER.findall(rule)]
+        return [self._filled(rule, chosen) for chosen in product(*values)]
+
+    def _filled(self, rule: str, chosen: Sequence[str]) -> str:
+        for value in chosen:
+            rule = _PARAMETER.sub(value, rule, count=1)
+        return rule.removeprefix("/fragments")
+
+    def drawn(self, path: str) -> Heard:
+        """A fragment that is there."""
+        heard = self.fragment(path)
+        self.assertEqual(heard.status, 200, f"{path} is not there: put into furnish() what it shows")
+        return heard
+
+    def rules(self) -> list[str]:
+        """The fragments, without the one that stands for all others."""
+        return [rule for rule in FRAGMENTS if "<path:" not in rule]
+
+    def test_every_fragment(self) -> None:
+        """Each string on each fragment: what a parser finds is what it finds where harmless words stand."""
+        self.assertGreaterEqual(len(self.rules()), 3)
+        for rule in self.rules():
+            for path in self.paths(rule):
+                words = Words(f"harmless{number}" for number in count())
+                self.use(words)
+                usual = whole(self.drawn(path).text).found
+                self.assertGreater(words.said, 0, f"{path} shows nothing foreign: put into furnish() what it shows")
+                self.assert_inert(path, usual)
+
+    def assert_inert(self, path: str, usual: Counter[object]) -> None:
+        """Draw it until every string was on it."""
+        words = Words(cycle(hostile_strings()))
+        self.use(words)
+        for _ in range(_ROUNDS):
+            if words.said >= MANY:
+                return
+            shown = whole(self.drawn(path).text)
+            self.assertEqual(shown.found, usual, path)
+            self.assert_harmless(path, shown)
+        self.fail(f"{path} showed {words.said} strings of {MANY}")
+
+    def assert_harmless(self, path: str, shown: Whole) -> None:
+        """No attribute acts or leads elsewhere, and nothing is there that is not seen."""
+        given = [(name, value) for _, attributes in shown.tags for name, value in attributes.items()]
+        self.assertEqual([name for name, _ in given if name.startswith("on")], [], path)
+        for name, value in given:
+            if name in _ADDRESSES:
+                self.assertRegex(value, r"\A/(?![/\\])", f"{name} in {path}")
+        for text in (shown.text, *(value for _, value in given)):
+            unseen = {each for each in text if each != "\n" and unicodedata.category(each) in _UNSEEN}
+            self.assertEqual(unseen, set(), path)
+
+
+class KitTests(WebCase):
+    """What these tests themselves rest on."""
+
+    def test_counts(self) -> None:
+        """Markup that is not escaped changes what the parser finds."""
+        usual = whole("<p title='x'>x</p>").found
+        for text in ("<p title='x'><b>x</p>", "<p title='x' onclick=''>x</p>", "<p title='x'></dd>x</p>", "<!--x-->"):
+            self.assertNotEqual(whole(text).found, usual, text)
+        self.assertEqual(whole("<p title='&lt;b&gt;'>&lt;b&gt;</p>").found, usual)
