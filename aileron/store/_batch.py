@@ -38,6 +38,15 @@ class Batch(sqlite3.Cursor):
             if rows:
                 write(self, rows)
 
+    def pay(self, write: Callable[[sqlite3.Cursor, Sequence[Any]], None]) -> None:
+        """Have C{write} write now what is owed to it: somebody reads it back.
+
+        :raises sqlite3.Error: as of L{settle}.
+        """
+        rows = self._owed.pop(write, None)
+        if rows:
+            write(self, rows)
+
     def forget(self) -> None:
         """Owe nothing: what it belonged to was undone."""
         self._owed.clear()

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
@@ -39,11 +39,20 @@ from ._chain import Seals, keep
 from ._cursors import after, page
 from ._readers import Readers
 from ._standing import Standing, advanced
+from ._tallies import Tallies
 from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
 _RETRY_AFTER_SECONDS = 30
 _MOST_DENIALS = 1000
+
+
+@frozen
+class _Books:
+    """What a transition is entered in beside the tables of runs."""
+
+    seals: Seals
+    tallies: Tallies = field(factory=Tallies)
 
 
 @implementer(IRuns)
@@ -54,11 +63,11 @@ class SQLiteRuns:
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
-    _seals: Seals
+    _books: _Books = field(converter=_Books)
 
     async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
         """See L{IRuns.receive}."""
-        return await self._writer.write(_receive, self._seals, run, tuple(transitions), limits)
+        return await self._writer.write(_receive, self._books, run, tuple(transitions), limits)
 
     async def find_by_key(self, session_id: str | None, action: str, idempotency_key: str) -> Run | None:
         """See L{IRuns.find_by_key}."""
@@ -69,11 +78,11 @@ class SQLiteRuns:
         """See L{IRuns.apply}."""
         if not transitions:
             raise ValueError("no transition")
-        return await self._writer.write(_apply, self._seals, transitions)
+        return await self._writer.write(_apply, self._books, transitions)
 
     async def progress(self, progress: Progress) -> None:
         """See L{IRuns.progress}."""
-        await self._writer.write(_progress, self._seals, progress)
+        await self._writer.write(_progress, self._books, progress)
 
     async def get(self, run_id: str) -> Run | None:
         """See L{IRuns.get}."""
@@ -121,7 +130,7 @@ class SQLiteRuns:
 
 
 def _receive(
-    batch: Batch, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
+    batch: Batch, books: _Books, run: Run, transitions: Sequence[Transition], limits: PendingLimits
 ) -> tuple[Run, bool]:
     earlier = _earlier(batch, run)
     if earlier is not None:
@@ -130,7 +139,7 @@ def _receive(
     if standing.run.state is RunState.PENDING:
         _refuse_beyond(batch, run, limits)
     runs_table.insert(batch, standing.run)
-    _keep_rest(batch, seals, standing, transitions)
+    _keep_rest(batch, books, standing, transitions)
     return standing.run, True
 
 
@@ -163,37 +172,37 @@ def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> N
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
-def _apply(batch: Batch, seals: Seals, transitions: Sequence[Transition]) -> Run:
+def _apply(batch: Batch, books: _Books, transitions: Sequence[Transition]) -> Run:
     before = _standing(batch, transitions)
     standing = advanced(before, transitions)
     if not runs_table.update(batch, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):
         runs_table.edit(batch, standing.run)
-    _keep_rest(batch, seals, standing, transitions)
+    _keep_rest(batch, books, standing, transitions)
     return standing.run
 
 
-def _keep_rest(batch: Batch, seals: Seals, standing: Standing, transitions: Sequence[Transition]) -> None:
+def _keep_rest(batch: Batch, books: _Books, standing: Standing, transitions: Sequence[Transition]) -> None:
     """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
     if standing.approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(batch, standing.approval)
     for transition in transitions:
-        charges_table.charge(batch, transition.charges, transition.at)
+        charges_table.charge(batch, books.tallies, transition.charges, transition.at)
         batch.owe(steps_table.put, transition.steps)
         batch.owe(attempts_table.put, transition.attempts)
         flags_table.put(batch, transition.flags)
-    keep(batch, seals, [event for transition in transitions for event in transition.events])
+    keep(batch, books.seals, [event for transition in transitions for event in transition.events])
 
 
-def _progress(batch: Batch, seals: Seals, progress: Progress) -> None:
+def _progress(batch: Batch, books: _Books, progress: Progress) -> None:
     run = _known(batch, progress.run_id)
     if run.state is not RunState.EXECUTING:
         raise StateConflict(run)
     batch.owe(steps_table.put, progress.steps)
     batch.owe(attempts_table.put, progress.attempts)
     flags_table.put(batch, progress.flags)
-    keep(batch, seals, progress.events)
+    keep(batch, books.seals, progress.events)
 
 
 def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
