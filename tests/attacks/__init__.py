@@ -1,1 +1,1 @@
-"""What a process of the same user tries, one test a line of SECURITY.md's table.  It needs the installed wheel."""
+"""What attackers try; SECURITY.md names every one of these tests.  They need the installed wheel."""
