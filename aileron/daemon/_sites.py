@@ -6,6 +6,8 @@ import os
 import secrets
 from typing import Any
 
+from attrs import fields
+
 from aileron import __version__
 from aileron.audit import Notary
 from aileron.connectors import Registry
@@ -38,8 +40,6 @@ class Sites:
     ) -> None:
         from aileron.api import (
             LAUNCH_KEY,
-            PAGE_KEY,
-            POLL,
             GuardedSite,
             Parts,
             SiteRules,
@@ -48,7 +48,7 @@ class Sites:
             operator_site,
             token_digest,
         )
-        from aileron.web import KnownBy, PageParts, pages
+        from aileron.web import pages
 
         self._reactor, self._settings = reactor, settings
         self._instance = secrets.token_hex(8)
@@ -83,8 +83,7 @@ class Sites:
         self._agent_site = GuardedSite(
             agent_site(self._parts), SiteRules(), reactor, taker=self._relay.gateway, most_relays=relays
         )
-        known_by = KnownBy(self._parts.cookie, PAGE_KEY, POLL)
-        web = pages(PageParts(runner, store.sessions, operators, self._parts.door, known_by))
+        web = pages(_page_parts(self._parts))
         self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
 
     def _addresses(self) -> tuple[str, ...]:
@@ -125,3 +124,12 @@ class Sites:
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
+
+
+def _page_parts(parts: Any) -> Any:
+    """What the pages reach of what the routes reach: the very same."""
+    from aileron.api import PAGE_KEY, POLL
+    from aileron.web import KnownBy, PageParts
+
+    shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name != "known_by"}
+    return PageParts(known_by=KnownBy(parts.cookie, PAGE_KEY, POLL), **shared)

@@ -8,19 +8,22 @@ import re
 from twisted.web.iweb import IRequest
 
 from aileron.errors import Conflict, Unauthorized
-from aileron.values import DAEMON, HandOverState, timestamp
+from aileron.values import DAEMON, HandOverState, OperatorSession, timestamp
 
 from ._parts import PageParts
 from ._shell import Shell
+from ._table import PAGES
 
 EXPIRES, ENDS = b"X-Aileron-Expires", b"X-Aileron-Ends"
 _JSON = b"application/json"
-_local_path = re.compile(r"/(approvals(/[0-9A-Za-z_-]{1,64})?|trust)?").fullmatch
+_FIRST = "|".join(sorted({path.split("/")[1] for path in PAGES}))
+_local_path = re.compile(rf"/(({_FIRST})(/[0-9A-Za-z_-]{{1,64}})?)?").fullmatch
 
 
-def admit(request: IRequest, parts: PageParts) -> None:
+def admit(request: IRequest, parts: PageParts) -> OperatorSession:
     """Let pass who is logged in, and tell the page when that ends without a use, and whatever its use.
 
+    :return: the login.
     :raises Unauthorized: nobody is.
     """
     used = request.getHeader(parts.known_by.poll) is None
@@ -29,6 +32,7 @@ def admit(request: IRequest, parts: PageParts) -> None:
         raise Unauthorized("Nobody is logged in.")
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
+    return session
 
 
 async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:

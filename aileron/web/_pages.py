@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
 
 from klein import Klein
 from twisted.internet.defer import CancelledError, Deferred
@@ -12,43 +11,25 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource
-from twisted.web.template import Element, flattenString
+from twisted.web.template import flattenString
 from werkzeug.exceptions import HTTPException
 
-from aileron.errors import AileronError, InternalError, NotFound
+from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import timestamp, visible
 
-from ._approval_list import draw_list
-from ._approval_page import draw_approval
 from ._entrance import admit, enter, entering
-from ._parts import PageParts
+from ._parts import PageParts, Visit
 from ._shell import HTML, Shell
-from ._trust_page import draw_trust
+from ._table import FRAGMENTS, SHOWN, Draw
 
 _log = Logger()
 PAUSED = b"X-Aileron-Paused"
-"""By which every fragment tells how it stands."""
+"""By which every fragment tells since when everything is paused."""
+
+WAITING = b"X-Aileron-Waiting"
+"""By which every fragment tells how many approvals wait."""
 
 _TEXT = b"text/plain; charset=utf-8"
-
-Draw: TypeAlias = Callable[..., Any]
-"""A coroutine function of L{PageParts} and what the path names, to an L{Element}."""
-
-
-async def _draw_nothing(parts: PageParts, rest: str) -> Element:
-    raise NotFound("There is nothing here.")
-
-
-FRAGMENTS: Mapping[str, Draw] = {
-    "/fragments/approvals": draw_list,
-    "/fragments/approvals/<run_id>": draw_approval,
-    "/fragments/trust": draw_trust,
-    "/fragments/<path:rest>": _draw_nothing,
-}
-"""Everything that shows data, by route.  None is reached but through the guard."""
-
-SHOWN = ("/", "/approvals", "/approvals/<run_id>", "/trust", "/confirm")
-"""The paths of pages; all of them are the shell."""
 
 
 def pages(parts: PageParts) -> IResource:
@@ -73,13 +54,25 @@ def _guarded(draw: Draw, parts: PageParts) -> Callable[..., Deferred[bytes]]:
     """The handler of a fragment, which nobody passes but a browser session's cookie and page key together."""
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
-        admit(request, parts)
-        body: bytes = await flattenString(request, await draw(parts, **path))
+        visit = Visit(admit(request, parts), _query(request))
+        body: bytes = await flattenString(request, await draw(parts, visit, **path))
         request.setHeader(b"Content-Type", HTML)
         request.setHeader(PAUSED, _paused(parts))
+        request.setHeader(WAITING, b"%d" % await parts.runner.pending(None))
         return body
 
     return _at_the_rim(fragment)
+
+
+def _query(request: IRequest) -> Mapping[str, str]:
+    """What stands behind the question mark.
+
+    :raises InvalidRequest: a name that stands there twice, or no UTF-8.
+    """
+    try:
+        return {name.decode("utf-8"): value.decode("utf-8") for name, (value,) in request.args.items()}
+    except ValueError:
+        raise InvalidRequest("The address is none that this page knows: /approvals shows what waits.") from None
 
 
 def _paused(parts: PageParts) -> bytes:

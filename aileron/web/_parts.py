@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
 from twisted.web.template import XMLString
 
-from aileron.interfaces import IOperators, IRunner, ISessions
-from aileron.values import JSON, Actor
+from aileron.interfaces import (
+    IAudit,
+    IBindingFlags,
+    IBindings,
+    IConnectors,
+    INotary,
+    IOperators,
+    IRunner,
+    ISessions,
+    ITotals,
+    IVault,
+)
+from aileron.values import JSON, Actor, GatewaySettings, OperatorSession, utc
 
 STATIC = Path(__file__).with_name("static")
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -42,13 +55,47 @@ class KnownBy:
 
 @frozen
 class PageParts:
-    """What the pages reach."""
+    """What the pages reach, through interfaces alone.
+
+    :ivar gateway: as the operator has it.
+    :ivar totals: what the gateway counted; L{None}: nobody counts.
+    :ivar clock: says how late it is.
+    :ivar version: Aileron's.
+    :ivar started_at: when this life of the daemon began.
+    """
 
     runner: IRunner
     sessions: ISessions
     operators: IOperators
     door: DoorRecord
     known_by: KnownBy
+    audit: IAudit
+    notary: INotary
+    vault: IVault
+    bindings: IBindings
+    flags: IBindingFlags
+    connectors: IConnectors
+    gateway: GatewaySettings
+    totals: ITotals | None
+    clock: IReactorTime
+    version: str
+    started_at: datetime
+
+    def now(self) -> datetime:
+        """The moment, by the clock."""
+        return utc(self.clock.seconds())
+
+
+@frozen
+class Visit:
+    """One look at a page.
+
+    :ivar operator: whose login it is.
+    :ivar query: what stands behind the question mark, each name once.
+    """
+
+    operator: OperatorSession
+    query: Mapping[str, str]
 
 
 def template(name: str) -> XMLString:

@@ -10,7 +10,7 @@ from twisted.web.template import Tag, tags
 
 from aileron.values import JSON, Approval, Process, Run, RunState, Session, plain, timestamp, visible
 
-from ._review import SentRequest, arguments
+from .approvals.review import SentRequest, arguments
 
 _SUMMARY_CHARACTERS = 160
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
@@ -92,8 +92,9 @@ def moment(at: datetime) -> Tag:
 def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
     """When an approved run begins, how long that is from now (the script counts), and the button to take it back."""
     at = run.start_after or run.changed_at
-    button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo"})
-    return moment(at), tags.span(**{"data-begins": timestamp(at)}), button(**{"data-id": visible(run.id)})
+    act = f"POST /v1/action-approvals/{visible(run.id)}/withdraw"
+    button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo", "data-act": act})
+    return moment(at), tags.span(**{"data-begins": timestamp(at)}), button
 
 
 def _in_one_line(value: JSON) -> str:

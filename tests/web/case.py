@@ -16,12 +16,33 @@ from zope.interface import implementer
 
 from aileron.interfaces import ISessions
 from aileron.testing import (
+    MemoryBindings,
+    MemoryConnectors,
+    MemoryControl,
     MemoryOperators,
+    MemoryRecordKeys,
+    MemoryVault,
+    ScriptedConnector,
     ScriptedRunner,
+    example_notary,
     example_session,
+    memory_store,
     scripted_offer,
 )
-from aileron.values import JSON, Actor, Approval, Call, Event, Page, Run, RunQuery, Session, utc
+from aileron.values import (
+    JSON,
+    Actor,
+    Approval,
+    Call,
+    Event,
+    GatewaySettings,
+    Page,
+    Run,
+    RunQuery,
+    Session,
+    VaultState,
+    utc,
+)
 from aileron.web import KnownBy, PageParts, pages
 
 COOKIE, PAGE_KEY, POLL = b"aileron_life", "X-Aileron-Proof", "X-Aileron-Poll"
@@ -144,7 +165,28 @@ class WebCase(SynchronousTestCase):
         self.sessions = KnownSessions()
         self.door = MemoryDoor()
         known_by = KnownBy(COOKIE, PAGE_KEY, POLL)
-        self.parts = PageParts(self.runner, self.sessions, self.operators, self.door, known_by)
+        self.vault = MemoryVault(VaultState.UNLOCKED)
+        self.store = memory_store(self, self.clock)
+        self.notary = example_notary(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)
+        self.connectors = MemoryConnectors.of([ScriptedConnector()])
+        self.parts = PageParts(
+            runner=self.runner,
+            sessions=self.sessions,
+            operators=self.operators,
+            door=self.door,
+            known_by=known_by,
+            audit=self.store.audit,
+            notary=self.notary,
+            vault=self.vault,
+            bindings=MemoryBindings(self.vault),
+            flags=self.store.flags,
+            connectors=self.connectors,
+            gateway=GatewaySettings(),
+            totals=None,
+            clock=self.clock,
+            version="1.2.3",
+            started_at=utc(NOW - 60),
+        )
         self.resource = pages(self.parts)
         self.cookie, self.page_key, self.session = self.operators.open_browser()
 

@@ -13,6 +13,11 @@ OPERATOR = Actor("human", "operator-1")
 LATER = utc(NOW) + timedelta(minutes=2)
 
 
+def withdrawal(run: Run) -> str:
+    """What a button does that takes C{run} back."""
+    return f'data-act="POST /v1/action-approvals/{run.id}/withdraw"'
+
+
 class PauseTests(WebCase):
     """Every fragment tells whether everything is paused."""
 
@@ -53,7 +58,12 @@ class UndoTests(WebCase):
         """The page of one says when it begins, and has the button to take it back."""
         run = self.held()
         text = self.fragment(f"/approvals/{run.id}").text
-        for part in (f'data-begins="{timestamp(LATER)}"', f'data-id="{run.id}"', "Take it back", "It begins at"):
+        for part in (
+            f'data-begins="{timestamp(LATER)}"',
+            withdrawal(run),
+            "Take it back",
+            "It begins at",
+        ):
             self.assertIn(part, text)
         self.runner.finish(run.id, RunState.EXECUTING)
         self.assertNotIn("Take it back", self.fragment(f"/approvals/{run.id}").text)
@@ -67,5 +77,9 @@ class UndoTests(WebCase):
         self.assertNotIn("Approved, and not begun", self.fragment("/approvals").text)
         run = self.held()
         text = self.fragment("/approvals").text
-        for part in ("Approved, and not begun", f'href="/approvals/{run.id}"', f'data-id="{run.id}"'):
+        for part in (
+            "Approved, and not begun",
+            f'href="/approvals/{run.id}"',
+            withdrawal(run),
+        ):
             self.assertIn(part, text)

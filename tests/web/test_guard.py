@@ -7,7 +7,7 @@ from twisted.logger import LogLevel, capturedLogs
 
 from aileron.errors import StoreUnavailable
 from aileron.values import Approval, Page, RunQuery
-from aileron.web._pages import FRAGMENTS
+from aileron.web._table import FRAGMENTS
 
 from .case import WebCase
 

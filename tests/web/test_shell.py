@@ -65,7 +65,7 @@ class ShellTests(WebCase):
         for tag, attributes in shell.tags:
             self.assertFalse([name for name in attributes if name.startswith("on") or name == "style"], tag)
             for name in ("src", "href", "action"):
-                self.assertTrue(attributes.get(name, "/").startswith("/"), attributes)
+                self.assertTrue(attributes.get(name, "/").startswith(("/", "#")), attributes)
         self.assertNotIn("style", [tag for tag, _ in shell.tags])
         self.assertTrue(all("src" in attributes for tag, attributes in shell.tags if tag == "script"))
 

@@ -1,22 +1,24 @@
 // Deciding one approval: what is sent names the digest of exactly what is in the page.
 
+import { send } from "./act.js";
 import { grantOf } from "./grant.js";
-import { call } from "./key.js";
 
 const SETTLE_MS = 500;
 
 // Buttons come alive a moment after what they are about was shown, so that no click meant for something else decides.
-export function arm(article, decided) {
+export function armDecision(article, look) {
+  if (!article.querySelector("#decision")) return;
   setTimeout(() => enable(article), SETTLE_MS);
   buttonsOf(article).forEach((button) => button.addEventListener("click", async () => {
     disable(article);
-    const trouble = await send(article, button.id);
+    const trouble = await decide(article, button.id);
     article.querySelector("#answer").textContent = trouble;
     if (trouble) {
       enable(article);
       button.focus();
     }
-    await decided(trouble);
+    if (!trouble) document.querySelector("h1").focus();
+    await look();
   }));
 }
 
@@ -46,25 +48,11 @@ function disable(article) {
   buttonsOf(article).forEach((button) => { button.disabled = true; });
 }
 
-async function send(article, button) {
+function decide(article, button) {
   const approved = button !== "deny";
   const { id, digest } = article.dataset;
   const grant = button === "allow" && grantOf(article.querySelector("#grant"));
   const reason = article.querySelector("#reason").value.trim();
-  try {
-    const answer = await call(`/v1/action-approvals/${encodeURIComponent(id)}/decide`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ approved, digest, ...(reason && { reason }), ...(grant && { grant }) }),
-    });
-    if (!answer) return "Nobody is logged in any more; nothing was decided.";
-    return answer.ok ? "" : told((await answer.json()).error);
-  } catch (error) {
-    return "The daemon did not answer. If your decision arrived it is kept; this page will show it.";
-  }
-}
-
-function told(error) {
-  const problems = (error.details?.problems ?? []).map((each) => `${each.pointer} ${each.message}`);
-  return [error.message, ...problems].join(" ");
+  const decision = { approved, digest, ...(reason && { reason }), ...(grant && { grant }) };
+  return send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/decide`, decision);
 }

@@ -54,6 +54,6 @@ export function callWith(key, path, options = {}) {
     credentials: "same-origin",
     cache: "no-store",
     redirect: "error",
-    signal: AbortSignal.timeout(DAEMON_ANSWERS_MS),
+    signal: options.signal ?? AbortSignal.timeout(DAEMON_ANSWERS_MS),
   });
 }

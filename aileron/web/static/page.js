@@ -1,19 +1,26 @@
 // The shell's script: it shows what belongs to the page's path, and keeps it as it is in the daemon.
 
-import { arm, outdate } from "./decide.js";
+import { armActs } from "./act.js";
+import { count } from "./countdown.js";
+import { armDecision, outdate } from "./decide.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call } from "./key.js";
+import { isLive, listen } from "./live.js";
 import { ended, follows, used } from "./login.js";
 import { armPause, showPause } from "./pause.js";
+import { armPlaces, mark } from "./places.js";
 import { armTrust, isRead } from "./trust.js";
-import { armUndo } from "./undo.js";
 import { parse, say, showFragment, showTemplate } from "./view.js";
+import { armSound, showWaiting, titled } from "./waiting.js";
 
+const SOON_MS = 200;
 const SEEN_MS = 2000;
-const HIDDEN_MS = 10000;
+const LIVE_MS = 10000;
 const REST = 8;
+const ARMS = [armDecision, armTrust, armActs, count];
 let shown = "";
 let turn = 0;
+let soonest = 0;
 let wake = () => {};
 
 // What only a login's answer says is taken out of the document, which is then left for one that never held it.
@@ -28,7 +35,7 @@ async function look() {
   const path = location.pathname === "/" ? "/approvals" : location.pathname;
   let answer, text;
   try {
-    answer = await call(`/fragments${path}`, { headers: used() });
+    answer = await call(`/fragments${path}${location.search}`, { headers: used() });
     text = answer && await answer.text();
   } catch (error) {
     say("trouble", "The daemon does not answer. What waits is kept.");
@@ -38,6 +45,7 @@ async function look() {
   say("trouble", answer && !answer.ok && answer.status !== 404 ? text : "");
   if (answer) follows(answer);
   showPause(answer);
+  showWaiting(answer);
   if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
   else if (answer.ok && text !== shown) present(text);
@@ -46,6 +54,7 @@ async function look() {
 function leave(template, why = "") {
   shown = "";
   showTemplate(template);
+  titled("Aileron");
   if (why) say("why", why);
 }
 
@@ -63,9 +72,8 @@ function present(text) {
   }
   shown = text;
   const root = showFragment(text);
-  if (root.querySelector("#decision")) arm(root, decided);
-  armTrust(root, look);
-  armUndo(root, look);
+  titled(root.dataset.title);
+  ARMS.forEach((arm) => arm(root, look));
 }
 
 // What has no preview yet is no question that could be answered: the preview takes its place by itself.
@@ -74,9 +82,13 @@ function isAnother(before, now) {
   return before.state === "pending_approval" && now.state === before.state && now.digest !== before.digest;
 }
 
-async function decided(trouble) {
-  if (!trouble) document.querySelector("h1").focus();
+// Another place: whatever is shown is left, and the heading of what comes is read first.
+async function move() {
+  document.querySelector("#main > [data-title]")?.setAttribute("data-left", "yes");
+  shown = "";
+  mark();
   await look();
+  document.querySelector("h1")?.focus();
 }
 
 // What takes the daemon long is asked for less often: looking must never be most of its work.
@@ -84,18 +96,29 @@ async function follow() {
   for (;;) {
     const began = performance.now();
     await look();
-    const rest = Math.min(HIDDEN_MS, Math.max(SEEN_MS, (performance.now() - began) * REST));
+    const took = performance.now() - began;
+    soonest = performance.now() + Math.max(SOON_MS, took * REST);
+    const rest = isLive() || document.hidden ? LIVE_MS : Math.min(LIVE_MS, Math.max(SEEN_MS, took * REST));
     await new Promise((resolve) => {
       wake = resolve;
-      setTimeout(resolve, document.hidden ? HIDDEN_MS : rest);
+      setTimeout(resolve, rest);
     });
   }
 }
 
+function lookSoon() {
+  setTimeout(() => wake(), Math.max(0, soonest - performance.now()));
+}
+
 document.addEventListener("visibilitychange", () => wake());
 armPause(look);
+armSound();
+armPlaces(move);
 const told = takeTold();
 if (told["page-key"]) begin(told["page-key"], told.next);
 else if (told["turned-away"]) showTemplate(told["turned-away"]);
 else if (waits()) waitForWords();
-else follow();
+else {
+  listen(lookSoon);
+  follow();
+}

@@ -1,6 +1,6 @@
 // Everything off at once: one button on every page, which says how it stands.
 
-import { call } from "./key.js";
+import { send } from "./act.js";
 import { say } from "./view.js";
 
 const SETTLE_MS = 500;
@@ -21,7 +21,7 @@ export function showPause(answer) {
 export function armPause(changed) {
   button.addEventListener("click", async () => {
     button.disabled = true;
-    say("paused", await send(button.dataset.since === "no" ? "pause" : "resume"));
+    say("paused", await send("POST", button.dataset.since === "no" ? "/v1/pause" : "/v1/resume", {}));
     button.dataset.since = "";
     settle();
     await changed();
@@ -32,18 +32,4 @@ export function armPause(changed) {
 function settle() {
   button.disabled = true;
   setTimeout(() => { button.disabled = false; }, SETTLE_MS);
-}
-
-async function send(what) {
-  try {
-    const answer = await call(`/v1/${what}`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: "{}",
-    });
-    if (!answer) return "Nobody is logged in any more; nothing was changed.";
-    return answer.ok ? "" : (await answer.json()).error.message;
-  } catch (error) {
-    return "The daemon did not answer. This page will show how it stands.";
-  }
 }

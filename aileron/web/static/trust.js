@@ -1,6 +1,6 @@
 // Trusting files: what is sent names the digest of exactly the text that stands above the button.
 
-import { call } from "./key.js";
+import { send } from "./act.js";
 
 const SETTLE_MS = 500;
 const ASKED = "button[data-digest]";
@@ -45,23 +45,9 @@ function arm(button, changed, act) {
 }
 
 function trust(items) {
-  return send("POST", { items });
+  return send("POST", "/v1/trust", { items });
 }
 
 function distrust({ kind, name }) {
-  return send("DELETE", { kind, name });
-}
-
-async function send(method, body) {
-  try {
-    const answer = await call("/v1/trust", {
-      method,
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    if (!answer) return "Nobody is logged in any more; nothing was changed.";
-    return answer.ok ? "" : (await answer.json()).error.message;
-  } catch (error) {
-    return "The daemon did not answer. This page will show whether your word arrived.";
-  }
+  return send("DELETE", "/v1/trust", { kind, name });
 }

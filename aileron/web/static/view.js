@@ -6,17 +6,37 @@ export function show(nodes) {
   const focused = document.activeElement;
   const inside = main.contains(focused);
   const mark = inside && markOf(focused);
-  const typed = read(main.querySelector("textarea"));
+  const left = remember();
   main.replaceChildren(...nodes);
   main.querySelectorAll("time").forEach(localise);
-  write(main.querySelector("textarea"), typed);
+  left.forEach((restore) => restore());
   if (inside) ((mark && main.querySelector(mark)) || main.querySelector("h1")).focus({ preventScroll: true });
+}
+
+// What the reader typed, chose, opened or scrolled, each by its id.
+function remember() {
+  const found = [...main.querySelectorAll("[id]")].map((element) => [element.id, stateOf(element)]);
+  return found.filter(([, state]) => state).map(([id, state]) => () => {
+    const element = main.querySelector(`#${CSS.escape(id)}`);
+    if (element) Object.assign(element, state);
+  });
+}
+
+function stateOf(element) {
+  if (element.matches("textarea, input:not([type=checkbox], [type=radio])")) {
+    const { value, selectionStart, selectionEnd } = element;
+    if (value === element.defaultValue) return null;
+    return selectionStart === null ? { value } : { value, selectionStart, selectionEnd };
+  }
+  if (element.matches("input")) return element.checked === element.defaultChecked ? null : { checked: element.checked };
+  if (element.matches("select")) return { value: element.value };
+  if (element.matches("details")) return { open: element.open };
+  return element.scrollTop ? { scrollTop: element.scrollTop } : null;
 }
 
 export function showTemplate(id) {
   if (main.dataset.template !== id) {
     show([document.getElementById(id).content.cloneNode(true)]);
-    document.title = "Aileron";
   }
   main.dataset.template = id;
 }
@@ -25,7 +45,6 @@ export function showFragment(text) {
   const root = parse(text);
   delete main.dataset.template;
   show([root]);
-  document.title = root.dataset.title;
   say("said", root.dataset.said);
   return root;
 }
@@ -43,16 +62,6 @@ export function say(id, words) {
 function markOf(element) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   return element.hasAttribute("href") && `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
-}
-
-function read(area) {
-  return area && [area.value, area.selectionStart, area.selectionEnd];
-}
-
-function write(area, typed) {
-  if (!area || !typed) return;
-  area.value = typed[0];
-  area.setSelectionRange(typed[1], typed[2]);
 }
 
 function localise(element) {

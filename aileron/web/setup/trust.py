@@ -8,9 +8,8 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
 from aileron.values import Candidate, TrustItem, TrustKind, TrustState, visible
-
-from ._parts import PageParts, template
-from ._texts import moment, shown, size
+from aileron.web._parts import PageParts, Visit, template
+from aileron.web._texts import moment, shown, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
 _ORDER = (TrustKind.CONFIG, TrustKind.CONNECTOR, TrustKind.ACTION)
@@ -80,7 +79,7 @@ class TrustPage(Element):
         return {"name": visible(item.name), "what": _KINDS[item.kind], "kind": item.kind.value}
 
 
-async def draw_trust(parts: PageParts) -> TrustPage:
+async def draw_trust(parts: PageParts, visit: Visit) -> TrustPage:
     """What there is to trust now."""
     return TrustPage(await parts.runner.trust_items())
 

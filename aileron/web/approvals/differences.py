@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from twisted.web.template import Tag
 
 from aileron.values import JSON, Change, place, visible
-
-from ._texts import shown
+from aileron.web._texts import shown
 
 _NOTHING = "nothing"
 

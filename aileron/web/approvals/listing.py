@@ -8,9 +8,8 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer
 
 from aileron.values import Approval, Page, Run, RunQuery, RunState, Session, visible
-
-from ._parts import PageParts, template
-from ._texts import agent, countdown, moment, summary
+from aileron.web._parts import PageParts, Visit, template
+from aileron.web._texts import agent, countdown, moment, summary
 
 MOST_LISTED = 200
 
@@ -80,7 +79,7 @@ class ApprovalList(Element):
         return tag.fillSlots(count=str(unlisted)) if unlisted > 0 else ""
 
 
-async def draw_list(parts: PageParts) -> ApprovalList:
+async def draw_list(parts: PageParts, visit: Visit) -> ApprovalList:
     """What waits now."""
     query = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True)
     found = await parts.runner.approvals(query)

@@ -9,12 +9,12 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
 from aileron.values import JSON, Approval, Predicate, RunState, Session, StepRow, edits, visible
+from aileron.web._parts import PageParts, Visit, template
+from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown, size
 
-from ._differences import rows
-from ._grant_form import allowed
-from ._parts import PageParts, template
-from ._review import SentStep, arguments, seen, steps
-from ._texts import STATES, agent, countdown, moment, process, request_text, sending, shown, size
+from .differences import rows
+from .grant_form import allowed
+from .review import SentStep, arguments, seen, steps
 
 _BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 
@@ -205,7 +205,7 @@ class ApprovalPage(Element):
         return tag(*mine, tags.option("ALL sessions of all agents", value="all"))
 
 
-async def draw_approval(parts: PageParts, run_id: str) -> ApprovalPage:
+async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> ApprovalPage:
     """One approval as it stands now.
 
     :raises NotFound: there is none of that id.

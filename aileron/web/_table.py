@@ -1,0 +1,39 @@
+"""All pages of the operator's, by path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias
+
+from twisted.web.template import Element
+
+from aileron.errors import NotFound
+
+from ._parts import PageParts, Visit
+from .approvals.listing import draw_list
+from .approvals.page import draw_approval
+from .setup.trust import draw_trust
+
+Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Element]]
+"""A coroutine function of L{PageParts}, a L{Visit} and what the path names, to an L{Element}."""
+
+PAGES: Mapping[str, Draw] = {
+    "/approvals": draw_list,
+    "/approvals/<run_id>": draw_approval,
+    "/trust": draw_trust,
+}
+"""What each path shows.  All of them are the shell, whose script fetches it."""
+
+
+async def _draw_nothing(parts: PageParts, visit: Visit, rest: str) -> Element:
+    raise NotFound("There is nothing here.")
+
+
+FRAGMENTS: Mapping[str, Draw] = {
+    **{f"/fragments{path}": draw for path, draw in PAGES.items()},
+    "/fragments/<path:rest>": _draw_nothing,
+}
+"""Everything that shows data, by route.  None is reached but through the guard."""
+
+SHOWN = ("/", *PAGES, "/confirm")
+"""The paths of pages."""

@@ -1,0 +1,1 @@
+"""What waits for the operator, and one approval whole."""

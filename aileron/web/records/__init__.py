@@ -1,0 +1,1 @@
+"""What was: runs, sessions, and the record itself."""

@@ -1,0 +1,62 @@
+// How much waits: in the title, in the icon, and by a sound when it becomes more.
+
+const SOUND = "aileron-sound";
+const HERTZ = [660, 880];
+const BEEP_S = 0.12;
+const icon = document.querySelector("link[rel=icon]");
+const button = document.getElementById("sound");
+let known = null;
+let title = document.title;
+
+export function titled(words) {
+  title = words;
+  write();
+}
+
+export function showWaiting(answer) {
+  const told = answer?.headers.get("X-Aileron-Waiting");
+  if (told === null || told === undefined) return;
+  const count = Number(told);
+  if (known !== null && count > known && isOn()) navigator.locks.request(`${SOUND}-${count}`, beep);
+  known = count;
+  icon.href = count ? "/static/icon-waiting.svg" : "/static/icon.svg";
+  write();
+}
+
+export function armSound() {
+  showSound();
+  button.addEventListener("click", () => {
+    localStorage.setItem(SOUND, isOn() ? "off" : "on");
+    showSound();
+    if (isOn()) beep();
+  });
+}
+
+function write() {
+  document.title = known ? `(${known}) ${title}` : title;
+}
+
+function isOn() {
+  return localStorage.getItem(SOUND) !== "off";
+}
+
+function showSound() {
+  button.setAttribute("aria-pressed", String(isOn()));
+  button.textContent = isOn() ? "Sound on" : "Sound off";
+}
+
+// The lock lets one tab of several sound; without a click on the page so far a browser stays silent.
+async function beep() {
+  const audio = new AudioContext();
+  HERTZ.forEach((hertz, index) => {
+    const tone = audio.createOscillator();
+    const volume = audio.createGain();
+    tone.frequency.value = hertz;
+    volume.gain.value = 0.08;
+    tone.connect(volume).connect(audio.destination);
+    tone.start(audio.currentTime + index * BEEP_S);
+    tone.stop(audio.currentTime + (index + 1) * BEEP_S);
+  });
+  await new Promise((resolve) => { setTimeout(resolve, 1000); });
+  await audio.close();
+}

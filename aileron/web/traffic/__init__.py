@@ -1,0 +1,1 @@
+"""What goes through the gateway, and how the daemon does."""
