@@ -15,7 +15,8 @@ import { armSound, showWaiting, titled } from "./waiting.js";
 
 const SOON_MS = 200;
 const SEEN_MS = 2000;
-const LIVE_MS = 10000;
+const LIVE_MS = 3000;
+const HIDDEN_MS = 10000;
 const REST = 8;
 const ARMS = [armDecision, armTrust, armActs, count];
 let shown = "";
@@ -91,6 +92,7 @@ async function move() {
   document.querySelector("h1")?.focus();
 }
 
+// News comes by itself of what goes on record, not of files that change or times that pass: these are looked for.
 // What takes the daemon long is asked for less often: looking must never be most of its work.
 async function follow() {
   for (;;) {
@@ -98,10 +100,10 @@ async function follow() {
     await look();
     const took = performance.now() - began;
     soonest = performance.now() + Math.max(SOON_MS, took * REST);
-    const rest = isLive() || document.hidden ? LIVE_MS : Math.min(LIVE_MS, Math.max(SEEN_MS, took * REST));
+    const rest = isLive() ? LIVE_MS : SEEN_MS;
     await new Promise((resolve) => {
       wake = resolve;
-      setTimeout(resolve, rest);
+      setTimeout(resolve, document.hidden ? HIDDEN_MS : Math.min(HIDDEN_MS, Math.max(rest, took * REST)));
     });
   }
 }
