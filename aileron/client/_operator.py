@@ -46,6 +46,14 @@ class Operator:
         """C{{items}}: the operator's live logins, newest first."""
         return await self._get("operator", "sessions")
 
+    async def end_operator_session(self, session_id: str) -> Mapping[str, Any]:
+        """C{{ended}}: the ids of the logins that ended; here one, with the browser that it let in."""
+        return (await self._wire.ask("DELETE", "v1", "operator", "sessions", session_id, body={})).body
+
+    async def end_operator_sessions(self) -> Mapping[str, Any]:
+        """The same of all, our own among them."""
+        return (await self._wire.ask("DELETE", "v1", "operator", "sessions", body={})).body
+
     async def hand_over(self) -> Mapping[str, Any]:
         """C{{code}}: what one browser may redeem once."""
         return await self._post("operator", "handover")

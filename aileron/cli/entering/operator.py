@@ -11,10 +11,12 @@ from aileron.cli._errors import Trouble
 from aileron.cli._session import log_in
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 
+from .logins import end_logins, list_logins
+
 
 @click.group()
 def operator() -> None:
-    """Log in as the operator."""
+    """See and end your own logins."""
 
 
 @operator.command("login")
@@ -43,6 +45,10 @@ def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: in
             pipe.write(token.encode("ascii"))
     except (OSError, ValueError):
         raise Trouble("The token's descriptor cannot be written to.") from None
+
+
+operator.add_command(list_logins)
+operator.add_command(end_logins)
 
 
 def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) -> str:
