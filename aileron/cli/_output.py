@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 import click
@@ -39,6 +41,14 @@ def note(template: str, **values: object) -> None:
 def heading(template: str, **values: object) -> None:
     """A line that begins a part; bold where the terminal can."""
     click.secho(_filled(template, values), bold=True)
+
+
+def written(show: Callable[[], None]) -> list[str]:
+    """The lines that C{show} prints, plain, in the place of printing them."""
+    kept = io.StringIO()
+    with redirect_stdout(kept):
+        show()
+    return [click.unstyle(line) for line in kept.getvalue().removesuffix("\n").split("\n")]
 
 
 def say_json(value: JSON) -> None:

@@ -113,7 +113,11 @@ class Running(ProcessProtocol):
 
     def send(self, line: str) -> None:
         """Type a line at the terminal."""
-        cast(ITransport, self.transport).write(line.encode() + b"\n")
+        self.press(f"{line}\n")
+
+    def press(self, keys: str) -> None:
+        """Type so many keys at the terminal, and no Enter."""
+        cast(ITransport, self.transport).write(keys.encode())
 
     async def finish(self, seconds: float) -> Finished:
         """Wait for its end.

@@ -12,6 +12,7 @@ from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals import granting
+from aileron.cli.watching.command import watch
 from aileron.values import timestamp, utc
 
 from .deciding import Ballot, decide, look
@@ -104,6 +105,7 @@ def deny(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, a
 
 
 approval.add_command(edit)
+approval.add_command(watch)
 
 
 @approval.command("cancel")

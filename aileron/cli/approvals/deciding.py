@@ -11,7 +11,7 @@ from aileron.cli._errors import Trouble
 from aileron.cli._output import block, heading, in_words, note, say, say_json
 from aileron.cli._surroundings import Surroundings
 from aileron.errors import InvalidRequest
-from aileron.values import utc
+from aileron.values import JSON, utc
 
 from .granting import Wish, show_wish
 from .review import show_review
@@ -57,12 +57,20 @@ async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> No
 
     :raises Trouble: it is decided already, is no longer what was shown, or the person said no.
     """
-    from aileron.client import DaemonFault
-
     shown, session = await look(operator, ballot.approval_id)
     refuse_decided(shown)
     if ballot.approved and not ballot.as_json:
         show_review(shown, session)
+    await decide_shown(around, operator, ballot, shown)
+
+
+async def decide_shown(around: Surroundings, operator: Operator, ballot: Ballot, shown: Mapping[str, Any]) -> None:
+    """The same about what the person has been shown.
+
+    :raises Trouble: as of L{decide}.
+    """
+    from aileron.client import DaemonFault
+
     arguments = shown["run"].get("arguments") or {}
     grant = None if ballot.wish is None else ballot.wish.of(arguments, utc(around.wall()))
     if grant is not None and not ballot.as_json:
@@ -70,19 +78,45 @@ async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> No
     _refuse_other(shown, ballot)
     _ask(around, ballot)
     try:
-        decided = await operator.decide(
-            ballot.approval_id,
-            ballot.approved,
-            ballot.digest or shown["digest"],
-            reason=ballot.reason,
-            grant=grant,
-            not_before=ballot.not_before,
-        )
+        decided = await cast(operator, ballot, shown, grant)
     except DaemonFault as fault:
         if fault.fault.kind == "approval_stale":
             await _show_change(operator, ballot, shown)
         raise
     await _tell(operator, ballot, decided)
+
+
+async def cast(
+    operator: Operator, ballot: Ballot, shown: Mapping[str, Any], grant: Mapping[str, JSON] | None = None
+) -> Mapping[str, Any]:
+    """Decide about exactly what was shown, and nothing else; the approval as it is then.
+
+    :raises DaemonFault: it is another by now, or is decided.
+    """
+    return await operator.decide(
+        ballot.approval_id,
+        ballot.approved,
+        ballot.digest or shown["digest"],
+        reason=ballot.reason,
+        grant=grant,
+        not_before=ballot.not_before,
+    )
+
+
+def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """One sentence on what became of what was approved.
+
+    :param result: as the daemon told it afterwards.
+    """
+    status, approval_id = result.get("status"), decided["id"]
+    if status == "completed":
+        return f"Approved, and done. See: aileron runs show {approval_id}"
+    if status in _WENT_WRONG:
+        return f"Approved; it ended as {status}: {(result.get('failure') or {}).get('message')}"
+    if result.get("begins_at"):
+        begins = decided["run"].get("start_after")
+        return f"Approved; it begins at {begins}. Until then: aileron approval cancel {approval_id}"
+    return f"Approved; it is {status}. Look later: aileron runs show {approval_id}"
 
 
 def refuse_decided(shown: Mapping[str, Any]) -> None:
@@ -140,13 +174,10 @@ async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) 
     elif status == "completed":
         say("Approved, and done:")
         block(in_words((result.get("result") or {}).get("output")), "  ")
-    elif result.get("begins_at"):
-        say("Approved; it begins at {at}. Until then: aileron approval cancel {id}", at=begins, id=ballot.approval_id)
     elif status not in _WENT_WRONG:
-        say("Approved; it is {status}. Look later: aileron runs show {id}", status=status, id=ballot.approval_id)
+        say("{told}", told=outcome(decided, result))
     if status in _WENT_WRONG:
-        fault = result.get("failure") or {}
-        raise Trouble(f"Approved; it ended as {status}: {fault.get('message')}", f"Run: {ballot.approval_id}")
+        raise Trouble(outcome(decided, result), f"The run is kept: aileron runs show {ballot.approval_id}")
 
 
 def _tell_denied(ballot: Ballot, decided: Mapping[str, Any]) -> None:

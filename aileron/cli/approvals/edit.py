@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,16 @@ def _in_editor(around: Surroundings, approval_id: str) -> Looked:
     """Edit all arguments as JSON.  Until the editor is closed for good no passphrase is read in this process."""
     shown = shown_by_child(around, approval_id)
     refuse_decided(shown)
-    before = shown["run"]["arguments"]
+    with rewritten(around, shown["run"]["arguments"]) as wanted:
+        return as_operator(around, None, lambda operator: _edit(operator, shown, wanted))
+
+
+@contextmanager
+def rewritten(around: Surroundings, before: Mapping[str, JSON]) -> Iterator[Mapping[str, JSON]]:
+    """The arguments as the person leaves them in their editor; where what follows fails, what they wrote is kept.
+
+    :raises Trouble: nothing was edited.
+    """
     prepare(around.home)
     path = _written(around.home.root, before)
     wanted = _edited(around, path)
@@ -98,12 +108,11 @@ def _in_editor(around: Surroundings, approval_id: str) -> Looked:
         path.unlink()
         raise Trouble("Nothing was edited; it waits as it was.")
     try:
-        looked = as_operator(around, None, lambda operator: _edit(operator, shown, wanted))
+        yield wanted
     except Exception:
         note("What you wrote is kept in {path}", path=path)
         raise
     path.unlink()
-    return looked
 
 
 def shown_by_child(around: Surroundings, approval_id: str) -> Mapping[str, Any]:

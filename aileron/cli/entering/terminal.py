@@ -42,6 +42,10 @@ class Terminal:
         finally:
             os.close(descriptor)
 
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._descriptor
+
     def say(self, text: str) -> None:
         """Write, to the person alone."""
         data = text.encode("utf-8", "backslashreplace")

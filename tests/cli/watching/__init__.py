@@ -1,0 +1,1 @@
+"""Tests of the live view in the terminal."""

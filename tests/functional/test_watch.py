@@ -1,0 +1,87 @@
+"""The live view on a real terminal, with the installed command, a real daemon and a real service."""
+
+import signal
+
+from tests.functional.operated import GATED, PASSPHRASE, SHIP, AgentSession, OperatedTestCase
+from tests.functional.process import Running
+
+TAKEN, GIVEN_BACK = r"\x1b\[\?1049h", r"\x1b\[\?25h\x1b\[\?1049l"
+
+
+class WatchTests(OperatedTestCase):
+    """A person who watches what agents ask for, and decides."""
+
+    async def watching(self, term: str, *more: str) -> Running:
+        """The view, after the passphrase."""
+        running = self.start(self.home.on_terminal("aileron", "approval", "watch", *more, TERM=term))
+        await running.expect("Passphrase of the vault: ", 30)
+        running.send(PASSPHRASE)
+        return running
+
+    async def asked(self, session: AgentSession, summary: str) -> None:
+        """An agent asks."""
+        reply = await self.run_action(session, GATED, {**SHIP, "summary": summary})
+        self.assertEqual(reply.status, 202)
+
+    async def test_decide(self) -> None:
+        """One is read and approved, the next comes by itself, is seen with its ruse, and is denied with its session."""
+        await self.furnish()
+        session = await self.session()
+        await self.asked(session, "The parser is out.")
+        running = await self.watching("xterm", "--bell")
+        await running.expect(TAKEN, 30)
+        await running.expect(GATED, 10)
+        await self.read(running, "The parser is out.")
+        running.press("y")
+        await running.expect(r"Let exactly this run\? \[y/N\]")
+        running.press("y")
+        await running.expect("Approved, and done", 20)
+        self.assertEqual([each.text for each in self.workspace.messages], ["The parser is out."])
+        await self.asked(session, "turned \u202e round")
+        await running.expect("\a")
+        await self.read(running, "turned .u202e round")
+        running.press("x")
+        await running.expect(r"and end it\? \[y/N\]")
+        running.press("y")
+        await running.expect(f"the session {session.id} is ended", 20)
+        running.press("q")
+        await running.expect(GIVEN_BACK)
+        self.assertEqual((await running.finish(10)).exit_code, 0)
+        self.assertEqual((await self.run_action(session, GATED)).status, 401)
+        self.assertEqual(len(self.workspace.messages), 1)
+
+    async def read(self, running: Running, expected: str) -> None:
+        """Open the first, and read it to its end."""
+        running.press("\r")
+        await running.expect("Space shows more|all of it read")
+        for _ in range(12):
+            running.press(" ")
+            await self.pause(0.1)
+        self.assertRegex(running.output, expected)
+        self.assertIn("all of it read", running.output)
+
+    async def test_interrupted(self) -> None:
+        """Ctrl-C gives the terminal back, and ends the login."""
+        await self.furnish()
+        running = await self.watching("xterm")
+        await running.expect("Nothing waits for you.", 30)
+        before = await self.told("operator", "list")
+        finished = await running.signal(signal.SIGINT)
+        self.assertRegex(finished.stdout, GIVEN_BACK)
+        self.assertEqual(finished.exit_code, 130)
+        after = await self.told("operator", "list")
+        self.assertEqual(len(after["items"]), len(before["items"]) - 1)
+
+    async def test_dumb(self) -> None:
+        """A terminal that can do no more than lines gets a list and questions, and no escape."""
+        await self.furnish()
+        await self.asked(await self.session(), "The parser is out.")
+        running = await self.watching("dumb")
+        for question, answer in (("Number to read", "1"), ("approve", "y"), (r"\[y/N\]", "y"), ("Number to read", "q")):
+            await running.expect(question, 30)
+            running.send(answer)
+        finished = await running.finish(20)
+        self.assertEqual(finished.exit_code, 0, finished.stdout)
+        self.assertIn("Approved, and done", finished.stdout)
+        self.assertNotIn("\x1b[?", finished.stdout)
+        self.assertEqual([each.text for each in self.workspace.messages], ["The parser is out."])
