@@ -173,14 +173,26 @@ def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> N
 
 
 def _apply(batch: Batch, books: _Books, transitions: Sequence[Transition]) -> Run:
+    moved = runs_table.move(batch, transitions[0]) if _are_plain(transitions) else None
+    standing = _changed(batch, transitions) if moved is None else Standing(moved)
+    _keep_rest(batch, books, standing, transitions)
+    return standing.run
+
+
+def _are_plain(transitions: Sequence[Transition]) -> bool:
+    """Whether it is one that needs no look at the row beforehand, as nearly all are that end a run."""
+    change, *others = transitions
+    return not (others or change.verify or change.ask or change.decision or change.edited is not None)
+
+
+def _changed(batch: Batch, transitions: Sequence[Transition]) -> Standing:
     before = _standing(batch, transitions)
     standing = advanced(before, transitions)
     if not runs_table.update(batch, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):
         runs_table.edit(batch, standing.run)
-    _keep_rest(batch, books, standing, transitions)
-    return standing.run
+    return standing
 
 
 def _keep_rest(batch: Batch, books: _Books, standing: Standing, transitions: Sequence[Transition]) -> None:

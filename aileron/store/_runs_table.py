@@ -7,7 +7,7 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
-from aileron.values import Run, RunQuery, RunState, compact, from_timestamp, timestamp
+from aileron.values import Run, RunQuery, RunState, Transition, compact, from_timestamp, timestamp
 
 from ._columns import among, conditions, fault_of, json_of, moment_of, of_fault, of_json, of_moment, one_of
 
@@ -26,6 +26,12 @@ _INSERT = """
 _UPDATE = """
     UPDATE runs SET state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?, start_after = ?
     WHERE id = ? AND state = ?
+"""
+_STOOD = COLUMNS.replace("runs.result", "NULL").replace("runs.fault", "NULL")  # what any change replaces
+_MOVE = f"""
+    UPDATE runs SET
+        state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?, start_after = coalesce(?, start_after)
+    WHERE id = ? AND state = ? RETURNING {_STOOD}
 """
 _EDIT = "UPDATE runs SET arguments = ?, asked = ? WHERE id = ?"
 _BY_KEY = """
@@ -72,6 +78,18 @@ def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
     rest = (run.reason, run.audit_id, of_moment(run.start_after))
     cursor.execute(_UPDATE, (*changed, *rest, run.id, start.value))
     return cursor.rowcount == 1
+
+
+def move(cursor: sqlite3.Cursor, change: Transition) -> Run | None:
+    """Bring the row of a run to what C{change} makes of it, if it stands where that starts.
+
+    :param change: one that neither asks nor edits.
+    :return: what the run has become; L{None}: there is none, or it stands elsewhere, and nothing was changed.
+    """
+    changed = (change.end.value, timestamp(change.at), of_json(change.result), of_fault(change.fault))
+    rest = (change.reason, change.audit_id, of_moment(change.start_after))
+    row = cursor.execute(_MOVE, (*changed, *rest, change.run_id, change.start.value)).fetchone()
+    return None if row is None else change.applied(run_of(row))
 
 
 def edit(cursor: sqlite3.Cursor, run: Run) -> None:
