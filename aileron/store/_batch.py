@@ -39,11 +39,11 @@ class Batch(sqlite3.Cursor):
                 write(self, rows)
 
     def pay(self, write: Callable[[sqlite3.Cursor, Sequence[Any]], None]) -> None:
-        """Have C{write} write now what is owed to it: somebody reads it back.
+        """Have C{write} write now what is owed to it: somebody reads it back.  It keeps, or takes, its place.
 
         :raises sqlite3.Error: as of L{settle}.
         """
-        rows = self._owed.pop(write, None)
+        rows, self._owed[write] = self._owed.get(write), []
         if rows:
             write(self, rows)
 

@@ -138,16 +138,17 @@ def _receive(
     standing = advanced(Standing(run), transitions)
     if standing.run.state is RunState.PENDING:
         _refuse_beyond(batch, run, limits)
-    runs_table.insert(batch, standing.run)
+    batch.owe(runs_table.insert, (standing.run,))
     _keep_rest(batch, books, standing, transitions)
     return standing.run, True
 
 
-def _earlier(cursor: sqlite3.Cursor, run: Run) -> Run | None:
+def _earlier(batch: Batch, run: Run) -> Run | None:
     if run.idempotency_key is None:
         return None
+    batch.pay(runs_table.insert)
     since: datetime = run.received_at - _KEY_LIVES
-    earlier = runs_table.by_key(cursor, run.session_id, run.action, run.idempotency_key, since)
+    earlier = runs_table.by_key(batch, run.session_id, run.action, run.idempotency_key, since)
     if earlier is None or _same_call(earlier, run):
         return earlier
     raise Conflict(
@@ -161,14 +162,15 @@ def _same_call(earlier: Run, run: Run) -> bool:
     return same_arguments and earlier.manifest_digest == run.manifest_digest
 
 
-def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
+def _refuse_beyond(batch: Batch, run: Run, limits: PendingLimits) -> None:
     """:raises LimitExceeded: as many approvals wait as may."""
+    batch.pay(runs_table.insert)
     details = {"retry_after": _RETRY_AFTER_SECONDS}
-    if run.session_id is not None and runs_table.pending(cursor, session_id=run.session_id) >= limits.per_session:
+    if run.session_id is not None and runs_table.pending(batch, session_id=run.session_id) >= limits.per_session:
         raise LimitExceeded("Too many approvals of this session wait for a decision.", details)
-    if runs_table.pending(cursor, action=run.action) >= limits.per_action:
+    if runs_table.pending(batch, action=run.action) >= limits.per_action:
         raise LimitExceeded("Too many approvals of this action wait for a decision.", details)
-    if runs_table.pending(cursor) >= limits.per_home:
+    if runs_table.pending(batch) >= limits.per_home:
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
@@ -198,7 +200,9 @@ def _changed(batch: Batch, transitions: Sequence[Transition]) -> Standing:
 def _keep_rest(batch: Batch, books: _Books, standing: Standing, transitions: Sequence[Transition]) -> None:
     """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
     if standing.approval is not None and any(each.ask or each.decision for each in transitions):
+        batch.pay(runs_table.insert)
         approvals_table.put(batch, standing.approval)
+    batch.owe(runs_table.insert, ())  # before what refers to them
     for transition in transitions:
         charges_table.charge(batch, books.tallies, transition.charges, transition.at)
         batch.owe(steps_table.put, transition.steps)
@@ -217,15 +221,16 @@ def _progress(batch: Batch, books: _Books, progress: Progress) -> None:
     keep(batch, books.seals, progress.events)
 
 
-def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
+def _standing(batch: Batch, transitions: Sequence[Transition]) -> Standing:
     """The run, and its approval if it is asked for, whatever the run's own row says of being gated."""
-    run = _known(cursor, transitions[0].run_id)
+    run = _known(batch, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
-    return Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
+    return Standing(run, approvals_table.of_run(batch, run) if about_it else None)
 
 
-def _known(cursor: sqlite3.Cursor, run_id: str) -> Run:
-    run = runs_table.get(cursor, run_id)
+def _known(batch: Batch, run_id: str) -> Run:
+    batch.pay(runs_table.insert)
+    run = runs_table.get(batch, run_id)
     if run is None:
         raise NotFound("There is no such run.")
     return run

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from aileron.values import Run, RunQuery, RunState, Transition, compact, from_timestamp, timestamp
 
+from ._batch import insert_all
 from ._columns import among, conditions, fault_of, json_of, moment_of, of_fault, of_json, of_moment, one_of
 
 COLUMNS = """
@@ -21,7 +23,7 @@ _INSERT = """
     INSERT INTO runs (
         id, action, action_version, manifest_digest, arguments, state, gated, effect_key, received_at, changed_at,
         session_id, idempotency_key, result, fault, reason, audit_id, asked, parent_id, start_after
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    )
 """
 _UPDATE = """
     UPDATE runs SET state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?, start_after = ?
@@ -43,30 +45,9 @@ _UNFINISHED = """
 """
 
 
-def insert(cursor: sqlite3.Cursor, run: Run) -> None:
-    """Add a run."""
-    row = (
-        run.id,
-        run.action,
-        run.action_version,
-        run.manifest_digest,
-        compact(run.arguments),
-        run.state.value,
-        run.gated,
-        run.effect_key,
-        timestamp(run.received_at),
-        timestamp(run.changed_at),
-        run.session_id,
-        run.idempotency_key,
-        of_json(run.result),
-        of_fault(run.fault),
-        run.reason,
-        run.audit_id,
-        None if run.asked is None else compact(run.asked),
-        run.parent_id,
-        of_moment(run.start_after),
-    )
-    cursor.execute(_INSERT, row)
+def insert(cursor: sqlite3.Cursor, runs: Iterable[Run]) -> None:
+    """Add runs."""
+    insert_all(cursor, _INSERT, [_row(run) for run in runs])
 
 
 def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
@@ -171,6 +152,30 @@ def run_of(row: tuple[Any, ...]) -> Run:
         asked=None if row[16] is None else json.loads(row[16]),
         parent_id=row[17],
         start_after=moment_of(row[18]),
+    )
+
+
+def _row(run: Run) -> tuple[object, ...]:
+    return (
+        run.id,
+        run.action,
+        run.action_version,
+        run.manifest_digest,
+        compact(run.arguments),
+        run.state.value,
+        run.gated,
+        run.effect_key,
+        timestamp(run.received_at),
+        timestamp(run.changed_at),
+        run.session_id,
+        run.idempotency_key,
+        of_json(run.result),
+        of_fault(run.fault),
+        run.reason,
+        run.audit_id,
+        None if run.asked is None else compact(run.asked),
+        run.parent_id,
+        of_moment(run.start_after),
     )
 
 

@@ -130,6 +130,28 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(each) for each in all_], ["a", None, None, None, "b"])
         self.assertEqual((self.rows(), told), (["a", "b", *many, "x"], [71]))
 
+    def test_paid_early(self) -> None:
+        """What is owed to one can be written before the end; it is still the first, or becomes it, to be written then."""
+        told: list[tuple[str, list[int]]] = []
+
+        def one(cursor: sqlite3.Cursor, numbers: Sequence[int]) -> None:
+            told.append(("one", [*numbers]))
+
+        def other(cursor: sqlite3.Cursor, numbers: Sequence[int]) -> None:
+            told.append(("other", [*numbers]))
+
+        def owe(batch: Batch) -> None:
+            batch.pay(one)
+            batch.owe(other, [1])
+            batch.owe(one, [2, 3])
+            batch.pay(one)
+            batch.owe(one, [4])
+
+        done = self.writer.write(owe)
+        self.step()
+        self.assertIs(self.successResultOf(done), None)
+        self.assertEqual(told, [("one", [2, 3]), ("one", [4]), ("other", [1])])
+
     def test_owed_in_vain(self) -> None:
         """Whose row cannot be written learns it; the others' are written, and nothing of its own."""
 
