@@ -1,4 +1,4 @@
-"""Installs the functional tests' real agent and real browser: ``python -m tests.functional.install DIRECTORY``.
+"""Installs the functional tests' real agent, real browser and what judges pages: ``python -m tests.functional.install DIRECTORY``.
 
 The only part of them that downloads anything. Where the right version lies already, it does nothing.
 """
@@ -11,6 +11,8 @@ from pathlib import Path
 
 PACKAGE = "opencode-ai"
 VERSION = "1.18.33"
+AXE = "axe-core"
+AXE_VERSION = "4.14.1"
 BROWSER = Path("/usr/bin/chromium")
 
 
@@ -21,10 +23,12 @@ def binary(directory: Path) -> Path:
 
 def is_installed(directory: Path) -> bool:
     """Whether the pinned version lies there and its program starts."""
-    manifest = _package(directory) / "package.json"
-    if not manifest.is_file() or json.loads(manifest.read_text())["version"] != VERSION:
-        return False
-    return _starts(binary(directory))
+    return _lies(directory, PACKAGE, VERSION) and _starts(binary(directory))
+
+
+def axe(directory: Path) -> Path:
+    """Where axe-core lies, or will lie, under an install directory."""
+    return _package(directory, AXE) / "axe.min.js"
 
 
 def install(directory: Path) -> Path:
@@ -34,15 +38,22 @@ def install(directory: Path) -> Path:
     :raises RuntimeError: when the program does not start afterwards.
     """
     if not is_installed(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        wanted = f"{PACKAGE}@{VERSION}"
-        quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--save-exact")
-        _run("npm", "install", "--prefix", str(directory), *quiet, wanted, directory=directory)
+        _fetch(directory, PACKAGE, VERSION)
         # npm may refuse to run this by itself, depending on its version: it puts the platform's program in place.
         _run("node", "postinstall.mjs", directory=_package(directory))
     if not is_installed(directory):
         raise RuntimeError(f"{binary(directory)} does not start")
     return binary(directory)
+
+
+def install_axe(directory: Path) -> Path:
+    """Make the pinned axe-core lie under ``directory`` and return its script.
+
+    :raises subprocess.CalledProcessError: when npm fails.
+    """
+    if not _lies(directory, AXE, AXE_VERSION):
+        _fetch(directory, AXE, AXE_VERSION)
+    return axe(directory)
 
 
 def install_browser() -> Path:
@@ -62,8 +73,19 @@ def install_browser() -> Path:
     return BROWSER
 
 
-def _package(directory: Path) -> Path:
-    return directory / "node_modules" / PACKAGE
+def _package(directory: Path, package: str = PACKAGE) -> Path:
+    return directory / "node_modules" / package
+
+
+def _lies(directory: Path, package: str, version: str) -> bool:
+    manifest = _package(directory, package) / "package.json"
+    return manifest.is_file() and json.loads(manifest.read_text())["version"] == version
+
+
+def _fetch(directory: Path, package: str, version: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--save-exact")
+    _run("npm", "install", "--prefix", str(directory), *quiet, f"{package}@{version}", directory=directory)
 
 
 def _starts(program: Path) -> bool:
@@ -78,11 +100,13 @@ def _run(*arguments: str, directory: Path) -> None:
 
 
 def main() -> None:
-    """Install the browser, and the agent into the directory named on the command line; print the agent's path."""
+    """Install the browser, and agent and judge into the directory named on the command line; print the agent's path."""
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.executable} -m tests.functional.install DIRECTORY")
     install_browser()
-    print(install(Path(sys.argv[1]).absolute()))
+    directory = Path(sys.argv[1]).absolute()
+    install_axe(directory)
+    print(install(directory))
 
 
 if __name__ == "__main__":

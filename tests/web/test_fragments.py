@@ -69,7 +69,7 @@ class ListTests(WebCase):
         for words in ("ship-update", "text: Dark mode", "asked by opencode", "asked by you", "changed since"):
             self.assertIn(words, shown.text)
         self.assertIn(f"/approvals/{run.id}", [attributes.get("href") for _, attributes in shown.tags])
-        self.assertEqual(shown.tags[0][1]["data-title"], "(2) Aileron")
+        self.assertEqual(shown.tags[0][1]["data-said"], "Waiting for you: 2")
         self.assertNotIn("Nothing. Agents", shown.text)
 
     def test_only_what_waits(self) -> None:

@@ -55,7 +55,7 @@ class TrustPageTests(TrustCase):
         self.assertTrue(text in shown.text)
         self.assertIn("Nobody has trusted it: it does nothing.", shown.text)
         self.assertIn("/home/actions/ship-update", shown.text)
-        self.assertEqual(shown.tags[0][1]["data-title"], "(1) Trust – Aileron")
+        self.assertEqual(shown.tags[0][1]["data-said"], "To read: 1")
         (button,) = self.buttons()
         named = (button["data-kind"], button["data-name"], button["data-digest"])
         self.assertEqual(named, ("action", "ship-update", candidate.digest))

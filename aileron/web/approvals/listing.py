@@ -35,9 +35,8 @@ class ApprovalList(Element):
 
     @renderer
     def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """How many there are, for the title and to be said aloud."""
-        title = f"({self._waiting}) Aileron" if self._waiting else "Aileron"
-        return tag(**{"data-title": title, "data-said": f"Waiting for you: {self._waiting or 'nothing'}"})
+        """How many there are, to be said aloud."""
+        return tag(**{"data-title": "Aileron", "data-said": f"Waiting for you: {self._waiting or 'nothing'}"})
 
     @renderer
     def empty(self, request: IRequest | None, tag: Tag) -> Tag | str:

@@ -32,10 +32,8 @@ class TrustPage(Element):
 
     @renderer
     def root(self, request: IRequest | None, tag: Tag) -> Tag:
-        """How much there is to read, for the title and to be said aloud."""
-        count = len(self._asked)
-        title = f"({count}) Trust – Aileron" if count else "Trust – Aileron"
-        return tag(**{"data-title": title, "data-said": f"To read: {count or 'nothing'}"})
+        """How much there is to read, to be said aloud."""
+        return tag(**{"data-title": "Trust – Aileron", "data-said": f"To read: {len(self._asked) or 'nothing'}"})
 
     @renderer
     def nothing(self, request: IRequest | None, tag: Tag) -> Tag | str:

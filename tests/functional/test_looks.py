@@ -1,0 +1,52 @@
+"""How every page looks: wide and narrow, light and dark, and to who does not see it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.functional.axe import faults
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.chromium import Page
+
+STYLES: Mapping[str, Mapping[str, Any]] = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 800}}
+LONG = "x" * 90 + "\n" * 25 + "A long story. " * 6
+
+
+class LooksTests(BrowsedTestCase):
+    """Each page that the shell leads to, and the first thing that each of them leads to."""
+
+    async def test_every_page(self) -> None:
+        """No page is wider than the window, says anything on the console, or has a serious fault of accessibility."""
+        await self.begin()
+        for summary in (LONG, "Short"):
+            await self.ask(summary=summary)
+        page = await self.browser.page()
+        await self.log_in(page)
+        for path in await self.paths(page):
+            await self.look_at(page, path)
+        self.assertEqual(page.problems, [])
+
+    async def paths(self, page: Page) -> Sequence[str]:
+        """All pages, each followed by one of its own."""
+        found: list[str] = []
+        for top in await page.evaluate("[...document.querySelectorAll('nav a')].map((each) => each.pathname)"):
+            await self.go(page, top)
+            wanted = f"document.querySelector('main a[href^=\"{top}/\"]')?.pathname"
+            found += [each for each in (top, await page.evaluate(wanted)) if each]
+        return found
+
+    async def go(self, page: Page, path: str) -> None:
+        """Open a page, and wait until it shows what it is about."""
+        await page.open(f"{self.url}{path}")
+        await page.until(f"location.pathname === '{path}' && document.querySelector('main > [data-title]') !== null")
+
+    async def look_at(self, page: Page, path: str) -> None:
+        """One page in every style."""
+        await self.go(page, path)
+        name = path.strip("/").partition("/")[0] + ("-one" if path.count("/") > 1 else "")
+        for style, size in STYLES.items():
+            await page.look(**size)
+            await self.keep(page, f"{name}-{style}")
+            self.assertTrue(
+                await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} {style}"
+            )
+            self.assertEqual(await faults(page), [], f"{path} {style}")
