@@ -1,4 +1,4 @@
-"""Installs the functional tests' real agent, real browser and what judges pages: ``python -m tests.functional.install DIRECTORY``.
+"""Installs the functional tests' agent, browser and axe-core: ``python -m tests.functional.install DIRECTORY``.
 
 The only part of them that downloads anything. Where the right version lies already, it does nothing.
 """

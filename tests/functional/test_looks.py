@@ -46,7 +46,5 @@ class LooksTests(BrowsedTestCase):
         for style, size in STYLES.items():
             await page.look(**size)
             await self.keep(page, f"{name}-{style}")
-            self.assertTrue(
-                await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} {style}"
-            )
+            self.assertLessEqual(*await page.evaluate("[document.documentElement.scrollWidth, innerWidth]"), path)
             self.assertEqual(await faults(page), [], f"{path} {style}")

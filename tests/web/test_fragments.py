@@ -92,7 +92,7 @@ class ListTests(WebCase):
         self.assertEqual(self.sessions.asked, [session.id])
         query = self.runner.watched[-1]
         self.assertTrue(isinstance(query, RunQuery) and query.oldest_first)
-        self.assertIn('data-title="(205) Aileron"', text)
+        self.assertIn('data-said="Waiting for you: 205"', text)
 
 
 class ApprovalTests(WebCase):

@@ -14,7 +14,7 @@ from attrs import define, evolve, field, fields
 
 from aileron.values import Change, Fault, RunState, TrustKind, utc
 from aileron.web import pages
-from aileron.web._pages import FRAGMENTS
+from aileron.web._table import FRAGMENTS
 from tests.hostile import MANY, hostile_strings
 
 from .case import NOW, Heard, Reading, WebCase, planned, sent

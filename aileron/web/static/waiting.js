@@ -17,7 +17,8 @@ export function showWaiting(answer) {
   const told = answer?.headers.get("X-Aileron-Waiting");
   if (told === null || told === undefined) return;
   const count = Number(told);
-  if (known !== null && count > known && isOn()) navigator.locks.request(`${SOUND}-${count}`, beep);
+  // A browser lets no page sound that nobody has clicked in.
+  if (known !== null && count > known && isOn() && navigator.userActivation.hasBeenActive) navigator.locks.request(`${SOUND}-${count}`, beep);
   known = count;
   icon.href = count ? "/static/icon-waiting.svg" : "/static/icon.svg";
   write();
@@ -45,7 +46,7 @@ function showSound() {
   button.textContent = isOn() ? "Sound on" : "Sound off";
 }
 
-// The lock lets one tab of several sound; without a click on the page so far a browser stays silent.
+// The lock lets one tab of several sound.
 async function beep() {
   const audio = new AudioContext();
   HERTZ.forEach((hertz, index) => {
