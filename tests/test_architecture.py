@@ -203,12 +203,14 @@ class CallsTests(RuleCase):
         self.check(rules.connector_calls, "c.read(request)", "aileron.runner._executor", caught=False)
 
     def test_reveal(self) -> None:
-        """A credential is opened by connectors, the vault, and where the gateway puts keys in, alone."""
+        """A credential is opened by connectors, the vault, and where keys are put in or channels opened, alone."""
         self.check(rules.secrets_opened, "credential.reveal()", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.runner._executor", caught=True)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.connectors._x", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway.injecting.injection", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._gateway", caught=True)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._secret", caught=False)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._webhook", caught=True)
 
 
 class DatabaseTests(RuleCase):

@@ -70,6 +70,11 @@ class PackagingTests(SynchronousTestCase):
         """Read setup.cfg."""
         self.config = _setup()
 
+    def required(self) -> set[str]:
+        """Name what the package requires, or needs for what one may configure."""
+        wanted = self.config["options"]["install_requires"] + self.config["options.extras_require"]["notify"]
+        return _projects(wanted)
+
     def test_packages(self) -> None:
         """The packages listed by hand are those on disk, and the plugin's comes last."""
         found = {".".join(path.parent.relative_to(_ROOT).parts) for path in (_ROOT / "aileron").rglob("__init__.py")}
@@ -115,14 +120,15 @@ class PackagingTests(SynchronousTestCase):
 
     def test_lowest(self) -> None:
         """The lowest dependencies that are tested are the lower bounds that are promised."""
-        promised = self.config["options"]["install_requires"] + self.config["options.extras_require"]["test"]
+        extras = self.config["options.extras_require"]
+        promised = self.config["options"]["install_requires"] + extras["notify"] + extras["test"]
         tested = (_ROOT / "requirements" / "lowest.txt").read_text(encoding="utf-8")
         bounds = [line.replace("[tls]", "").replace(">=", "==") for line in _lines(promised)]
         self.assertEqual(sorted(bounds), sorted(_lines(tested)))
 
     def test_imported(self) -> None:
         """What the package imports is what it requires: nothing by chance, nothing in vain."""
-        self.assertEqual(_imported("aileron"), _projects(self.config["options"]["install_requires"]))
+        self.assertEqual(_imported("aileron"), self.required())
 
     def test_imported_by_tests(self) -> None:
         """What the tests import besides is in the extra that installs it."""
@@ -133,4 +139,4 @@ class PackagingTests(SynchronousTestCase):
         """Each package that we are not built on has a line that says why it is worth it."""
         page = (_ROOT / "doc" / "adr" / "0001-dependencies.md").read_text(encoding="utf-8")
         decided = {name.lower() for name in re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE)} - {"package"}
-        self.assertEqual(decided, _projects(self.config["options"]["install_requires"]) - _BUILT_ON)
+        self.assertEqual(decided, self.required() - _BUILT_ON)

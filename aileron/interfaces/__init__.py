@@ -19,6 +19,7 @@ from ._flags import IBindingFlags
 from ._grants import IGrants
 from ._meters import IMeter, IMeters, ITotals
 from ._notary import INotary
+from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._record_keys import IRecordKeys
 from ._runner import IRunner
@@ -37,6 +38,7 @@ __all__ = [
     "IBindings",
     "IBrakes",
     "ICatalogue",
+    "IChannel",
     "IConfigFile",
     "IConnector",
     "IConnectors",
@@ -47,6 +49,7 @@ __all__ = [
     "IMeter",
     "IMeters",
     "INotary",
+    "INotifier",
     "IOperators",
     "IRecordKeys",
     "IRunner",

@@ -54,6 +54,7 @@ from ._grants import (
     StandingGrant,
 )
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
+from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._pages import Page
 from ._places import place
 from ._plainly import plainly
@@ -93,6 +94,7 @@ __all__ = [
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
     "MOST_USES",
+    "NOTICE",
     "NO_CHECKPOINT",
     "OPENAI",
     "PROXY_VARIABLES",
@@ -115,6 +117,8 @@ __all__ = [
     "Cap",
     "Catalogue",
     "Change",
+    "ChannelSettings",
+    "ChannelState",
     "Charge",
     "Checkpoint",
     "ConnectorDescription",
@@ -140,8 +144,12 @@ __all__ = [
     "LoopLimits",
     "Maced",
     "Mark",
+    "Message",
     "NewBinding",
     "NewGrant",
+    "Notice",
+    "NoticeKind",
+    "NoticeSettings",
     "Offer",
     "Offering",
     "Operation",

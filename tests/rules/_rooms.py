@@ -27,6 +27,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "store": _GROUND | {"waiting"},
     "runner": _GROUND | {"manifests", "waiting"},
     "http1": frozenset(),
+    "notices": _GROUND,
     "gateway": _GROUND | {"http1"},
     "api": _GROUND | {"runner", "http1"},
     "web": _GROUND | {"runner"},
@@ -38,7 +39,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},
     "__main__": frozenset({"cli"}),
     "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
-    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "api", "gateway", "web"},
+    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "notices", "api", "gateway", "web"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 

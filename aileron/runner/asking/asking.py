@@ -125,7 +125,7 @@ class Asking:
         """
         approval = await self.recorded(run)
         ask = self._anew(run, approval, found.message, preview)
-        event = self._pen.of_run("approval.stale", run, reason=found.message, digest=ask.digest)
+        event = self._pen.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
         if isinstance(found, NoDecision):
             event = self._pen.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
         await self._decisions.outdate(

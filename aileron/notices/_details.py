@@ -1,0 +1,80 @@
+"""What the record does not say of itself: who asked, whether it still waits, and contents where they are wanted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import StoreUnavailable
+from aileron.interfaces import IRuns, ISessions, IVault
+from aileron.values import Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc
+
+from ._wording import Surroundings
+
+_WAITING: Mapping[NoticeKind, RunState] = {
+    NoticeKind.APPROVAL: RunState.PENDING,
+    NoticeKind.ASKED_ANEW: RunState.PENDING,
+    NoticeKind.LOCKED: RunState.AWAITING_VAULT,
+    NoticeKind.UNKNOWN: RunState.UNKNOWN,
+}
+"""Of what is told only as long as it is so."""
+
+_PENDING = RunQuery(states=(RunState.PENDING,), limit=1, oldest_first=True)
+_MOST_CONTENTS = 2000
+
+
+@frozen
+class Details:
+    """Looks up what is to be said.  Where the store does not answer, less is said.
+
+    :param contents: whether arguments are told.
+    :param ids: a fresh one at each call.
+    :param operator_url: of the operator's site.
+    """
+
+    _runs: IRuns
+    _sessions: ISessions
+    _vault: IVault
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+    _operator_url: Callable[[], str]
+    _contents: bool
+
+    async def current(self, notices: Sequence[Notice]) -> tuple[Notice, ...]:
+        """Those of C{notices} that are still so, each with all that there is to say of it."""
+        try:
+            found = [await self._whole(each) for each in notices]
+        except StoreUnavailable:
+            return tuple(notices)
+        return tuple(each for each in found if each is not None)
+
+    async def around(self) -> Surroundings:
+        """What a message says beside its notices."""
+        waiting, oldest = 0, None
+        try:
+            waiting = await self._runs.count(_PENDING)
+            first = (await self._runs.list(_PENDING)).items
+            oldest = first[0].received_at if first else None
+        except StoreUnavailable:
+            waiting = 0
+        locked = self._vault.state() is not VaultState.UNLOCKED
+        return Surroundings(self._ids(), utc(self._clock.seconds()), self._page, waiting, oldest, locked)
+
+    async def _whole(self, notice: Notice) -> Notice | None:
+        run = None if notice.run_id is None else await self._runs.get(notice.run_id)
+        wanted = _WAITING.get(notice.kind)
+        if wanted is not None and (run is None or run.state is not wanted):
+            return None
+        session = None if notice.session_id is None else await self._sessions.get(notice.session_id)
+        return evolve(notice, agent=None if session is None else session.agent, arguments=self._arguments(run))
+
+    def _arguments(self, run: Run | None) -> str | None:
+        if run is None or not self._contents:
+            return None
+        return json.dumps(dict(run.arguments), ensure_ascii=False, default=str)[:_MOST_CONTENTS]
+
+    def _page(self, run_id: str | None) -> str:
+        return f"{self._operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")

@@ -1,0 +1,189 @@
+"""What the operator is told of without having asked, and the channels by which."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from attrs import frozen
+
+from ._json import JSON
+from ._time import timestamp
+from ._vault import Scope
+
+NOTICE = "notice://"
+"""Before a channel's name: what a secret is bound to by which this channel is reached."""
+
+
+class NoticeKind(StrEnum):
+    """Why the operator is told.
+
+    C{APPROVAL}: a call waits for a decision.  C{ASKED_ANEW}: one that was approved waits for another.  C{UNKNOWN}: a
+    run may have happened.  C{LOCKED}: an approved run waits for the vault.  C{TAMPER}: a sign of tampering.
+    C{BROKEN}: a session or an action is stopped for a while.  C{FLOOD}: a session asks and asks.  C{PAUSED},
+    C{RESUMED}: everything, or a session.  C{TEST}: the operator asked for a notification.
+    """
+
+    APPROVAL = "approval_requested"
+    ASKED_ANEW = "approval_asked_anew"
+    UNKNOWN = "outcome_unknown"
+    LOCKED = "awaiting_vault"
+    TAMPER = "tamper_detected"
+    BROKEN = "session_broken"
+    FLOOD = "session_floods"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    TEST = "test"
+
+
+@frozen
+class Notice:
+    """One thing to tell.
+
+    :ivar why: the daemon's own words beside the kind, or the operator's; L{None}: there is nothing to add.
+    :ivar arguments: of the call, cut to a line, where the operator wants contents told; else L{None}.
+    """
+
+    kind: NoticeKind
+    at: datetime
+    action: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    why: str | None = None
+    agent: str | None = None
+    arguments: str | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """For a program; its texts are foreign."""
+        told: dict[str, JSON] = {
+            "kind": self.kind.value,
+            "at": timestamp(self.at),
+            "action": self.action,
+            "agent": self.agent,
+            "session": self.session_id,
+            "run_id": self.run_id,
+            "reason": self.why,
+        }
+        return told if self.arguments is None else {**told, "arguments": self.arguments}
+
+
+@frozen
+class Message:
+    """What goes out by every channel: one or many notices in one.
+
+    All of its texts are fit to be shown: visible, and short.
+
+    :ivar id: the same at each attempt, so that who gets it twice can tell.
+    :ivar lines: beneath the title; without contents.
+    :ivar contents: lines with the calls' arguments, for channels that no other user of this machine can see.
+    :ivar url: the page to look at.
+    :ivar urgent: something is wrong.
+    :ivar more: how many notices are counted in it beyond C{notices}.
+    """
+
+    id: str
+    at: datetime
+    title: str
+    lines: tuple[str, ...]
+    url: str
+    notices: tuple[Notice, ...]
+    urgent: bool = False
+    contents: tuple[str, ...] = ()
+    more: int = 0
+
+    def as_json(self) -> dict[str, JSON]:
+        """What a webhook is sent."""
+        return {
+            "id": self.id,
+            "at": timestamp(self.at),
+            "title": self.title,
+            "text": "\n".join((*self.lines, *self.contents)),
+            "url": self.url,
+            "urgent": self.urgent,
+            "count": len(self.notices) + self.more,
+            "notices": [each.as_json() for each in self.notices],
+        }
+
+
+@frozen
+class ChannelSettings:
+    """One way to the operator that needs a name: a webhook, or an address that is a secret.
+
+    :ivar url: of a webhook; L{None}: the address lies in the vault, and C{apprise} knows what to do with it.
+    :ivar signed: a key from the vault signs what the webhook is sent.
+    """
+
+    name: str
+    url: str | None = None
+    signed: bool = False
+
+    @property
+    def fqn(self) -> str:
+        """What a secret is bound to that is for this channel."""
+        return NOTICE + self.name
+
+    @property
+    def needs_secret(self) -> bool:
+        """Whether it is of use only with what lies in the vault."""
+        return self.url is None or self.signed
+
+    def scope(self) -> Scope | None:
+        """For what a secret of it is sealed; L{None}: it wants none."""
+        if self.url is None:
+            return Scope((), "apprise", "address", "{key}")
+        return Scope((), self.url, "Aileron-Signature", "v1=HMAC-SHA256({key})") if self.signed else None
+
+
+@frozen
+class NoticeSettings:
+    """What the operator has said of notifications; without a word of theirs nothing is sent anywhere.
+
+    :ivar contents: calls' arguments are told, by channels that no other user of this machine can see.
+    :ivar desktop: the desktop is told.
+    :ivar desktop_command: the program that tells it; L{None}: where it lies on most machines.
+    :ivar channels: by distinct names.
+    """
+
+    contents: bool = False
+    desktop: bool = False
+    desktop_command: Path | None = None
+    channels: tuple[ChannelSettings, ...] = ()
+
+    def bound_by(self, fqn: str) -> ChannelSettings | None:
+        """The channel that C{notice://<name>} binds a secret to; L{None}: there is none that wants one."""
+        return next((each for each in self.channels if each.needs_secret and each.fqn == fqn), None)
+
+
+@frozen
+class ChannelState:
+    """How a channel does, in this life of the daemon.
+
+    :ivar kind: C{desktop}, C{webhook} or C{apprise}.
+    :ivar sent: how many messages got there.
+    :ivar failed: how many were given up.
+    :ivar waiting: how many are on their way.
+    :ivar problem: why the last attempt failed, without any address or secret; L{None}: it did not.
+    """
+
+    name: str
+    kind: str
+    sent: int = 0
+    failed: int = 0
+    waiting: int = 0
+    problem: str | None = None
+    problem_at: datetime | None = None
+    sent_at: datetime | None = None
+
+    def as_json(self) -> dict[str, JSON]:
+        """For the operator."""
+        moments = {"problem_at": self.problem_at, "sent_at": self.sent_at}
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "sent": self.sent,
+            "failed": self.failed,
+            "waiting": self.waiting,
+            "problem": self.problem,
+            **{name: None if moment is None else timestamp(moment) for name, moment in moments.items()},
+        }

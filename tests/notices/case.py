@@ -1,0 +1,61 @@
+"""Channels by hand, and notices and messages that nothing is wrong with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from aileron.interfaces import IChannel
+from aileron.values import Message, Notice, NoticeKind, utc
+
+AT = utc(1_700_000_000)
+PAGE = "http://localhost:7001/approvals"
+
+
+@implementer(IChannel)
+@define(eq=False)
+class ScriptedChannel:
+    """Keeps what it is told; fails or takes its time where a test says so.
+
+    :ivar answers: for the next attempts: what it fails with, or for what it waits.
+    """
+
+    name: str = "scripted"
+    kind: str = "webhook"
+    answers: list[Exception | Deferred[None] | None] = field(factory=list)
+    told: list[Message] = field(factory=list)
+    attempts: int = 0
+
+    async def deliver(self, message: Message) -> None:
+        """See L{IChannel}."""
+        self.attempts += 1
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            await answer
+        self.told.append(message)
+
+
+def notice(kind: NoticeKind = NoticeKind.APPROVAL, number: int = 1, **more: Any) -> Notice:
+    """One thing to tell, of a run of that number."""
+    return Notice(
+        **{
+            "kind": kind,
+            "at": AT + timedelta(seconds=number),
+            "action": "ship-update",
+            "session_id": "session-1",
+            "run_id": f"run-{number}",
+            **more,
+        }
+    )
+
+
+def message(number: int = 1, **more: Any) -> Message:
+    """One message."""
+    said = {"title": "Aileron: ship-update waits for your approval", "lines": ("One line.",), "url": f"{PAGE}/run-1"}
+    return Message(**{"id": f"message-{number}", "at": AT, "notices": (notice(),), **said, **more})

@@ -1,0 +1,256 @@
+"""From the record to the channels, over a real store."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.interfaces import INotifier
+from aileron.notices._details import Details
+from aileron.notices._following import MOST_BEHIND, ROW, _place
+from aileron.notices._gathering import GATHER_SECONDS
+from aileron.notices._notifier import Notifier
+from aileron.notices._undelivered import Undelivered
+from aileron.testing import (
+    MemoryVault,
+    example_ask,
+    example_event,
+    example_run,
+    example_session,
+    example_transition,
+    memory_store,
+)
+from aileron.values import Event, Message, NoticeKind, PendingLimits, RunState
+
+from .case import ScriptedChannel
+
+NOW = 1_700_000_100.0
+CANARY = "canary-argument"
+
+
+class NotifierCase(SynchronousTestCase):
+    """A store, a vault, and two channels."""
+
+    def setUp(self) -> None:
+        """Nothing has happened yet."""
+        self.clock = Clock()
+        self.clock.advance(NOW)
+        self.store = memory_store(self, self.clock)
+        self.vault = MemoryVault()
+        self.channels = [ScriptedChannel("one"), ScriptedChannel("two")]
+        self.do(self.store.sessions.open(example_session(), b"t" * 32, b"g" * 32, ()))
+
+    def do(self, work: Any) -> Any:
+        """What an C{async def} returns, at once."""
+        return self.successResultOf(Deferred.fromCoroutine(work))
+
+    def life(self, *, contents: bool = False) -> Notifier:
+        """A notifier that has started; the test's end stops it."""
+        store = self.store
+        details = Details(
+            store.runs,
+            store.sessions,
+            self.vault,
+            self.clock,
+            lambda: "message-1",
+            lambda: "http://localhost:7001",
+            contents,
+        )
+        notifier = Notifier(store.audit, store.watermarks, details, self.clock, self.channels)
+        self.do(notifier.start())
+        self.addCleanup(notifier.stop)
+        return notifier
+
+    def ask(self, *run_ids: str) -> None:
+        """Have runs asked for."""
+        for run_id in run_ids:
+            run = example_run(run_id, arguments={"text": CANARY})
+            asked = example_transition(run, RunState.PENDING, ask=example_ask())
+            event = example_event("approval.requested", run_id, {}, action=run.action, session_id=run.session_id)
+            self.do(self.store.runs.receive(run, [evolve(asked, events=(event,))], PendingLimits()))
+        self.clock.advance(0)
+
+    def withdraw(self, run_id: str) -> None:
+        """Take one back."""
+        run = self.do(self.store.runs.get(run_id))
+        self.do(self.store.runs.apply(example_transition(run, RunState.CANCELLED, "run.cancelled")))
+
+    def record(self, *events: Event) -> None:
+        """Put something on record."""
+        self.do(self.store.audit.append(*events))
+
+    def wait(self, seconds: float = GATHER_SECONDS) -> None:
+        """Let time pass, a tenth of a second at a time."""
+        self.clock.pump([0.1] * (round(seconds * 10) + 1))
+
+    def told(self, channel: int = 0) -> list[Message]:
+        """What arrived."""
+        return self.channels[channel].told
+
+
+class NotifierTests(NotifierCase):
+    """What is told, and how often."""
+
+    def test_burst(self) -> None:
+        """A burst of approvals is one message by every channel, without a word of their arguments."""
+        self.assertTrue(verifyObject(INotifier, self.life()))
+        self.ask(*(f"run-{number}" for number in range(7)))
+        self.wait()
+        for channel in (0, 1):
+            (message,) = self.told(channel)
+            self.assertEqual(message.title, "Aileron: 7 calls wait for your approval")
+            self.assertEqual(message.url, "http://localhost:7001/approvals")
+            self.assertIn("claude", message.lines[0])
+            self.assertNotIn(CANARY, json.dumps(message.as_json()) + repr(message))
+        self.wait(1000)
+        self.assertEqual(len(self.told()), 1)
+
+    def test_contents(self) -> None:
+        """Where the operator wants contents told they are."""
+        self.life(contents=True)
+        self.ask("run-1")
+        self.wait()
+        self.assertEqual(self.told()[0].contents, ('ship-update: {"text": "canary-argument"}',))
+
+    def test_over_by_then(self) -> None:
+        """What was decided or withdrawn before it could be told is not told."""
+        self.life()
+        self.ask("run-1", "run-2")
+        self.withdraw("run-1")
+        self.wait()
+        self.assertEqual([each.run_id for each in self.told()[0].notices], ["run-2"])
+        self.assertEqual(self.told()[0].url, "http://localhost:7001/approvals/run-2")
+        self.ask("run-3")
+        self.withdraw("run-3")
+        self.wait(400)
+        self.assertEqual(len(self.told()), 1)
+
+    def test_locked(self) -> None:
+        """That the vault is locked is said."""
+        self.life()
+        self.vault.lock()
+        self.ask("run-1")
+        self.wait()
+        self.assertIn("The vault is locked", self.told()[0].lines[-1])
+
+    def test_of_home(self) -> None:
+        """What concerns no run is told: tampering, a stopped session, a pause, in the order of how bad they are."""
+        self.life()
+        self.record(
+            example_event("pause.begun", payload={"reason": "lunch"}),
+            example_event("session.broken", payload={"why": "Too many denials."}, session_id="session-1"),
+            example_event("tamper.detected", payload={"found": "The vault was put back."}),
+            example_event("session.started"),
+        )
+        self.wait()
+        (message,) = self.told()
+        kinds = [each.kind for each in message.notices]
+        self.assertEqual(kinds, [NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.PAUSED])
+        self.assertTrue(message.urgent)
+
+    def test_flood(self) -> None:
+        """A session that asks and asks is told as such."""
+        self.life()
+        self.ask(*(f"run-{number}" for number in range(12)))
+        self.wait()
+        self.assertEqual(self.told()[0].notices[0].kind, NoticeKind.FLOOD)
+
+    def test_one_fails(self) -> None:
+        """One channel that fails keeps nothing from the other, and its state says why."""
+        self.channels[0].answers = [Undelivered("It answered 500.")] * 4
+        notifier = self.life()
+        self.ask("run-1")
+        self.wait(100)
+        self.assertEqual((len(self.told(0)), len(self.told(1))), (0, 1))
+        broken, sound = notifier.channels()
+        self.assertEqual((broken.failed, broken.problem, sound.sent), (1, "It answered 500.", 1))
+
+    def test_test(self) -> None:
+        """A test is sent by every channel at once, by one attempt, whatever else waits."""
+        self.channels[0].answers = [Undelivered("It answered 500.")]
+        broken, sound = self.do(self.life().test())
+        self.assertEqual((broken.problem, sound.problem, len(self.told(1))), ("It answered 500.", None, 1))
+        self.assertEqual(self.told(1)[0].title, "Aileron: this is a test")
+
+    def test_no_channel(self) -> None:
+        """Without a channel nothing is read, written or waited for."""
+        self.channels = []
+        self.life()
+        self.ask("run-1")
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.assertNotIn(ROW, self.do(self.store.watermarks.all()))
+
+    def test_stopped(self) -> None:
+        """After the end nothing is told, and nothing is left behind."""
+        notifier = self.life()
+        self.ask("run-1")
+        notifier.stop()
+        self.wait(1000)
+        self.assertEqual((self.told(), self.clock.getDelayedCalls()), ([], []))
+
+
+class RestartTests(NotifierCase):
+    """What is told once is told once."""
+
+    def test_told_once(self) -> None:
+        """What arrived is not told after a restart, what had not yet been said is."""
+        notifier = self.life()
+        self.ask("run-1")
+        self.wait()
+        self.ask("run-2")
+        notifier.stop()
+        self.life()
+        self.wait()
+        self.assertEqual([[each.run_id for each in told.notices] for told in self.told()], [["run-1"], ["run-2"]])
+
+    def test_arrived_nowhere(self) -> None:
+        """What had arrived nowhere when the daemon ended is told after the restart."""
+        for channel in self.channels:
+            channel.answers = [Undelivered("Away.")]
+        notifier = self.life()
+        self.ask("run-1")
+        self.wait()
+        notifier.stop()
+        self.life()
+        self.wait()
+        self.assertEqual(len(self.told()), 1)
+
+    def test_given_up(self) -> None:
+        """What every channel gave up is not told for ever."""
+        for channel in self.channels:
+            channel.answers = [Undelivered("The vault is locked.", again=False)]
+        notifier = self.life()
+        self.ask("run-1")
+        self.wait()
+        notifier.stop()
+        self.life()
+        self.wait(30)
+        self.assertEqual(self.told(), [])
+
+    def test_first(self) -> None:
+        """Whoever turns notifications on is told from then on, not of the past."""
+        self.ask("run-1")
+        self.life()
+        self.wait()
+        self.assertEqual(self.told(), [])
+        self.ask("run-2")
+        self.wait()
+        self.assertEqual(len(self.told()), 1)
+
+    def test_place(self) -> None:
+        """A row that lies beyond the record's end, far behind it, or says nothing, does no harm."""
+        for written, end, place in (
+            ("7", 9, 7),
+            ("12", 9, 9),
+            (None, 9, 9),
+            ("x", 9, 9),
+            ("9" * 50, 9, 9),
+            ("1", 1 + 2 * MOST_BEHIND, 1 + MOST_BEHIND),
+        ):
+            self.assertEqual(_place(written, end), place)
