@@ -17,13 +17,14 @@ from aileron.interfaces import (
     IBindings,
     IConnectors,
     INotary,
+    INotifier,
     IOperators,
     IRunner,
     ISessions,
     ITotals,
     IVault,
 )
-from aileron.values import GatewaySettings, utc
+from aileron.values import GatewaySettings, NoticeSettings, utc
 
 from ._door import Door
 from .channels.process import Lookup, process_behind
@@ -50,6 +51,8 @@ class Parts:
     :ivar gateway: as the operator has it.
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
+    :ivar notices: where the operator is told of what waits, as they have it.
+    :ivar notifier: tells them; L{None}: nobody does.
     :ivar door: the record of logins.
     """
 
@@ -74,6 +77,8 @@ class Parts:
     gateway: GatewaySettings = field(factory=GatewaySettings)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
+    notices: NoticeSettings = field(factory=NoticeSettings)
+    notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )

@@ -13,6 +13,7 @@ from aileron.api.routes import (
     grants,
     health,
     metrics,
+    notifications,
     operator,
     run,
     runs,
@@ -40,4 +41,5 @@ TABLES: tuple[Table, ...] = (
     grants.TABLE,
     bindings.TABLE,
     connectors.TABLE,
+    notifications.TABLE,
 )

@@ -27,6 +27,7 @@ _COMMANDS = {
     "audit": ".records.audit:audit",
     "vault": ".vault.command:vault",
     "binding": ".vault.binding:binding",
+    "notification": ".vault.notification:notification",
     "connector": ".actions.connector:connector",
     "config": ".actions.config:config",
     "sessions": ".records.sessions:sessions",

@@ -12,6 +12,7 @@ from aileron.values import JSON
 from ._wire import Wire
 
 Filters = Mapping[str, str | int | float | None]
+_TEST_SECONDS = 40.0  # one attempt of each channel takes 30 at most
 
 
 @frozen
@@ -217,6 +218,14 @@ class Operator:
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
         return (await self._wire.ask("DELETE", "v1", "bindings", name, body={})).body
+
+    async def notifications(self) -> Mapping[str, Any]:
+        """C{{items}}: the channels by which the operator is told of what waits, and how each does."""
+        return await self._get("notifications")
+
+    async def try_notifications(self) -> Mapping[str, Any]:
+        """The same, after a test was sent by each."""
+        return (await self._wire.ask("POST", "v1", "notifications", "test", body={}, wait_seconds=_TEST_SECONDS)).body
 
     async def connectors(self) -> Mapping[str, Any]:
         """C{{items, problems}}."""

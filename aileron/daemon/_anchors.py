@@ -6,25 +6,22 @@ import json
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.protocol import Protocol
-from twisted.internet.task import Cooperator, deferLater
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
-from twisted.web.http_headers import Headers
 from zope.interface import implementer
 
 from aileron.interfaces import IAnchor
+from aileron.notices import post
 from aileron.values import Checkpoint
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 _MOST_WAITING = 1000
-_ANSWER_SECONDS = 30.0
 _log = Logger()
 
 Deliver = Callable[[bytes], Awaitable[None]]
@@ -112,35 +109,11 @@ def web_anchor(url: str, clock: Any) -> Anchor:
     """
 
     async def deliver(line: bytes) -> None:
-        import treq
-        from twisted.web.client import FileBodyProducer
-
-        body = FileBodyProducer(BytesIO(line), Cooperator(scheduler=lambda work: clock.callLater(0, work)))
-        headers = Headers({"Content-Type": ["application/json"]})
-        answer = await treq.post(
-            url,
-            body,
-            headers=headers,
-            reactor=clock,
-            timeout=_ANSWER_SECONDS,
-            allow_redirects=False,
-            persistent=False,
-            unbuffered=True,
-        )
-        answer.deliverBody(_Dropped())  # a server may never end it
-        if not 200 <= answer.code < 300:
-            raise OSError(answer.code, "refused")
+        status = await post(url, line, clock)
+        if not 200 <= status < 300:
+            raise OSError(status, "refused")
 
     return Anchor("webhook", deliver, clock)
-
-
-class _Dropped(Protocol):
-    """What is answered besides a status is of no interest."""
-
-    def connectionMade(self) -> None:
-        """Hang up."""
-        if self.transport is not None:
-            self.transport.loseConnection()
 
 
 def _append(path: Path, line: bytes) -> None:

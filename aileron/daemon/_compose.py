@@ -64,6 +64,8 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     sites = Sites(reactor, settings, store, vault, runner, connectors, notary)
     agent, operator = await sites.open(life)
     own_ports.update((agent.port, operator.port))
+    life.at_end(sites.notifier.stop)
+    await sites.notifier.start()
     await keep_on(reactor, settings.audit, store, vault, notary, life)
     sites.announce(life)
     settle_heap()

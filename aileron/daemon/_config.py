@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import asdict, field, frozen
 
-from aileron.values import GatewaySettings, PendingLimits
+from aileron.values import GatewaySettings, NoticeSettings, PendingLimits
 
 from ._config_gateway import gateway
+from ._config_notices import notices
 from ._nodes import NotConfig, keys, line_of, number, parsed, scalar
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Config:
     :ivar gateway: whole: what the file says of it, and defaults for the rest.
     :ivar metrics_token_digest: SHA-256 of a scraper's token.
     :ivar audit: whole: what the file says of the record.
+    :ivar notices: whole: what the file says of notifications.
     """
 
     listen: str | None = None
@@ -60,6 +62,7 @@ class Config:
     gateway: GatewaySettings | None = None
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     audit: AuditSettings | None = None
+    notices: NoticeSettings | None = None
 
     def over(self, other: Config) -> Config:
         """This, and where it says nothing the other."""
@@ -121,6 +124,10 @@ def _gateway(node: Node) -> Iterator[tuple[str, GatewaySettings]]:
     yield "gateway", gateway(node)
 
 
+def _notices(node: Node) -> Iterator[tuple[str, NoticeSettings]]:
+    yield "notices", notices(node)
+
+
 def _metrics(node: Node) -> Iterator[tuple[str, bytes]]:
     for digest, line in keys(node, "metrics", ("token_sha256",)).values():
         text = scalar(digest, "str") or scalar(digest, "int") or ""  # sixty-four digits are a number to YAML
@@ -159,4 +166,5 @@ _PARTS: Mapping[str, Callable[[Node], Iterator[tuple[str, Any]]]] = {
     "gateway": _gateway,
     "metrics": _metrics,
     "audit": _audit,
+    "notifications": _notices,
 }

@@ -11,7 +11,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from yaml import Node
 
-    Keyed: TypeAlias = Mapping[str, tuple[Node, int]]
+Keyed: TypeAlias = "Mapping[str, tuple[Node, int]]"
 
 _WHOLE = re.compile(r"[1-9][0-9]*")
 

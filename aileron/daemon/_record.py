@@ -8,7 +8,6 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import LoopingCall
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
 from aileron.audit import KeyFile, Notary, Retention, Witness
@@ -21,6 +20,7 @@ from ._anchors import Anchor, file_anchor, web_anchor
 from ._config import AuditSettings
 from ._ids import fresh_ids
 from ._life import Life
+from ._threads import in_thread
 
 _LOOK_SECONDS = 1.0
 _DAY_SECONDS = 86400.0
@@ -71,14 +71,10 @@ async def keep_on(
 def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:
     found = []
     if settings.anchor_file is not None:
-        found.append(file_anchor(settings.anchor_file, reactor, _in_thread(reactor)))
+        found.append(file_anchor(settings.anchor_file, reactor, in_thread(reactor)))
     if settings.anchor_webhook is not None:
         found.append(web_anchor(settings.anchor_webhook, reactor))
     return found
-
-
-def _in_thread(reactor: Any) -> Callable[..., Deferred[None]]:
-    return lambda work, *args: deferToThreadPool(reactor, reactor.getThreadPool(), work, *args)
 
 
 def _pen(reactor: Any) -> Callable[..., Event]:

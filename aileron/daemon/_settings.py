@@ -11,7 +11,7 @@ from twisted.python import usage
 
 from aileron import __version__
 from aileron.home import Home, find_home
-from aileron.values import GatewaySettings, PendingLimits
+from aileron.values import GatewaySettings, NoticeSettings, PendingLimits
 from aileron.vault import DataKey, read_key
 
 from ._config import AuditSettings, Config
@@ -79,6 +79,11 @@ class Settings:
     def audit(self) -> AuditSettings:
         """Where the record is anchored, and how long its contents are kept."""
         return self.config.audit or AuditSettings()
+
+    @property
+    def notices(self) -> NoticeSettings:
+        """Where the operator is told of what waits; nowhere, unless that was said."""
+        return self.config.notices or NoticeSettings()
 
     @property
     def metrics_token_digest(self) -> bytes | None:

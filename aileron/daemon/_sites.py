@@ -21,12 +21,16 @@ from ._descriptors import allow_descriptors, most_relays
 from ._ids import fresh_ids
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
+from ._notifying import make_notifier
 from ._relay import make_relay
 from ._settings import Settings
 
 
 class Sites:
-    """Both listeners over one set of parts."""
+    """Both listeners over one set of parts.
+
+    :ivar notifier: not yet started.
+    """
 
     def __init__(
         self,
@@ -57,6 +61,7 @@ class Sites:
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
         self._relay = make_relay(reactor, settings.gateway, store, vault)
+        self.notifier = make_notifier(reactor, settings.notices, store, vault, lambda: self._bound[1].url)
         self._parts = Parts(
             runner=runner,
             sessions=store.sessions,
@@ -78,6 +83,8 @@ class Sites:
             gateway=settings.gateway,
             metrics_token_digest=settings.metrics_token_digest,
             totals=self._relay.totals,
+            notices=settings.notices,
+            notifier=self.notifier,
         )
         relays = most_relays(allow_descriptors())
         self._agent_site = GuardedSite(

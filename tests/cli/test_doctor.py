@@ -251,6 +251,12 @@ class CommandTests(CommandCase):
         self.assertIn("was not looked at", said)
         self.assertEqual(sorted(self.home.root.rglob("*")), before)
 
+    def test_notifications(self) -> None:
+        """A notification that fails is wrong: somebody counts on it."""
+        self.whole()
+        self.site.answer("GET", "/v1/status", {"notifications": {"channels": 2, "failing": ["phone"]}})
+        self.assertIn("wrong You are not told by the notification phone", self.texts("--offline"))
+
     def test_damaged(self) -> None:
         """A vault's file that is none is wrong, and the command fails."""
         self.home.secrets.write_text("{}")

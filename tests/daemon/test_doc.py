@@ -17,7 +17,7 @@ _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
 _PROVIDER = "gateway.providers.<name>."
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
 _FIELDS = {
-    *("listen", "operator_listen", "hosts", "metrics.token_sha256"),
+    *("listen", "operator_listen", "hosts", "metrics.token_sha256", "notifications"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY),
@@ -32,9 +32,9 @@ class PageTests(SynchronousTestCase):
         """The table has every key that is read, and no other."""
         self.assertEqual(set(_ROWS), _FIELDS)
         gateway = {"gateway" for name in _ROWS if name.startswith("gateway.")}
-        parts = ("gateway.", "metrics.", "audit.")
+        parts = ("gateway.", "metrics.", "audit.", "notifications")
         plain = {name.removeprefix("pending.") for name in _ROWS if not name.startswith(parts)}
-        self.assertEqual(plain | gateway | {"metrics_token_digest", "audit"}, set(Config.__annotations__))
+        self.assertEqual(plain | gateway | {"metrics_token_digest", "audit", "notices"}, set(Config.__annotations__))
 
     def test_limits(self) -> None:
         """The numbers that hold without the file are those of the table."""

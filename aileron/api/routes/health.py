@@ -14,6 +14,7 @@ from aileron.api.shapes.schemas import (
     TEXT,
     TEXT_OR_NULL,
     VAULT_STATE,
+    list_of,
     made_of,
     ref,
 )
@@ -44,7 +45,11 @@ _STATUS = made_of(
         "store": {"enum": ["ok", "unavailable"]},
         "record": made_of({"key": TEXT_OR_NULL, "signed_up_to": COUNT, "signed_at": MOMENT_OR_NULL, "tampered": COUNT}),
     },
-    {"pause": ref("Pause"), "gateway": made_of({**UPSTREAMS, "totals": TOTALS})},
+    {
+        "pause": ref("Pause"),
+        "gateway": made_of({**UPSTREAMS, "totals": TOTALS}),
+        "notifications": made_of({"channels": COUNT, "failing": list_of(TEXT)}),
+    },
 )
 
 
@@ -75,7 +80,7 @@ async def status(visit: Visit, parts: Parts) -> Answer:
             **({} if paused is None else {"pause": pause_json(paused)}),
             "store": "ok" if kept is not None else "unavailable",
             "record": _record(parts),
-            **({} if visit.caller.session else {"gateway": _gateway(parts)}),
+            **({} if visit.caller.session else {"gateway": _gateway(parts), "notifications": _notifications(parts)}),
         }
     )
 
@@ -92,6 +97,11 @@ def _record(parts: Parts) -> JSON:
 
 def _gateway(parts: Parts) -> JSON:
     return {**upstreams_json(parts.gateway), "totals": totals_json(totals(parts))}
+
+
+def _notifications(parts: Parts) -> JSON:
+    channels = () if parts.notifier is None else parts.notifier.channels()
+    return {"channels": len(channels), "failing": [each.name for each in channels if each.problem is not None]}
 
 
 async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:

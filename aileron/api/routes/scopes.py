@@ -10,6 +10,7 @@ from aileron.errors import Conflict, InvalidRequest
 from aileron.values import (
     GATEWAY,
     JSON,
+    NOTICE,
     Binding,
     BindingFlag,
     ConnectorDescription,
@@ -38,13 +39,15 @@ class Target:
 async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
     """The target of a binding that is to be sealed for it.
 
-    :param fqn: of a connector, or of a provider of the gateway.
+    :param fqn: of a connector, of a provider of the gateway, or of a channel of notifications.
     :param base_url: that was asked for.
     :raises InvalidRequest: there is no such connector or provider, or it takes no such address.
     :raises Conflict: it is a file that is not trusted as it lies there.
     """
     if fqn.startswith(GATEWAY):
         return _provider_target(parts, fqn, base_url)
+    if fqn.startswith(NOTICE):
+        return _channel_target(parts, fqn, base_url)
     items = await parts.runner.trust_items()  # reads the files, so that what follows is about the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
@@ -69,6 +72,9 @@ def target_now(parts: Parts, binding: Binding) -> Target | None:
     if binding.connector.startswith(GATEWAY):
         provider = parts.gateway.bound_by(binding.connector)
         return None if provider is None else Target(None, provider.scope())
+    if binding.connector.startswith(NOTICE):
+        channel = parts.notices.bound_by(binding.connector)
+        return None if channel is None else Target(None, channel.scope())
     description = _described(parts, binding.connector)
     if description is None:
         return None
@@ -96,6 +102,17 @@ def _provider_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
     if base_url is not None:
         raise _wrong("/base_url", "must be left out: a provider's is set in config.yaml")
     return Target(None, provider.scope())
+
+
+def _channel_target(parts: Parts, fqn: str, base_url: str | None) -> Target:
+    channel = parts.notices.bound_by(fqn)
+    if channel is None:
+        raise _wrong(
+            "/connector", "names no notification of config.yaml, as the daemon goes by it, that wants a secret"
+        )
+    if base_url is not None:
+        raise _wrong("/base_url", "must be left out: where a notification goes is set in config.yaml, or is the secret")
+    return Target(None, channel.scope())
 
 
 def _is_unread(item: TrustItem, fqn: str) -> bool:

@@ -40,6 +40,7 @@ _PASSED_ON = frozenset(
         "TMPDIR",
         "AILERON_HOME",
         "XDG_RUNTIME_DIR",
+        "DBUS_SESSION_BUS_ADDRESS",
         *BASE_URL_VARIABLES.values(),
         *PROXY_VARIABLES,
         *(name.upper() for name in PROXY_VARIABLES),

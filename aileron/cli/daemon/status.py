@@ -47,6 +47,8 @@ def status(around: Surroundings, as_json: bool) -> None:
         "  ",
     )
     tell_tampering(record)
+    for name in answer.get("notifications", {}).get("failing", ()):
+        note("You are not told by {name} at present: aileron notification list", name=name)
     pause = answer.get("pause")
     if pause:
         because = f" ({pause['reason']})" if pause.get("reason") else ""

@@ -22,6 +22,7 @@ from .daemon import found_daemon, process, vault
 from .files import files, this_program
 from .findings import Finding, Severity, remark, tell, wrong
 from .gateway import gateway
+from .notifications import notifications
 
 _OF_LATE = timedelta(days=7)
 
@@ -77,6 +78,7 @@ def _all(around: Surroundings, found: Discovery | None, state: str | None, told:
     yield from vault(around, state)
     yield from process(around, found)
     yield from gateway(around, found)
+    yield from notifications(around, found)
     if told is not None:
         yield from authority(told, datetime.now(UTC) - _OF_LATE)
     else:
