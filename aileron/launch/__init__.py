@@ -1,6 +1,7 @@
 """Runs an agent in a session of its own, with its tools registered and nothing of the user's touched."""
 
 from ._agents import AGENTS
+from ._bell import Bell
 from ._iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
 from ._launch import DaemonFacts, Launcher
 from ._plan import Plan, Programs, find_programs, plan
@@ -8,6 +9,7 @@ from ._signals import OSSignals, Signals
 
 __all__ = [
     "AGENTS",
+    "Bell",
     "DaemonFacts",
     "Gateway",
     "IAgent",

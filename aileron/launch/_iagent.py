@@ -83,6 +83,9 @@ class IAgent(Interface):
     program: str = Attribute("Its executable, to be found on PATH.")
     wait_seconds: int = Attribute("How long one of its tool calls waits for a decision.")
 
+    def full_screen(arguments: tuple[str, ...]) -> bool:
+        """Whether it draws on the whole terminal when started with these, so that no line may be printed there."""
+
     def prepare(invocation: Invocation) -> Register:
         """Read and check what the user has set, before anything is opened or started.
 

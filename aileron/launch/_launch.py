@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import field, frozen
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
 from aileron.client import Daemon, DaemonError, DaemonUnreachable, OpenedSession, SessionEnvironment
 
+from ._bell import Bell, Watch, line_of
 from ._child import Child, exit_status
 from ._iagent import Gateway, IAgent, Invocation, Upstream
 from ._plan import Plan, find_programs, plan, refuse_passphrase
@@ -45,6 +48,7 @@ class Launcher:
     :ivar connect: a client of the agent site, from its URL and a launch key or agent token.
     :ivar say: shows one line to the user, beside the agent's own output.
     :ivar interpreter: C{sys.executable}.
+    :ivar bell: by which the person is told that a call waits; L{None}: they are not.
     """
 
     reactor: Any
@@ -53,6 +57,7 @@ class Launcher:
     connect: Callable[[str, str], Daemon]
     say: Callable[[str], object]
     interpreter: str
+    bell: Bell | None = None
 
     async def launch(self, agent: IAgent, invocation: Invocation, *, through_gateway: bool = True) -> int:
         """Run the agent to its end.
@@ -83,7 +88,10 @@ class Launcher:
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
-                code = await self._run(child, planned(session))
+                with self._watched(
+                    self.connect(facts.url, session.token), facts, agent.full_screen(invocation.arguments)
+                ):
+                    code = await self._run(child, planned(session))
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code
@@ -95,6 +103,27 @@ class Launcher:
             self.say(line)
         child.start(self.reactor, planned)
         return await child.ended
+
+    @contextmanager
+    def _watched(self, daemon: Daemon, facts: DaemonFacts, full_screen: bool) -> Iterator[None]:
+        """While the agent runs, tell of its calls that wait."""
+        if self.bell is None:
+            yield
+            return
+        bell = self.bell
+
+        async def waiting() -> int:
+            return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
+
+        def tell(number: int) -> None:
+            bell.ring(line_of(number, facts.operator_url), full_screen=full_screen)
+
+        watching = Deferred.fromCoroutine(Watch(waiting, tell, self.reactor).watch())
+        watching.addErrback(lambda failure: failure.trap(CancelledError))
+        try:
+            yield
+        finally:
+            watching.cancel()
 
     def _greet(self, agent: IAgent, session: OpenedSession, facts: DaemonFacts) -> None:
         self.say(f"aileron: {agent.name} runs in session {session.id}; approvals: {facts.operator_url} (aileron open)")

@@ -21,6 +21,11 @@ SERVER_NAME = "aileron"
 
 _CALL_TIMEOUT_MILLISECONDS = 3_600_000  # its default, a minute, is shorter than an approval
 
+_SCREENLESS = frozenset(
+    "acp agent auth completion debug export github import mcp models pr run serve session stats uninstall upgrade "
+    "web --help -h --version -v".split()
+)
+
 
 @implementer(IAgent)
 @frozen
@@ -30,6 +35,10 @@ class OpenCode:
     name: str = "opencode"
     program: str = "opencode"
     wait_seconds: int = 45
+
+    def full_screen(self, arguments: tuple[str, ...]) -> bool:
+        """Its own screen opens unless a command is named that has none."""
+        return not _SCREENLESS.intersection(arguments[:1])
 
     def prepare(self, invocation: Invocation) -> Register:
         """Read the user's own C{OPENCODE_CONFIG_CONTENT}, which is kept, and what else says where providers are."""

@@ -17,7 +17,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonFault, Wire
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch import AGENTS, DaemonFacts, Invocation, Launcher, Upstream
+from aileron.launch import AGENTS, Bell, DaemonFacts, Invocation, Launcher, Upstream
+from aileron.launch._bell import LOOK_SECONDS
 from aileron.launch._signals import Deliver
 from aileron.testing import ScriptedSite
 
@@ -101,6 +102,7 @@ class LaunchCase(SynchronousTestCase):
         self.home = Path(self.mktemp()).absolute()
         self.upstreams: dict[str, Upstream] | None = {}
         self.ensured = 0
+        self.bell: Bell | None = None
 
     async def ensure(self) -> DaemonFacts:
         """The daemon is there."""
@@ -116,6 +118,7 @@ class LaunchCase(SynchronousTestCase):
             connect=lambda url, token: Daemon(Wire(self.site.agent, url, token, self.machine)),
             say=self.said.append,
             interpreter=str(self.bin / "python"),
+            bell=self.bell,
         )
         parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
         invocation = Invocation(("run", "hi"), parent, "/project")
@@ -165,6 +168,28 @@ class RunTests(LaunchCase):
         self.assertEqual(tuple(args), (executable, "run", "hi"))
         self.assertIn(b"ail_a_secret", environment[b"OPENCODE_CONFIG_CONTENT"])
         self.assertEqual(descriptors, {0: 0, 1: 1, 2: 2})
+
+    def test_bell(self) -> None:
+        """While the agent runs its own calls are looked after, with its token, and what waits is said; then no more."""
+        self.bell = Bell(self.said.append, self.said.append, True)
+        launching = self.running()
+        self.machine.advance(LOOK_SECONDS)
+        asked = self.site.asked[-1]
+        self.assertEqual((asked.path, asked.headers["authorization"]), ("/v1/status", "Bearer ail_a_secret"))
+        self.site.answer(200, {"counts": {"pending_approvals": 2}})
+        self.assertEqual(
+            self.said[-2:], ["\a", "aileron: 2 calls wait for your approval: http://localhost:10/approvals"]
+        )
+        self.machine.exit(0)
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 0)
+        self.machine.advance(100)
+        self.assert_ended(0)
+
+    def test_full_screen(self) -> None:
+        """An agent draws on the whole terminal unless a command is named that does not."""
+        agent = AGENTS["opencode"]
+        self.assertEqual([agent.full_screen(each) for each in ((), ("run", "hi"), (".",))], [True, False, True])
 
     def test_banner(self) -> None:
         """One line names the session and where approvals are, and no secret."""

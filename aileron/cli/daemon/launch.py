@@ -30,13 +30,19 @@ _LOCKED = (
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
 @click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
 @click.argument("agent")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 @pass_surroundings
 def launch(
-    around: Surroundings, context: click.Context, no_gateway: bool, agent: str, arguments: tuple[str, ...]
+    around: Surroundings,
+    context: click.Context,
+    no_bell: bool,
+    no_gateway: bool,
+    agent: str,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run an agent in a session of its own.
 
@@ -54,20 +60,28 @@ def launch(
     async def whole(links: Links) -> int:
         from twisted.internet import reactor
 
-        from aileron.launch import Launcher, OSSignals
+        from aileron.launch import Bell, Launcher, OSSignals
+
+        def say(line: str) -> None:
+            note("{line}", line=line)
 
         launcher = Launcher(
             reactor=reactor,
             signals=OSSignals(cast("IReactorFromThreads", reactor)),
             ensure_daemon=lambda: _facts(around),
             connect=links.daemon,
-            say=lambda line: note("{line}", line=line),
+            say=say,
             interpreter=sys.executable,
+            bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty()),
         )
         invocation = Invocation(theirs, around.environ, os.getcwd())
         return await launcher.launch(chosen, invocation, through_gateway=not no_gateway)
 
     context.exit(around.drive(whole))
+
+
+def _to_terminal(text: str) -> None:
+    os.write(sys.stderr.fileno(), text.encode("utf-8"))
 
 
 async def _facts(around: Surroundings) -> DaemonFacts:

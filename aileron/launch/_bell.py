@@ -1,0 +1,75 @@
+"""Tells whoever sits at the terminal that a call of the agent's waits, without spoiling what the agent shows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from aileron.client import DaemonError
+from aileron.values import visible
+
+LOOK_SECONDS = 2.0
+_BELL = "\a"
+_NOTIFY = "\x1b]9;{}\a"
+"""OSC 9: a terminal that knows it shows a notification, another rings its bell or does nothing; none prints it."""
+
+
+@frozen
+class Bell:
+    """How one line reaches the person.
+
+    :param say: shows a line beside the agent's own output.
+    :param write: writes to the terminal as it is, all at once.
+    :param terminal: whether there is one.
+    """
+
+    _say: Callable[[str], object]
+    _write: Callable[[str], object]
+    _terminal: bool
+
+    def ring(self, line: str, *, full_screen: bool) -> None:
+        """Tell C{line}, of our own words: where the agent has the whole screen no line is printed into it.
+
+        :param full_screen: whether the agent draws.
+        """
+        if self._terminal and full_screen:
+            self._write(_NOTIFY.format(line))
+            return
+        if self._terminal:
+            self._write(_BELL)
+        self._say(f"aileron: {line}")
+
+
+@frozen
+class Watch:
+    """Looks how many of a session's calls wait, and tells when it becomes more.
+
+    :param waiting: how many there are now.
+    :param tell: called with their number.
+    """
+
+    _waiting: Callable[[], Awaitable[int]]
+    _tell: Callable[[int], object]
+    _clock: IReactorTime
+
+    async def watch(self) -> None:
+        """Go on until this is cancelled; a daemon that does not answer has nothing to tell."""
+        seen = 0
+        while True:
+            await deferLater(self._clock, LOOK_SECONDS)
+            try:
+                now = await self._waiting()
+            except DaemonError:
+                continue
+            if now > seen:
+                self._tell(now)
+            seen = now
+
+
+def line_of(waiting: int, operator_url: str) -> str:
+    """What is told of so many calls."""
+    said = "a call waits" if waiting == 1 else f"{waiting} calls wait"
+    return f"{said} for your approval: {visible(operator_url)}/approvals"
