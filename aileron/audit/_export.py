@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from attrs import frozen
 
@@ -22,6 +23,9 @@ _RECORD, _HEADER, _END = (
         ("kind", "until"),
     )
 )
+_NO_END = "it does not end as an export does"
+SLICE = 1000
+"""How many records are in hand at once."""
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _written = writer(sort_keys=False, allow_nan=False)
 
@@ -105,7 +109,7 @@ class Export:
     rows: Iterator[list[Row]]
 
 
-def read_export(lines: Iterable[str], slice_size: int = 1000) -> Export:
+def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
     """Read an export, whose lines are taken as they are needed.
 
     :raises NotAnExport: it does not begin as one.
@@ -124,7 +128,8 @@ def read_export(lines: Iterable[str], slice_size: int = 1000) -> Export:
         raise NotAnExport("its header is not as an export's is")
     if after == 0 and previous != GENESIS:
         raise NotAnExport("its header names a record before the first")
-    return Export(Exporting(after, previous, until, tuple(checkpoints)), _slices(line, left, slice_size, after, until))
+    rows = sliced(rows_to_end(chain([line] if line else [], left), after, until), slice_size)
+    return Export(Exporting(after, previous, until, tuple(checkpoints)), rows)
 
 
 def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
@@ -136,24 +141,62 @@ def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
     return tuple(_checkpoint({**_object(line), "kind": None}) for line in whole)
 
 
-def _slices(first: str, left: Iterator[str], size: int, after: int, until: int) -> Iterator[list[Row]]:
-    rows: list[Row] = []
-    line, last = first, after
-    while (found := _object(line)).get("kind") == "record":
-        rows.append(_row(found))
-        line = next(left, "")
-        if len(rows) == size:
-            last = rows[-1][0]
-            yield rows
-            rows = []
-    last = rows[-1][0] if rows else last
-    yield rows
+def sliced(rows: Iterator[Row], size: int = SLICE) -> Iterator[list[Row]]:
+    """Those rows in slices; those before a line that is none come before what is raised of it.
+
+    :raises NotAnExport: as C{rows} does.
+    """
+    held: list[Row] = []
+    try:
+        for row in rows:
+            held.append(row)
+            if len(held) == size:
+                yield held
+                held = []
+    except NotAnExport:
+        yield held
+        raise
+    yield held
+
+
+def rows_to_end(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
+    """The records from here on, and a look at the end of the export.
+
+    :param after: the sequence of the record before them.
+    :param until: that of the last, as the header has it.
+    :raises NotAnExport: a line is no record, or the end is missing or another one.
+    """
+    last: JSON = after
+    for line in lines:
+        found = _object(line)
+        if found.get("kind") != "record":
+            _check_end(found, last, until)
+            break
+        row = _row(found)
+        last = row[0]
+        yield row
+    else:
+        raise NotAnExport(_NO_END)
+    if next(lines, ""):
+        raise NotAnExport("something was put behind its end")
+
+
+def record(line: str) -> Row:
+    """The record in one line.
+
+    :raises NotAnExport: there is none.
+    """
+    found = _object(line)
+    if found.get("kind") != "record":
+        raise NotAnExport("a line of it is no record")
+    return _row(found)
+
+
+def _check_end(found: dict[str, JSON], last: JSON, until: int) -> None:
     if found.get("kind") != "end" or found.keys() != _END:
-        raise NotAnExport("it does not end as an export does")
+        raise NotAnExport(_NO_END)
     if found["until"] != until or last != until:
         raise NotAnExport(f"it should end with record {until}")
-    if next(left, ""):
-        raise NotAnExport("something was put behind its end")
 
 
 def _row(found: dict[str, JSON]) -> Row:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as quoted
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from aileron.values import Row
 
@@ -15,6 +15,28 @@ from ._seal import GENESIS
 
 PRUNED = "audit.pruned"
 """The type of event that says up to which record the contents were deleted."""
+
+
+@frozen
+class Passage:
+    """A part of a chain that holds, if what its first record names as the hash before it is that.
+
+    :ivar after: the sequence of the record before its first.
+    :ivar previous: the hash that the first names.
+    :ivar last: the sequence of its last record.
+    :ivar head: its hash.
+    :ivar excused: up to which sequence this part says that contents were deleted.
+    :ivar gaps: its stretches of records without contents.
+    :ivar marked: the hashes of those of its records that were asked for, by sequence.
+    """
+
+    after: int
+    previous: str
+    last: int
+    head: str
+    excused: int
+    gaps: Sequence[tuple[int, int]]
+    marked: Mapping[int, str]
 
 
 @define(eq=False)
@@ -73,7 +95,7 @@ class Walk:
                 ) = row
                 expected += 1
                 if payload is None and salt is None:
-                    self._skip(seq)
+                    self._widen(seq, seq)
                 elif "sha256:" + sha256(f"{salt}\n{payload}".encode()).hexdigest() != digest:
                     break
                 line = (
@@ -97,16 +119,25 @@ class Walk:
             return self._come(held, previous)
         return self._come(held, previous)
 
+    def join(self, passage: Passage) -> bool:
+        """Go on to the end of C{passage}, if it begins where this one stands; whether it does."""
+        if (passage.after, passage.previous) != (self.last, self.head):
+            return False
+        self.last, self.head = passage.last, passage.head
+        self.excused = max(self.excused, passage.excused)
+        for first, end in passage.gaps:
+            self._widen(first, end)
+        return True
+
     def _come(self, held: int, head: str) -> int:
         self.last, self.head = self.last + held, head
         return held
 
-    def _skip(self, sequence: int) -> None:
-        first, end = self.gaps[-1] if self.gaps else (sequence, sequence - 1)
-        if end == sequence - 1 and self.gaps:
-            self.gaps[-1] = (first, sequence)
+    def _widen(self, first: int, end: int) -> None:
+        if self.gaps and self.gaps[-1][1] == first - 1:
+            self.gaps[-1] = (self.gaps[-1][0], end)
         else:
-            self.gaps.append((sequence, sequence))
+            self.gaps.append((first, end))
 
     def _excuse(self, payload: str | None, sequence: int) -> None:
         """What a record says of those before it; of those that come after it none can."""

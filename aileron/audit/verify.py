@@ -5,8 +5,10 @@ What it takes are rows, in slices, and checkpoints: where they come from is the 
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from contextlib import closing
+from itertools import islice, takewhile
 
 from attrs import define, field
 
@@ -15,20 +17,31 @@ from aileron.values import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 from ._checkpoints import Endorsement, fingerprint
 from ._diagnosis import diagnose
 from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
+from ._export_legs import ExportLeg, export_legs, export_lines
+from ._legs import LEG, Leg, seams
 from ._seal import GENESIS
-from ._walk import Walk
+from ._sharing import HelperLost, passages, processes_at_hand
+from ._walk import Passage, Walk
 
 __all__ = [
     "BEFORE_ALL",
     "GENESIS",
+    "LEG",
     "Export",
+    "ExportLeg",
     "Exporting",
+    "HelperLost",
+    "Leg",
     "NotAnExport",
     "Verification",
+    "export_legs",
+    "export_lines",
     "fingerprint",
+    "processes_at_hand",
     "read_anchor",
     "read_export",
     "record_line",
+    "seams",
 ]
 
 BEFORE_ALL = -(2**63) - 1
@@ -60,23 +73,46 @@ class Verification:
     previous: str = GENESIS
     _walk: Walk = field(init=False)
     _marks: dict[int, list[tuple[str, str]]] = field(init=False)
+    _marked: Sequence[int] = field(init=False)
     _wrong: Sequence[Row] = field(init=False, default=())
     _broken: Break | None = field(init=False, default=None)
     _unchecked: Iterator[tuple[Endorsement, Checkpoint]] = field(init=False)
-    _off_mark: int | None = field(init=False, default=None)  # where the record is another; what follows may tell why
+    _off_mark: bool = field(init=False, default=False)  # the last record is another one; the next may tell why
 
     def __attrs_post_init__(self) -> None:
         self._walk = Walk(self.after, self.previous)
         self._marks = {}
         for name, (sequence, head) in self._named():
             self._marks.setdefault(sequence, []).append((head, name))
+        self._marked = sorted(self._marks)
         self._broken = self._begun_elsewhere()
         self._unchecked = self._to_check()
 
     @property
     def going(self) -> bool:
         """Whether rows are still looked at: nothing is wrong yet, or what is wrong could be told better."""
-        return self._off_mark == self._walk.last or (self._broken is None and len(self._wrong) < _LOOKAHEAD)
+        if self._wrong:
+            return len(self._wrong) < _LOOKAHEAD
+        return self._broken is None or self._off_mark
+
+    @property
+    def reached(self) -> int:
+        """The sequence of the last record that was found to hold."""
+        return self._walk.last
+
+    def hurry(self, legs: Sequence[Leg], processes: int) -> int:
+        """Go along C{legs} in several processes, as far as all holds; how many did.  L{feed} it what comes then.
+
+        What is found is the same as without it: nothing is judged here that does not hold.
+
+        :param legs: of the record from L{reached} on.
+        :raises HelperLost: one of these processes was ended.
+        """
+        self._check_rest()
+        if self._broken is not None or self._wrong or not legs:
+            return 0
+        with closing(passages(legs, self._marked, processes)) as found:
+            return sum(1 for _ in takewhile(self._join, found))
 
     def check(self, most: int | None = None) -> bool:
         """Look at C{most} more checkpoints, or all of them; whether there may be more."""
@@ -90,13 +126,9 @@ class Verification:
     def feed(self, rows: Sequence[Row]) -> None:
         """Look at C{rows}, which follow those that were fed before."""
         self._check_rest()
-        if self._wrong:
-            self._wrong = [*self._wrong, *rows]
-        elif self.going:
-            before = self._walk.last
-            held = self._walk.follow(rows)
-            self._broken = self._broken or self._off_the_mark(before, rows[:held])
-            self._wrong = rows[held:]
+        for piece in self._to_each_mark(rows):
+            if self.going:
+                self._look_along(piece)
 
     def end(self, unreadable: str | None = None) -> Verdict:
         """What was found.
@@ -121,10 +153,10 @@ class Verification:
 
     def _conclusion(self, unreadable: str | None) -> Break | None:
         last = self._walk.last
-        if self._broken is not None and not (self._wrong and self._off_mark == last):
-            return self._broken
         if self._wrong:
-            return diagnose(self._wrong, last, self._walk.head)
+            return diagnose(self._wrong[:_LOOKAHEAD], last, self._walk.head)
+        if self._broken is not None:
+            return self._broken
         if unreadable is not None:
             return Break("unreadable", last + 1, f"After record {last} the record cannot be read: {unreadable}.")
         missing = min((sequence for sequence in self._marks if sequence > last), default=None)
@@ -136,15 +168,42 @@ class Verification:
             return Break("removed", bare, f"The contents of record {bare} were removed, and not by retention.")
         return None
 
-    def _off_the_mark(self, before: int, rows: Sequence[Row]) -> Break | None:
-        """Whether rows that hold together are others than those that somebody answers for."""
-        for sequence in [number for number in range(before + 1, before + len(rows) + 1) if number in self._marks]:
-            for head, name in self._marks[sequence]:
-                if rows[sequence - before - 1][13] != head:
-                    self._off_mark = sequence
-                    since = max((each for each in self._marks if each < sequence), default=self.after)
-                    why = f"Records {since + 1} to {sequence} are not those that {name} tells of: they were rewritten."
-                    return Break("rewritten", since + 1, why)
+    def _join(self, passage: Passage | None) -> bool:
+        if passage is None or passage.after != self.reached:
+            return False
+        marked = self._marked[bisect(self._marked, passage.after) : bisect(self._marked, passage.last)]
+        if any(passage.marked.get(each) != head for each in marked for head, _ in self._marks[each]):
+            return False
+        return self._walk.join(passage)
+
+    def _to_each_mark(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+        """Those rows in pieces, each of which ends where somebody answers for the record, if all holds."""
+        begin, last = 0, self.reached
+        for mark in self._marked[bisect(self._marked, last) : bisect(self._marked, last + len(rows))]:
+            yield rows[begin : mark - last]
+            begin = mark - last
+        if begin < len(rows):
+            yield rows[begin:]
+
+    def _look_along(self, rows: Sequence[Row]) -> None:
+        if self._wrong:
+            self._wrong = [*self._wrong, *rows]
+        elif self._off_mark:
+            self._off_mark = False
+            self._wrong = () if Walk(self.reached, self._walk.head).follow(rows[:1]) else rows
+        else:
+            self._wrong = rows[self._walk.follow(rows) :]
+            self._broken = None if self._wrong else self._off_the_mark()
+            self._off_mark = self._broken is not None
+
+    def _off_the_mark(self) -> Break | None:
+        """Whether the last record, which holds, is another than the one that somebody answers for."""
+        last = self.reached
+        for head, name in self._marks.get(last, ()):
+            if head != self._walk.head:
+                since = max((each for each in self._marks if each < last), default=self.after)
+                why = f"Records {since + 1} to {last} are not those that {name} tells of: they were rewritten."
+                return Break("rewritten", since + 1, why)
         return None
 
     def _begun_elsewhere(self) -> Break | None:

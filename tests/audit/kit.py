@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 
 from attrs import evolve
@@ -15,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import Verification
-from aileron.audit.verify import BEFORE_ALL
+from aileron.audit.verify import BEFORE_ALL, seams
 from aileron.store.copy import opened
 from aileron.testing import example_event, unopened_store
 from aileron.values import NO_CHECKPOINT, Checkpoint, Verdict, canonical
@@ -41,7 +40,12 @@ class Signer:
 
 
 class RecordCase(SynchronousTestCase):
-    """A database with some records, checkpoints about some of them, and no daemon."""
+    """A database with some records, checkpoints about some of them, and no daemon.
+
+    :cvar leg: how many records the look takes at a time; 0: all.
+    """
+
+    leg = 0
 
     def setUp(self) -> None:
         """One signer; no record yet."""
@@ -92,7 +96,11 @@ class RecordCase(SynchronousTestCase):
         """What a look at the database finds."""
         with opened(path) as copy:
             verification = Verification(copy.checkpoints(), anchored, sealed or {}, keys)
-            for rows in chain(copy.rows(BEFORE_ALL, 0), copy.rows()):
+            for rows in copy.rows(BEFORE_ALL, 0):
+                verification.feed(rows)
+            last = copy.last()
+            verification.hurry(copy.legs(seams(last, self.leg) if self.leg else (), last), 1)
+            for rows in copy.rows(verification.reached):
                 verification.feed(rows)
             return verification.end()
 

@@ -204,6 +204,18 @@ class TamperTests(RecordCase):
         self.alter(path, "INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, 's', '{}')", number)
 
 
+class TamperInLegsTests(TamperTests):
+    """The same, with a seam at every second place."""
+
+    leg = 2
+
+
+class TamperAtEachSeamTests(TamperTests):
+    """The same, with seams everywhere."""
+
+    leg = 1
+
+
 class CheckpointTests(RecordCase):
     """What is said of the checkpoints themselves."""
 
@@ -290,6 +302,18 @@ class ContentsTests(RecordCase):
         path = self.pruned(1000)
         self.alter(path, "DELETE FROM audit_payloads WHERE seq = 2")
         self.broken(path, "removed", 2)
+
+
+class CheckpointsInLegsTests(CheckpointTests):
+    """The same, with a seam at every second place."""
+
+    leg = 2
+
+
+class ContentsInLegsTests(ContentsTests):
+    """The same, with seams everywhere."""
+
+    leg = 1
 
 
 class BordersTests(RecordCase):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from shutil import copyfile
 
 from aileron.audit import fingerprint
+from aileron.cli.records.look import look_at
 from tests.audit.kit import RecordCase
 from tests.cli.daemon import CommandCase
 
@@ -33,7 +35,15 @@ class OfflineTests(CommandCase, RecordCase):
         code, out, _ = self.command("audit", "verify", str(path), "--json", *arguments)
         found: dict[str, object] = json.loads(out)
         self.assertEqual(code, 0 if found["sound"] else 1)
+        if not arguments:
+            self.same_in_legs(path, found)
         return found
+
+    def same_in_legs(self, path: Path, found: Mapping[str, object]) -> None:
+        """A look in legs, with seams wherever they can be, must find the same."""
+        for leg in (1, 2, 3):
+            again = json.loads(json.dumps(look_at(path, processes=1, leg=leg).as_json()))
+            self.assertEqual({**again, "fingerprints": found["fingerprints"]}, found)
 
     def test_sound(self) -> None:
         """A sound record is told to hold, how far it is signed, by which key, and what nobody can tell."""
@@ -110,6 +120,16 @@ class OfflineTests(CommandCase, RecordCase):
             self.alter(self.path, f"DELETE FROM {table} WHERE seq = 6")
         broken = self.found(self.path, "--anchor", str(kept))["broken"]
         self.assertEqual((broken["kind"], broken["sequence"]), ("truncated", 6))  # type: ignore[index]
+
+    def test_damaged(self) -> None:
+        """Where a page of the database cannot be read, the record before it is the last that holds, and is told."""
+        path = self.write(200)
+        pages = path.read_bytes()
+        at = pages.index(b"x.150") // 4096 * 4096
+        path.write_bytes(pages[:at] + b"\xff" * 4096 + pages[at + 4096 :])
+        found = self.found(path)
+        self.assertEqual(found["broken"]["kind"], "unreadable")  # type: ignore[index]
+        self.assertTrue(100 < int(str(found["last"])) < 150, found["last"])
 
     def test_no_record(self) -> None:
         """What is no record is refused with a sentence, and so is what is not there."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,6 @@ from aileron.cli import _options
 from aileron.cli._errors import FAILED, Trouble
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.errors import InvalidRequest
 from aileron.values import Checkpoint, Verdict, from_timestamp
 
 if TYPE_CHECKING:
@@ -29,15 +26,28 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("path", required=False, type=_FILE)
 @click.option("--public-key", "keys", multiple=True, metavar="K", help="The key you noted, or its fingerprint.")
 @click.option("--anchor", type=_FILE, help="A file that an anchor wrote: checkpoints kept elsewhere.")
+@click.option("--processes", type=click.IntRange(1), metavar="N", help="How many look at it; else as many as cores.")
 @_options.as_json
 @pass_surroundings
-def verify(around: Surroundings, /, path: Path | None, keys: Sequence[str], anchor: Path | None, as_json: bool) -> int:
+def verify(
+    around: Surroundings,
+    /,
+    path: Path | None,
+    keys: Sequence[str],
+    anchor: Path | None,
+    processes: int | None,
+    as_json: bool,
+) -> int:
     """Check the record: in a copy of the database, in an export, or in your own home.
 
     Says which record was altered, removed, inserted, moved or cut off first, and
     exits with 1. Needs no daemon and no passphrase, and writes nothing.
     """
-    found = _verdict(path or around.home.database, keys, () if anchor is None else _anchored(anchor))
+    from .look import look_at
+
+    path = path or around.home.database
+    _present(path)
+    found = look_at(path, keys, () if anchor is None else _anchored(anchor), processes)
     if as_json:
         say_json({**found.as_json(), "fingerprints": _fingerprints(found)})
     else:
@@ -79,52 +89,6 @@ def _write(copy: Copy, after: int, until: int, checkpoints: Sequence[Checkpoint]
     for rows in copy.rows(after, until):
         click.echo("".join(map(record_line, rows)), nl=False)
     click.echo(exporting.end(), nl=False)
-
-
-def _verdict(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
-    from aileron.store.copy import is_database
-
-    _present(path)
-    return (_of_database if is_database(path) else _of_export)(path, keys, anchored)
-
-
-def _of_database(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
-    from aileron.audit.verify import BEFORE_ALL, Verification
-    from aileron.store.copy import opened
-
-    with opened(path) as copy:
-        verification = Verification(copy.checkpoints(), anchored, {}, keys)
-        try:
-            for rows in chain(copy.rows(BEFORE_ALL, 0), copy.rows()):
-                verification.feed(rows)
-                if not verification.going:
-                    break
-        except InvalidRequest as error:
-            return verification.end(error.message.rstrip("."))
-        return verification.end()
-
-
-def _of_export(path: Path, keys: Sequence[str], anchored: Sequence[Checkpoint]) -> Verdict:
-    from aileron.audit.verify import NotAnExport, Verification, read_export
-
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(path.open(encoding="utf-8", errors="replace", newline="\n"))
-            read = read_export(file)
-        except NotAnExport as error:
-            raise Trouble(f"{path} is neither a database nor an export: {error}.") from None
-        part = read.exported
-        # What the anchor tells of records that are not in this part says nothing about it.
-        within = [each for each in anchored if part.after <= each.sequence <= part.until]
-        verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)
-        try:
-            for rows in read.rows:
-                verification.feed(rows)
-                if not verification.going:
-                    break
-        except NotAnExport as error:
-            return verification.end(str(error))
-        return verification.end()
 
 
 def _anchored(path: Path) -> tuple[Checkpoint, ...]:
