@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
@@ -10,12 +10,14 @@ from attrs import frozen
 from klein import Klein
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
+from twisted.web.server import NOT_DONE_YET
 
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
 from ._parts import Parts
 from ._serving import guarded, routing_failed, write
+from ._straight import Handler, Straight, finish
 from ._tables import TABLES
 from .shapes.openapi import document, page
 
@@ -59,7 +61,7 @@ def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> I
 
     :param mounts: more resources, by the first segment of their paths (such as C{mcp}); they guard themselves.
     """
-    return _Root(_klein(agent_routes(), parts, docs=False), mounts or {}, None)
+    return _root(agent_routes(), parts, mounts or {}, None)
 
 
 def operator_site(
@@ -70,15 +72,28 @@ def operator_site(
     :param mounts: as of L{agent_site}.
     :param web: takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and C{POST /handover}; it guards itself.
     """
-    return _Root(_klein(operator_routes(), parts, docs=True), mounts or {}, web)
+    return _root(operator_routes(), parts, mounts or {}, web, docs=True)
 
 
-def _klein(routes: SiteRoutes, parts: Parts, *, docs: bool) -> IResource:
+def _root(
+    routes: SiteRoutes,
+    parts: Parts,
+    mounts: Mapping[str, IResource],
+    web: IResource | None,
+    *,
+    docs: bool = False,
+) -> IResource:
+    handlers = [
+        (endpoint, guarded(endpoint, allowed, routes.identify, parts)) for endpoint, allowed in routes.endpoints
+    ]
+    return _Root(Straight.to(handlers), _klein(handlers, routes, parts.version, docs), mounts, web)
+
+
+def _klein(handlers: Iterable[tuple[Endpoint, Handler]], routes: SiteRoutes, version: str, docs: bool) -> IResource:
     app = Klein()
-    for endpoint, allowed in routes.endpoints:
-        handler = guarded(endpoint, allowed, routes.identify, parts)
+    for endpoint, handler in handlers:
         app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(handler)
-    _publish(app, routes, parts.version, docs)
+    _publish(app, routes, version, docs)
     app.handle_errors(Exception)(routing_failed)
     return app.resource()
 
@@ -107,8 +122,11 @@ class _Root(Resource):
 
     isLeaf = True
 
-    def __init__(self, api: IResource, mounts: Mapping[str, IResource], web: IResource | None) -> None:
+    def __init__(
+        self, straight: Straight, api: IResource, mounts: Mapping[str, IResource], web: IResource | None
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._straight = straight
         self._api = api
         self._mounts = {name.encode("ascii"): resource for name, resource in mounts.items()}
         self._web = web
@@ -121,6 +139,11 @@ class _Root(Resource):
         mount = self._mounts.get(first)
         if mount is not None:
             return _descend(mount, request, 1)
+        found = self._straight.find(request.method, request.path)
+        if found is not None:
+            handler, path = found
+            finish(request, handler(request, **path))
+            return NOT_DONE_YET
         if self._web is not None and first not in _OURS and _for_pages(request):
             return _descend(self._web, request, 0)
         return _descend(self._api, request, 0)

@@ -32,7 +32,8 @@ _UPDATE = """
 _STOOD = COLUMNS.replace("runs.result", "NULL").replace("runs.fault", "NULL")  # what any change replaces
 _MOVE = f"""
     UPDATE runs SET
-        state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?, start_after = coalesce(?, start_after)
+        state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?,
+        start_after = coalesce(?, start_after)
     WHERE id = ? AND state = ? RETURNING {_STOOD}
 """
 _EDIT = "UPDATE runs SET arguments = ?, asked = ? WHERE id = ?"

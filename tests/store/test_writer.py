@@ -131,7 +131,7 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual((self.rows(), told), (["a", "b", *many, "x"], [71]))
 
     def test_paid_early(self) -> None:
-        """What is owed to one can be written before the end; it is still the first, or becomes it, to be written then."""
+        """What is owed can be written before the end; what comes after it keeps, or gets, its place."""
         told: list[tuple[str, list[int]]] = []
 
         def one(cursor: sqlite3.Cursor, numbers: Sequence[int]) -> None:
