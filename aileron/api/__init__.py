@@ -6,7 +6,7 @@ L{Channel}s that keep L{SiteRules}.
 
 from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
-from ._guard import PAGE_KEY, POLL, Who
+from ._guard import INSTANCE, POLL, PROOF, Who, signed_request
 from ._parts import Parts
 from ._serving import write
 from ._sites import HANDOVER, agent_site, operator_site
@@ -20,10 +20,11 @@ __all__ = [
     "AGENT_TOKEN",
     "HANDOVER",
     "HEADERS",
+    "INSTANCE",
     "LAUNCH_KEY",
     "MAX_BODY_BYTES",
-    "PAGE_KEY",
     "POLL",
+    "PROOF",
     "Answer",
     "Channel",
     "Door",
@@ -41,6 +42,7 @@ __all__ = [
     "operator_site",
     "peer_uid",
     "peer_uid_lookup",
+    "signed_request",
     "token_digest",
     "write",
 ]

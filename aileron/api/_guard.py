@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Awaitable, Callable
 from enum import Flag, auto
@@ -11,14 +12,17 @@ from attrs import field, frozen
 from twisted.web.iweb import IRequest
 
 from aileron.errors import Forbidden, Unauthorized
-from aileron.values import Actor, OperatorSession, Session
+from aileron.values import Actor, OperatorSession, Session, SignedRequest
 
 from ._parts import Parts
 from ._reading import header
 from ._tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 
-PAGE_KEY = "X-Aileron-Proof"
-"""The header of the page key, without which the cookie L{Parts.cookie} is worth nothing, as it is without that."""
+PROOF = "X-Aileron-Proof"
+"""The header of a page's signature: without it the cookie L{Parts.cookie} is worth nothing, nor it without that."""
+
+INSTANCE = "X-Aileron-Instance"
+"""The header by which a page that is refused learns that the daemon is another one than it was let in by."""
 
 POLL = "X-Aileron-Poll"
 """The header by which a page says that it asks by itself, which keeps no session alive."""
@@ -87,23 +91,46 @@ async def on_agent_site(request: IRequest, parts: Parts) -> Caller:
 
 
 async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
-    """The operator, by token, or by cookie and page key together; or whoever only collects the metrics.
+    """The operator, by token, or by a browser's cookie and signature together; or whoever only collects the metrics.
 
     :raises Unauthorized: neither.
     """
-    cookie, page_key = request.getCookie(parts.cookie), header(request, PAGE_KEY.encode("ascii"))
-    if header(request, _AUTHORIZATION) is None and cookie and page_key:
-        used = header(request, POLL.encode("ascii")) is None
-        session = parts.operators.by_browser(cookie.decode("latin-1"), page_key, renew=used)
-        token = None
-    else:
-        token = _bearer(request)
-        if _scrapes(token, parts):
-            return Caller(Who.SCRAPER)
-        session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
+    if header(request, _AUTHORIZATION) is None:
+        asked = signed_request(request, parts.cookie)
+        if asked.cookie and asked.proof:
+            return _in_browser(request, parts, asked)
+    token = _bearer(request)
+    if _scrapes(token, parts):
+        return Caller(Who.SCRAPER)
+    session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
     if session is None:
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session, token=token)
+
+
+def signed_request(request: IRequest, cookie: bytes) -> SignedRequest:
+    """What a browser asks for; where it sent no cookie or no signature, these are empty.
+
+    :param cookie: its name.
+    """
+    body = request.content.read()
+    request.content.seek(0)
+    return SignedRequest(
+        cookie=(request.getCookie(cookie) or b"").decode("latin-1"),
+        proof=header(request, PROOF.encode("ascii")) or "",
+        method=request.method.decode("latin-1"),
+        target=request.uri.decode("latin-1"),
+        body_digest=hashlib.sha256(body).digest(),
+    )
+
+
+def _in_browser(request: IRequest, parts: Parts, asked: SignedRequest) -> Caller:
+    used = header(request, POLL.encode("ascii")) is None
+    session = parts.operators.by_browser(asked, renew=used)
+    if session is None:
+        request.setHeader(INSTANCE, parts.instance)
+        raise _unknown()
+    return Caller(Who.OPERATOR, operator=session)
 
 
 def _scrapes(token: str, parts: Parts) -> bool:

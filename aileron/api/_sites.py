@@ -24,6 +24,7 @@ from .shapes.openapi import document, page
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
 _OURS = frozenset((b"v1", b"docs", b"metrics"))
 HANDOVER = b"/handover"
+_REGISTRATION = b"/handover/key"
 
 
 @frozen
@@ -70,7 +71,8 @@ def operator_site(
     """The operator site's root resource.
 
     :param mounts: as of L{agent_site}.
-    :param web: takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and C{POST /handover}; it guards itself.
+    :param web: takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
+        C{/handover}; it guards itself.
     """
     return _root(operator_routes(), parts, mounts or {}, web, docs=True)
 
@@ -150,7 +152,7 @@ class _Root(Resource):
 
 
 def _for_pages(request: IRequest) -> bool:
-    return request.method in _NAVIGATIONS or (request.method == b"POST" and request.path == HANDOVER)
+    return request.method in _NAVIGATIONS or (request.method == b"POST" and request.path in (HANDOVER, _REGISTRATION))
 
 
 def _readable(path: bytes) -> bool:

@@ -114,7 +114,9 @@ class Sites:
         life.at_end(self._relay.gateway.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(agent.called(settings.hosts), peer_uid=lookup, own_uid=uid)
-        self._operator_site.rules = SiteRules(operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid)
+        self._operator_site.rules = SiteRules(
+            operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid, _landing()
+        )
         return agent, operator
 
     def announce(self, life: Life) -> None:
@@ -133,10 +135,20 @@ class Sites:
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
 
 
+def _landing() -> Any:
+    """What whoever is led to the operator site by another site is answered, before anything else looks at it."""
+    from aileron.api import Answer
+    from aileron.web import LANDING_POLICY, landing
+
+    headers = {"Content-Security-Policy": LANDING_POLICY}
+    return Answer(200, landing(), headers, "text/html; charset=utf-8")
+
+
 def _page_parts(parts: Any) -> Any:
     """What the pages reach of what the routes reach: the very same."""
-    from aileron.api import PAGE_KEY, POLL
+    from aileron.api import INSTANCE, POLL, signed_request
     from aileron.web import KnownBy, PageParts
 
     shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name != "known_by"}
-    return PageParts(known_by=KnownBy(parts.cookie, PAGE_KEY, POLL), **shared)
+    known_by = KnownBy(parts.cookie, POLL, (INSTANCE, parts.instance), signed_request)
+    return PageParts(known_by=known_by, **shared)

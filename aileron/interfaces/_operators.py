@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zope.interface import Interface
 
-from aileron.values import HandOver, HandOverState, OperatorSession
+from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
 
 class IOperators(Interface):
@@ -54,8 +54,17 @@ class IOperators(Interface):
         :raises Unauthorized: unknown, void or late.
         """
 
-    def entering(cookie: str, page_key: str) -> HandOver | None:
-        """How far the browser that both belong to has come, with the words that it shows; or L{None}."""
+    def register(cookie: str, page_key: str, public_key: str) -> str:
+        """Bind the key of the page that waits, to which both belong.  From then on its signature alone speaks for it.
+
+        :param public_key: an uncompressed point of P-256, as unpadded base64url.
+        :return: the daemon's instance, for which the page signs.
+        :raises Unauthorized: nobody waits with these, or has told a key before.
+        :raises InvalidRequest: the key is none; another may be told.
+        """
+
+    def entering(asked: SignedRequest) -> HandOver | None:
+        """How far the browser has come that signed this, with the words that it shows; L{None} the second time."""
 
     def confirm(token: str, words: str) -> OperatorSession:
         """Make the browser that waits a live session, if these are the words that it shows; there is one try.
@@ -63,13 +72,15 @@ class IOperators(Interface):
         :param words: as the person typed them: neither case nor spacing matters.
         :return: the browser's session.
         :raises Unauthorized: the token is no live session's.
-        :raises Conflict: no browser waits; C{details} say C{state}.
+        :raises Conflict: no browser waits that could show any; C{details} say C{state}.
         :raises Forbidden: these are not the words; the browser that waited is nobody for good.
         """
 
-    def by_browser(cookie: str, page_key: str, renew: bool = True) -> OperatorSession | None:
-        """The browser session that both belong to, or L{None}.  The cookie alone is never enough.
+    def by_browser(asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
+        """The browser session that asks for this, or L{None}.  The cookie alone is never enough.
 
+        :param asked: signed by the session's key, for this life of the daemon, now, and never seen before: the second
+            time it is refused, whatever came of the first.
         :param renew: whether this is a use, which starts its idle time again; what a page does by itself is none.
         """
 

@@ -3,6 +3,7 @@
 from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word
 from ._brakes import BrakesContract, MemoryBrakes, example_caps, example_pauses
+from ._browser import SigningBrowser
 from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
@@ -63,6 +64,7 @@ __all__ = [
     "ScriptedSite",
     "Sending",
     "SessionsContract",
+    "SigningBrowser",
     "TrustContract",
     "UnthreadedPool",
     "UnthreadedReactor",

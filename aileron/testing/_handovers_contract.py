@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
 from twisted.internet.task import Clock
 
-from aileron.errors import Conflict, Forbidden, Unauthorized
+from aileron.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
 from aileron.interfaces import IOperators
 from aileron.values import HandOverState, OperatorSession
+
+from ._browser import SigningBrowser
 
 if TYPE_CHECKING:
     from twisted.trial.unittest import SynchronousTestCase as _Case
 else:
     _Case = object
+
+ASKED, STATE = ("GET", "/v1/runs?limit=5"), ("GET", "/handover/state")
 
 
 class HandOversContract(_Case):
@@ -29,16 +34,30 @@ class HandOversContract(_Case):
         """A whole login."""
         raise NotImplementedError
 
-    def opened(self, operators: IOperators, token: str) -> tuple[str, str, str]:
-        """The cookie, page key and words of a browser that has redeemed a code of this login."""
+    def opened(self, operators: IOperators, token: str) -> tuple[SigningBrowser, str]:
+        """A browser that has redeemed a code of this login and told its key, and the words that it shows."""
         cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
-        entering = operators.entering(cookie, page_key)
+        browser = self.registered(operators, cookie, page_key)
+        return browser, self.words(operators, browser)
+
+    def registered(self, operators: IOperators, cookie: str, page_key: str) -> SigningBrowser:
+        """A browser that has told its key."""
+        browser = SigningBrowser.fresh(cookie, self.clock.seconds)
+        return browser.told(operators.register(cookie, page_key, browser.public_key))
+
+    def words(self, operators: IOperators, browser: SigningBrowser) -> str:
+        """What a browser that waits shows."""
+        entering = operators.entering(browser.asks(*STATE))
         assert entering is not None
         self.assertIs(entering.state, HandOverState.OPENED)
-        return cookie, page_key, entering.words
+        return entering.words
+
+    def known(self, operators: IOperators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
+        """The session, if there is one, of a browser that asks for something."""
+        return operators.by_browser(browser.asks(*ASKED), renew)
 
     def test_browser(self) -> None:
-        """A code and two words make one browser session; only cookie and page key together are known."""
+        """A code, a key and two words make one browser session; only the cookie with the key's signature is known."""
         operators = self.make_operators()
         token, login = self.log_in(operators)
         self.assertIsNone(operators.handed_over(token))
@@ -47,33 +66,82 @@ class HandOversContract(_Case):
         cookie, page_key, maker = operators.redeem(code)
         self.assertEqual(maker.id, login.id)
         self.assertIs(operators.handed_over(token), HandOverState.OPENED)
-        entering = operators.entering(cookie, page_key)
-        assert entering is not None
-        session = operators.confirm(token, entering.words)
+        browser = self.registered(operators, cookie, page_key)
+        session = operators.confirm(token, self.words(operators, browser))
         self.assertTrue(session.browser)
         self.assertIs(operators.handed_over(token), HandOverState.CONFIRMED)
-        self.assertEqual(operators.by_browser(cookie, page_key), session)
-        for pair in ((cookie, ""), ("", page_key), (cookie, cookie), (page_key, cookie)):
-            self.assertIsNone(operators.by_browser(*pair))
+        self.assertEqual(self.known(operators, browser), session)
+        for proof in ("", cookie, page_key, browser.asks(*STATE).proof):
+            self.assertIsNone(operators.by_browser(evolve(browser.asks(*ASKED), proof=proof)))
+        for other in ("", page_key, token):
+            self.assertIsNone(self.known(operators, evolve(browser, cookie=other)))
         self.assertIsNone(operators.by_token(cookie))
-        self.assertIsNone(operators.by_browser(token, ""))
 
-    def test_nobody_before_the_words(self) -> None:
-        """Until the words are there a browser is nobody: no session is listed, and its secrets tell only its words."""
+    def test_key_once(self) -> None:
+        """A page tells one key, once; nobody else's cookie or page key tells one, and what is no key is refused."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
-        cookie, page_key, words = self.opened(operators, token)
-        self.assertIsNone(operators.by_browser(cookie, page_key))
+        cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
+        key = SigningBrowser.fresh(cookie, self.clock.seconds).public_key
+        for pair in ((cookie, ""), ("", page_key), (page_key, cookie), (cookie, token), ("", "")):
+            self.assertRaises(Unauthorized, operators.register, *pair, key)
+        for wrong in ("", key[:-1], key + "A", "C" + key[1:], "A" * 87, "\u00e9" * 87):
+            self.assertRaises(InvalidRequest, operators.register, cookie, page_key, wrong)
+        self.assertTrue(operators.register(cookie, page_key, key))
+        self.assertRaises(Unauthorized, operators.register, cookie, page_key, key)
+
+    def test_no_words_without_a_key(self) -> None:
+        """A page that has told no key is shown no words, and none confirm it; nothing is spent by trying."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
+        self.assertIsNone(operators.entering(SigningBrowser.fresh(cookie, self.clock.seconds).asks(*STATE)))
+        self.assertRaises(Conflict, operators.confirm, token, "any words")
+        browser = self.registered(operators, cookie, page_key)
+        operators.confirm(token, self.words(operators, browser))
+        self.assertIsNotNone(self.known(operators, browser))
+
+    def test_signed_once(self) -> None:
+        """What was signed holds once, for what it was signed for, by that session's key, for half a minute."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        (browser, words), (other, _) = self.opened(operators, token), (SigningBrowser.fresh("x", self.clock.seconds), 0)
+        operators.confirm(token, words)
+        once = browser.asks("POST", "/v1/pause", b"{}")
+        self.assertIsNotNone(operators.by_browser(once))
+        self.assertIsNone(operators.by_browser(once))
+        signed = browser.asks("POST", "/v1/pause", b"{}")
+        changes: tuple[dict[str, Any], ...] = (
+            {"method": "DELETE"},
+            {"target": "/v1/pause?all=1"},
+            {"target": "/v1/resume"},
+            {"body_digest": bytes(32)},
+        )
+        for changed in changes:
+            self.assertIsNone(operators.by_browser(evolve(signed, **changed)), changed)
+        for wrong in (browser.told("another life"), evolve(browser, key=other.key)):
+            self.assertIsNone(self.known(operators, wrong))
+        self.clock.advance(31)
+        self.assertIsNone(operators.by_browser(signed))
+        self.assertIsNotNone(self.known(operators, browser))
+
+    def test_nobody_before_the_words(self) -> None:
+        """Until the words are there a browser is nobody: no session is listed, and its key tells only its words."""
+        operators = self.make_operators()
+        token, _login = self.log_in(operators)
+        browser, words = self.opened(operators, token)
+        self.assertIsNone(self.known(operators, browser))
         self.assertEqual([each.browser for each in operators.list()], [False])
-        for pair in ((cookie, ""), ("", page_key), (page_key, cookie), ("", ""), (token, token)):
-            self.assertIsNone(operators.entering(*pair))
-        self.assertNotIn(words, repr(operators.entering(cookie, page_key)))
+        for cookie in ("", token, "x" * 43):
+            self.assertIsNone(operators.entering(evolve(browser, cookie=cookie).asks(*STATE)))
+        self.assertIsNone(operators.entering(evolve(browser.asks(*STATE), target="/")))
+        self.assertNotIn(words, repr(operators.entering(browser.asks(*STATE))))
 
     def test_words(self) -> None:
         """Two words, others each time."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
-        seen = {self.opened(operators, token)[2] for _ in range(20)}
+        seen = {self.opened(operators, token)[1] for _ in range(20)}
         self.assertGreater(len(seen), 18)
         for words in seen:
             self.assertRegex(words, r"^[a-z]+ [a-z]+$")
@@ -82,21 +150,21 @@ class HandOversContract(_Case):
         """Neither case nor spacing of what is typed matters."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
-        cookie, page_key, words = self.opened(operators, token)
+        browser, words = self.opened(operators, token)
         operators.confirm(token, "  " + words.upper().replace(" ", " \t "))
-        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+        self.assertIsNotNone(self.known(operators, browser))
 
     def test_wrong_words(self) -> None:
         """Wrong words end it at once: the right ones come too late."""
         for wrong in ("", " ", "not these", "\ud800", "ä"):
             operators = self.make_operators()
             token, _login = self.log_in(operators)
-            cookie, page_key, words = self.opened(operators, token)
+            browser, words = self.opened(operators, token)
             self.assertRaises(Forbidden, operators.confirm, token, wrong)
             self.assertIs(operators.handed_over(token), HandOverState.WRONG)
             self.assertRaises(Conflict, operators.confirm, token, words)
-            self.assertIsNone(operators.by_browser(cookie, page_key))
-            entering = operators.entering(cookie, page_key)
+            self.assertIsNone(self.known(operators, browser))
+            entering = operators.entering(browser.asks(*STATE))
             assert entering is not None
             self.assertEqual((entering.state, entering.words), (HandOverState.WRONG, ""))
 
@@ -105,17 +173,17 @@ class HandOversContract(_Case):
         operators = self.make_operators()
         token, _login = self.log_in(operators)
         for change in (lambda words: words.split()[0], lambda words: f"{words} {words}", lambda words: words[:-1]):
-            words = self.opened(operators, token)[2]
+            words = self.opened(operators, token)[1]
             self.assertRaises(Forbidden, operators.confirm, token, change(words))
 
     def test_words_of_another(self) -> None:
         """The words of one login's browser confirm nothing of another's."""
         operators = self.make_operators()
         (token, _), (other, _) = self.log_in(operators), self.log_in(operators)
-        cookie, page_key, words = self.opened(operators, token)
+        browser, words = self.opened(operators, token)
         self.assertRaises(Conflict, operators.confirm, other, words)
         self.assertRaises(Unauthorized, operators.confirm, "ail_o_", words)
-        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertIsNone(self.known(operators, browser))
 
     def test_opened_twice(self) -> None:
         """A code that is used twice lets nobody in, whoever was first; a third use is like any unknown code."""
@@ -123,13 +191,14 @@ class HandOversContract(_Case):
         token, login = self.log_in(operators)
         code = operators.hand_over(token)
         cookie, page_key, _maker = operators.redeem(code)
-        entering = operators.entering(cookie, page_key)
+        browser = self.registered(operators, cookie, page_key)
+        entering = operators.entering(browser.asks(*STATE))
         assert entering is not None
         refusal = self.assertRaises(Conflict, operators.redeem, code)
         self.assertEqual(refusal.details["login"], login.id)
         self.assertIs(operators.handed_over(token), HandOverState.TWICE)
         self.assertRaises(Conflict, operators.confirm, token, entering.words)
-        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertIsNone(self.known(operators, browser))
         self.assertRaises(Unauthorized, operators.redeem, code)
 
     def test_used_after_the_words(self) -> None:
@@ -138,22 +207,23 @@ class HandOversContract(_Case):
         token, _login = self.log_in(operators)
         code = operators.hand_over(token)
         cookie, page_key, _maker = operators.redeem(code)
-        entering = operators.entering(cookie, page_key)
+        browser = self.registered(operators, cookie, page_key)
+        entering = operators.entering(browser.asks(*STATE))
         assert entering is not None
         operators.confirm(token, entering.words)
         self.assertRaises(Unauthorized, operators.redeem, code)
         self.assertRaises(Conflict, operators.confirm, token, entering.words)
-        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+        self.assertIsNotNone(self.known(operators, browser))
 
     def test_one_at_a_time(self) -> None:
         """A login that hands over anew has no other browser wait."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
         unused = operators.hand_over(token)
-        cookie, page_key, words = self.opened(operators, token)
+        browser, words = self.opened(operators, token)
         self.assertRaises(Unauthorized, operators.redeem, unused)
         operators.hand_over(token)
-        self.assertIsNone(operators.entering(cookie, page_key))
+        self.assertIsNone(operators.entering(browser.asks(*STATE)))
         self.assertRaises(Conflict, operators.confirm, token, words)
 
     def test_code_late(self) -> None:
@@ -169,11 +239,11 @@ class HandOversContract(_Case):
         """The words may take less than 120 seconds."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
-        cookie, page_key, words = self.opened(operators, token)
+        browser, words = self.opened(operators, token)
         self.clock.advance(120)
         self.assertIs(operators.handed_over(token), HandOverState.LATE)
         self.assertRaises(Conflict, operators.confirm, token, words)
-        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertIsNone(self.known(operators, browser))
 
     def test_code_of_the_logged_out(self) -> None:
         """Code and words are worth nothing once the login that began it has ended."""
@@ -181,7 +251,7 @@ class HandOversContract(_Case):
         token, session = self.log_in(operators)
         code = operators.hand_over(token)
         other, other_session = self.log_in(operators)
-        _cookie, _page_key, words = self.opened(operators, other)
+        _browser, words = self.opened(operators, other)
         operators.log_out(session.id)
         operators.log_out(other_session.id)
         self.assertRaises(Unauthorized, operators.redeem, code)
@@ -194,22 +264,22 @@ class HandOversContract(_Case):
         for _ in range(35):
             self.clock.advance(20 * 60)
             operators.by_token(token)
-        cookie, page_key, words = self.opened(operators, token)
+        browser, words = self.opened(operators, token)
         self.assertEqual(operators.confirm(token, words).ends_at, login.ends_at)
         self.clock.advance(20 * 60 - 1)
-        self.assertIsNotNone(operators.by_browser(cookie, page_key))
+        self.assertIsNotNone(self.known(operators, browser))
         self.clock.advance(1)
-        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertIsNone(self.known(operators, browser))
 
     def test_looking_is_no_use(self) -> None:
         """What a page does by itself does not keep its session: it ends after 30 minutes without a use."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
-        cookie, page_key, words = self.opened(operators, token)
+        browser, words = self.opened(operators, token)
         session = operators.confirm(token, words)
         for _ in range(29):
             self.clock.advance(60)
-            self.assertEqual(operators.by_browser(cookie, page_key, renew=False), session)
+            self.assertEqual(self.known(operators, browser, renew=False), session)
         self.clock.advance(60)
-        self.assertIsNone(operators.by_browser(cookie, page_key, renew=False))
-        self.assertIsNone(operators.by_browser(cookie, page_key))
+        self.assertIsNone(self.known(operators, browser, renew=False))
+        self.assertIsNone(self.known(operators, browser))

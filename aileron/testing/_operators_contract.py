@@ -9,7 +9,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
 from aileron.interfaces import IOperators
-from aileron.values import OperatorSession
+from aileron.values import OperatorSession, SignedRequest
 
 from ._handovers_contract import HandOversContract
 
@@ -105,10 +105,12 @@ class OperatorsContract(HandOversContract):
         operators = self.make_operators()
         for wild in ("", "ail_o_", "ail_o_" + "A" * 43, "ä\ud800"):
             self.assertIsNone(operators.by_token(wild))
-            self.assertIsNone(operators.by_browser(wild, wild))
+            asked = SignedRequest(wild, wild, "GET", "/", bytes(32))
+            self.assertIsNone(operators.by_browser(asked))
             self.assertRaises(Unauthorized, operators.hand_over, wild)
             self.assertRaises(Unauthorized, operators.redeem, wild)
-            self.assertIsNone(operators.entering(wild, wild))
+            self.assertIsNone(operators.entering(asked))
+            self.assertRaises(Unauthorized, operators.register, wild, wild, wild)
             self.assertIsNone(operators.handed_over(wild))
             self.assertRaises(Unauthorized, operators.confirm, wild, wild)
             self.assertRaises(Unauthorized, operators.login, wild, wild)
@@ -158,12 +160,12 @@ class OperatorsContract(HandOversContract):
         operators = self.make_operators()
         token, _session = self.log_in(operators)
         other, _session = self.log_in(operators)
-        browser = operators.redeem(operators.hand_over(other))[:2]
+        browser, _words = self.opened(operators, other)
         code = operators.hand_over(token)
         nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         proof = self.prove(self.NONCE, nonce)
         self.lock()
-        self.assertIsNone(operators.entering(*browser))
+        self.assertIsNone(operators.entering(browser.asks("GET", "/handover/state")))
         self.assertIsNone(operators.by_token(token))
         self.assertEqual(operators.list(), ())
         self.assertRaises(Unauthorized, operators.redeem, code)

@@ -17,6 +17,8 @@ from aileron.values import Binding, NewBinding, OperatorSession, Scope, VaultSta
 from aileron.vault import Exchange, Operators, binding_of, check_binding, check_scope, client_proof
 from aileron.waiting import Waiting
 
+from ._browser import SigningBrowser
+
 _CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -148,7 +150,7 @@ class MemoryOperators(Operators):
 
     def __init__(self, vault: MemoryVault | None = None, clock: IReactorTime | None = None) -> None:
         self._memory_vault = MemoryVault() if vault is None else vault
-        ticking = Clock() if clock is None else clock
+        self.ticking = ticking = Clock() if clock is None else clock
         super().__init__(self._memory_vault, self.INSTANCE, lambda: (self.ADDRESS,), ticking)
 
     def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE) -> str:
@@ -161,13 +163,19 @@ class MemoryOperators(Operators):
         nonce, _proof = self.challenge(self.CLIENT_NONCE, self.ADDRESS)
         return self.login(nonce, self.prove(nonce))
 
-    def open_browser(self) -> tuple[str, str, OperatorSession]:
-        """The cookie and page key of a browser that was let in, and its session."""
+    def open_browser(self) -> tuple[SigningBrowser, OperatorSession]:
+        """A browser that was let in, and its session."""
         token, _session = self.log_in()
-        cookie, page_key, _maker = self.redeem(self.hand_over(token))
-        return cookie, page_key, self.confirm(token, self.words_of(cookie, page_key))
+        browser = self.waiting_browser(self.hand_over(token))
+        return browser, self.confirm(token, self.words_of(browser))
 
-    def words_of(self, cookie: str, page_key: str) -> str:
+    def waiting_browser(self, code: str) -> SigningBrowser:
+        """A browser that has redeemed this code and told its key."""
+        cookie, page_key, _maker = self.redeem(code)
+        browser = SigningBrowser.fresh(cookie, self.ticking.seconds)
+        return browser.told(self.register(cookie, page_key, browser.public_key))
+
+    def words_of(self, browser: SigningBrowser) -> str:
         """The words that the page of a browser shows, or C{""}."""
-        entering = self.entering(cookie, page_key)
+        entering = self.entering(browser.asks("GET", "/handover/state"))
         return "" if entering is None else entering.words

@@ -75,7 +75,7 @@ from ._runs import (
     StepRow,
     Transition,
 )
-from ._sessions import HandOver, HandOverState, OperatorSession, Process, Session
+from ._sessions import HandOver, HandOverState, OperatorSession, Process, Session, SignedRequest
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._traffic import GatewayTotals, Histogram, Traffic
@@ -173,6 +173,7 @@ __all__ = [
     "RunState",
     "Scope",
     "Session",
+    "SignedRequest",
     "Sought",
     "StandingGrant",
     "Step",

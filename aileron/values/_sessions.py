@@ -63,15 +63,33 @@ class OperatorSession:
     """One login of the operator; it dies with the daemon.
 
     :ivar id: public, for the record; never the token.
+    :ivar used_at: when it last did something; what a page asks by itself is nothing.
     :ivar expires_at: when it ends unless it is used before.
     :ivar ends_at: when it ends whatever its use.
     """
 
     id: str
     started_at: datetime
+    used_at: datetime
     expires_at: datetime
     ends_at: datetime
     browser: bool = False
+
+
+@frozen
+class SignedRequest:
+    """What a browser asks for, and what shows that it is that browser who asks.
+
+    :ivar proof: time, nonce and signature, as sent (ADR 17).
+    :ivar target: path and query, as sent.
+    :ivar body_digest: SHA-256 of the body.
+    """
+
+    cookie: str = field(repr=False)
+    proof: str = field(repr=False)
+    method: str
+    target: str
+    body_digest: bytes
 
 
 class HandOverState(StrEnum):

@@ -22,7 +22,9 @@ class Passing:
     :ivar maker: SHA-256 of the token of the login that is handed over.
     :ivar code: SHA-256 of the code.
     :ivar until: when it ends if it goes no further, in the clock's seconds.
-    :ivar cookie: SHA-256 of what the browser got, as C{page_key}; empty before one came.
+    :ivar cookie: SHA-256 of what the browser got; empty before one came.
+    :ivar page_key: SHA-256 of what its page got; empty before one came, and once that page has told its key.
+    :ivar key: the page's public key; empty before it told.
     :ivar words: what the browser shows.
     """
 
@@ -32,6 +34,7 @@ class Passing:
     state: HandOverState = HandOverState.MADE
     cookie: str = field(default="", repr=False)
     page_key: str = field(default="", repr=False)
+    key: bytes = field(default=b"", repr=False)
     words: str = field(default="", repr=False)
 
 
@@ -55,6 +58,10 @@ class HandOvers:
         opened = evolve(passing, state=HandOverState.OPENED, cookie=cookie, page_key=page_key, words=words, until=until)
         self._by_maker[passing.maker] = opened
 
+    def bind(self, passing: Passing, key: bytes) -> None:
+        """Let only the holder of this key be who waits; the page key is spent."""
+        self._by_maker[passing.maker] = evolve(passing, page_key="", key=key)
+
     def end(self, passing: Passing, state: HandOverState) -> None:
         """It goes no further."""
         self._by_maker[passing.maker] = evolve(passing, state=state, words="")
@@ -68,10 +75,9 @@ class HandOvers:
         """That of a code, whatever became of it since."""
         return next((self._now(each) for each in self._by_maker.values() if hmac.compare_digest(each.code, code)), None)
 
-    def by_browser(self, cookie: str, page_key: str) -> Passing | None:
-        """That of the browser to which both belong."""
-        both = cookie + page_key
-        found = (each for each in self._by_maker.values() if hmac.compare_digest(each.cookie + each.page_key, both))
+    def by_browser(self, cookie: str) -> Passing | None:
+        """That of the browser that got this cookie."""
+        found = (each for each in self._by_maker.values() if hmac.compare_digest(each.cookie, cookie))
         return next((self._now(each) for each in found), None)
 
     def clear(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
@@ -21,14 +19,14 @@ class Login:
     """One live login.
 
     :ivar secret: SHA-256 of its token or cookie.
-    :ivar page_key: SHA-256 of the browser's second half; empty for a terminal's.
+    :ivar key: the public key of the browser that it belongs to; empty for a terminal's.
     :ivar until: when it ends whatever its use, in the clock's seconds.
     :ivar ends: when it ends unless it is used before.
     """
 
     session: OperatorSession
     secret: str = field(repr=False)
-    page_key: str = field(repr=False)
+    key: bytes = field(repr=False)
     until: float
     ends: float
 
@@ -41,29 +39,36 @@ class Logins:
         self._randomness = randomness
         self._by_secret: dict[str, Login] = {}
 
-    def start(self, secret: str, page_key: str = "", until: float | None = None) -> OperatorSession:
+    def start(self, secret: str, key: bytes = b"", until: float | None = None) -> OperatorSession:
         """Begin one.
 
         :param secret: SHA-256 of its token or cookie.
+        :param key: see L{Login}.
         :param until: its absolute end; L{None}: twelve hours from now.
         """
         now = self._clock.seconds()
         end = now + ABSOLUTE_SECONDS if until is None else until
         session_id = "ops_" + self._randomness(_ID_BYTES).hex()
-        session = OperatorSession(session_id, utc(now), utc(end), utc(end), browser=bool(page_key))
-        return self._keep(Login(session, secret, page_key, end, end)).session
+        session = OperatorSession(session_id, utc(now), utc(now), utc(end), utc(end), browser=bool(key))
+        return self.renewed(Login(session, secret, key, end, end)).session
 
-    def use(self, secret: str, page_key: str = "", renew: bool = True) -> Login | None:
-        """The live login of that secret and that page key, or L{None}.
+    def of_terminal(self, secret: str) -> Login | None:
+        """The live login of that token's hash, or L{None}."""
+        login = self._live(secret)
+        return None if login is None or login.key else login
 
-        :param renew: whether its idle time starts again.
-        """
-        self._drop_ended()
-        login = self._by_secret.get(secret)
-        # The lookup's time tells at most something about a hash; the comparison's tells nothing.
-        if login is None or not hmac.compare_digest(login.secret + login.page_key, secret + page_key):
-            return None
-        return self._keep(login) if renew else login
+    def of_browser(self, secret: str) -> Login | None:
+        """The live login of that cookie's hash, or L{None}.  It is the browser's only if its key says so too."""
+        login = self._live(secret)
+        return login if login is not None and login.key else None
+
+    def renewed(self, login: Login) -> Login:
+        """The same, used now: its idle time starts again."""
+        now = self._clock.seconds()
+        ends = min(login.until, now + IDLE_SECONDS)
+        kept = evolve(login, ends=ends, session=evolve(login.session, used_at=utc(now), expires_at=utc(ends)))
+        self._by_secret[login.secret] = kept
+        return kept
 
     def end(self, session_id: str) -> None:
         """End one.  Twice is safe."""
@@ -78,11 +83,9 @@ class Logins:
         """End all."""
         self._by_secret.clear()
 
-    def _keep(self, login: Login) -> Login:
-        ends = min(login.until, self._clock.seconds() + IDLE_SECONDS)
-        kept = evolve(login, ends=ends, session=evolve(login.session, expires_at=utc(ends)))
-        self._by_secret[login.secret] = kept
-        return kept
+    def _live(self, secret: str) -> Login | None:
+        self._drop_ended()
+        return self._by_secret.get(secret)  # its time tells at most something about a hash
 
     def _drop_ended(self) -> None:
         now = self._clock.seconds()

@@ -13,13 +13,14 @@ from zope.interface import implementer
 
 from aileron.errors import Conflict, Forbidden, Unauthorized
 from aileron.interfaces import IOperators
-from aileron.values import HandOver, HandOverState, OperatorSession
+from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
 from ._cipher import Randomness
 from ._handovers import HandOvers
 from ._logins import Login, Logins
 from ._passphrase import generate_words
 from ._proofs import NONCE_BYTES, Exchange, base64url, check_nonce, client_proof, daemon_proof, same
+from ._signatures import Signatures, read_public_key
 from ._slowing import Slowing
 from ._spent_once import SpentOnce
 
@@ -32,6 +33,7 @@ _CHOICE_BYTES = 8
 _AGAIN = "Run `aileron open` again."
 _WHY_NOT = {
     HandOverState.MADE: "No browser has opened it yet.",
+    HandOverState.OPENED: "The page that opened it shows no words yet: it has not told its key.",
     HandOverState.CONFIRMED: "The browser is logged in already.",
     HandOverState.TWICE: f"Somebody else opened it: its code was used twice, so nobody was let in. {_AGAIN}",
     HandOverState.WRONG: f"Other words were typed before, so nobody was let in. {_AGAIN}",
@@ -53,7 +55,7 @@ class HoldsOperatorKey(Protocol):
 class Operators:
     """All logins of one life of the daemon, in memory; they end with it and when the vault is locked.
 
-    Tokens, codes, cookies and page keys are kept as SHA-256 only; of words, those that a page still shows.
+    Tokens, codes, cookies and page keys are kept as SHA-256 only, and of words those that a page still shows.
 
     :param instance: of this life of the daemon; a proof holds for no other.
     :param addresses: the operator URLs that we listen on, as clients write them.
@@ -75,6 +77,7 @@ class Operators:
         self._challenges: SpentOnce[Exchange] = SpentOnce(clock, _ONCE_SECONDS, _MAX_OPEN)
         self._hand_overs = HandOvers(clock)
         self._slowing = Slowing(clock)
+        self._signatures = Signatures(instance, clock)
         vault.locked().addCallback(self._end_all)
 
     def __repr__(self) -> str:
@@ -123,7 +126,7 @@ class Operators:
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
         """See L{IOperators}."""
         passing = self._hand_overs.by_code(_hashed(code))
-        maker = None if passing is None else self._logins.use(passing.maker, renew=False)
+        maker = None if passing is None else self._logins.of_terminal(passing.maker)
         if passing is None or maker is None or passing.state not in (HandOverState.MADE, HandOverState.OPENED):
             raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")
         if passing.state is HandOverState.OPENED:
@@ -133,28 +136,41 @@ class Operators:
         self._hand_overs.open(passing, _hashed(cookie), _hashed(page_key), generate_words(_WORDS, self._choose))
         return cookie, page_key, maker.session
 
-    def entering(self, cookie: str, page_key: str) -> HandOver | None:
+    def register(self, cookie: str, page_key: str, public_key: str) -> str:
         """See L{IOperators}."""
-        passing = self._hand_overs.by_browser(_hashed(cookie), _hashed(page_key))
-        return None if passing is None else HandOver(passing.state, passing.words)
+        passing = self._hand_overs.by_browser(_hashed(cookie))
+        waits = passing is not None and passing.state is HandOverState.OPENED
+        if passing is None or not waits or not same(passing.page_key, _hashed(page_key)):
+            raise Unauthorized(f"This page does not wait to be let in. {_AGAIN}")
+        self._hand_overs.bind(passing, read_public_key(public_key))
+        return self._instance
+
+    def entering(self, asked: SignedRequest) -> HandOver | None:
+        """See L{IOperators}."""
+        passing = self._hand_overs.by_browser(_hashed(asked.cookie))
+        if passing is None or not passing.key or not self._signatures.hold(passing.key, asked):
+            return None
+        return HandOver(passing.state, passing.words)
 
     def confirm(self, token: str, words: str) -> OperatorSession:
         """See L{IOperators}.  The browser is not logged in beyond the twelve hours of the login that let it in."""
         login = self._certain(token)
         passing = self._hand_overs.of(login.secret)
-        if passing is None or passing.state is not HandOverState.OPENED:
+        if passing is None or passing.state is not HandOverState.OPENED or not passing.key:
             state = HandOverState.MADE if passing is None else passing.state
             raise Conflict(_WHY_NOT[state], {"state": state.value})
         if not same(passing.words, " ".join(words.casefold().split())):
             self._hand_overs.end(passing, HandOverState.WRONG)
             raise Forbidden(f"These are not the words that the page shows, so nobody was let in. {_AGAIN}")
         self._hand_overs.end(passing, HandOverState.CONFIRMED)
-        return self._logins.start(passing.cookie, page_key=passing.page_key, until=login.until)
+        return self._logins.start(passing.cookie, passing.key, login.until)
 
-    def by_browser(self, cookie: str, page_key: str, renew: bool = True) -> OperatorSession | None:
+    def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         """See L{IOperators}."""
-        login = self._logins.use(_hashed(cookie), page_key=_hashed(page_key), renew=renew)
-        return None if login is None else login.session
+        login = self._logins.of_browser(_hashed(asked.cookie))
+        if login is None or not self._signatures.hold(login.key, asked):
+            return None
+        return self._logins.renewed(login).session if renew else login.session
 
     def log_out(self, session_id: str) -> None:
         """See L{IOperators}."""
@@ -165,7 +181,8 @@ class Operators:
         return self._logins.live()
 
     def _cli_login(self, token: str) -> Login | None:
-        return self._logins.use(_hashed(token)) if token.startswith(TOKEN_PREFIX) else None
+        login = self._logins.of_terminal(_hashed(token)) if token.startswith(TOKEN_PREFIX) else None
+        return None if login is None else self._logins.renewed(login)
 
     def _certain(self, token: str) -> Login:
         login = self._cli_login(token)
@@ -183,6 +200,7 @@ class Operators:
         self._challenges.clear()
         self._hand_overs.clear()
         self._logins.clear()
+        self._signatures.clear()
 
 
 def _hashed(token: str) -> str:

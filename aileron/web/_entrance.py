@@ -7,8 +7,8 @@ import re
 
 from twisted.web.iweb import IRequest
 
-from aileron.errors import Conflict, Unauthorized
-from aileron.values import DAEMON, HandOverState, OperatorSession, timestamp
+from aileron.errors import Conflict, InvalidRequest, Unauthorized
+from aileron.values import DAEMON, HandOverState, OperatorSession, SignedRequest, loads_strict, timestamp
 
 from ._parts import PageParts
 from ._shell import Shell
@@ -27,8 +27,9 @@ def admit(request: IRequest, parts: PageParts) -> OperatorSession:
     :raises Unauthorized: nobody is.
     """
     used = request.getHeader(parts.known_by.poll) is None
-    session = parts.operators.by_browser(*_credentials(request, parts), renew=used)
+    session = parts.operators.by_browser(_signed(request, parts), renew=used)
     if session is None:
+        request.setHeader(*parts.known_by.told)
         raise Unauthorized("Nobody is logged in.")
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
@@ -36,7 +37,7 @@ def admit(request: IRequest, parts: PageParts) -> OperatorSession:
 
 
 async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
-    """Turn a code into a browser that waits: the cookie, the page key, and the shell.  Nothing else."""
+    """Turn a code into a browser that waits: the cookie, and the shell with what lets it tell a key, once."""
     code, target = _form_field(request, b"code"), _form_field(request, b"next")
     try:
         cookie, page_key, maker = parts.operators.redeem(code)
@@ -54,12 +55,34 @@ async def enter(request: IRequest, parts: PageParts, shell: Shell) -> bytes:
     return shell.page(request, {"page-key": page_key, "next": target if _local_path(target) else "/approvals"})
 
 
+async def register(request: IRequest, parts: PageParts) -> bytes:
+    """Take the public key of the page that waits, which its page key ends with.
+
+    :raises InvalidRequest: the body is not what this takes.
+    :raises Unauthorized: it does not wait.
+    """
+    told = _told_keys(request.content.read())
+    instance = parts.operators.register(_signed(request, parts).cookie, told["page_key"], told["public_key"])
+    request.setHeader(b"Content-Type", _JSON)
+    return json.dumps({"instance": instance}).encode("ascii")
+
+
+def _told_keys(body: bytes) -> dict[str, str]:
+    try:
+        told = loads_strict(body)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or set(told) != {"page_key", "public_key"}:
+        raise InvalidRequest("The body is not what this takes.")
+    return {name: str(value) for name, value in told.items()}
+
+
 async def entering(request: IRequest, parts: PageParts) -> bytes:
     """How far this browser has come, and the words that it shows: all that is answered to one that waits.
 
     :raises Unauthorized: it does not wait, or its time is long over.
     """
-    found = parts.operators.entering(*_credentials(request, parts))
+    found = parts.operators.entering(_signed(request, parts))
     if found is None:
         raise Unauthorized("This browser does not wait to be let in.")
     request.setHeader(b"Content-Type", _JSON)
@@ -71,9 +94,8 @@ def _turned_away(request: IRequest, shell: Shell, status: int, why: str) -> byte
     return shell.page(request, {"turned-away": why})
 
 
-def _credentials(request: IRequest, parts: PageParts) -> tuple[str, str]:
-    cookie, page_key = request.getCookie(parts.known_by.cookie), request.getHeader(parts.known_by.page_key.encode())
-    return (cookie or b"").decode("latin-1"), (page_key or b"").decode("latin-1")
+def _signed(request: IRequest, parts: PageParts) -> SignedRequest:
+    return parts.known_by.signed(request, parts.known_by.cookie)
 
 
 def _form_field(request: IRequest, name: bytes) -> str:

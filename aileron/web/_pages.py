@@ -1,4 +1,4 @@
-"""The pages' resource: a shell for any navigation, fragments for who has cookie and page key, and the way in."""
+"""The pages' resource: a shell for any navigation, fragments for who has cookie and key, and the way in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from werkzeug.exceptions import HTTPException
 from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import timestamp, visible
 
-from ._entrance import admit, enter, entering
+from ._entrance import admit, enter, entering, register
 from ._parts import PageParts, Visit
 from ._shell import HTML, Shell
 from ._table import FRAGMENTS, SHOWN, Draw
@@ -37,6 +37,7 @@ def pages(parts: PageParts) -> IResource:
     app, shell = Klein(), Shell()
     for rule, method, serve in (
         ("/handover", "POST", lambda request, path: enter(request, parts, shell)),
+        ("/handover/key", "POST", lambda request, path: register(request, parts)),
         ("/handover/state", "GET", lambda request, path: entering(request, parts)),
     ):
         app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
@@ -51,7 +52,7 @@ def pages(parts: PageParts) -> IResource:
 
 
 def _guarded(draw: Draw, parts: PageParts) -> Callable[..., Deferred[bytes]]:
-    """The handler of a fragment, which nobody passes but a browser session's cookie and page key together."""
+    """The handler of a fragment, which nobody passes but a browser session's cookie and signature together."""
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
         visit = Visit(admit(request, parts), _query(request))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
+from twisted.web.iweb import IRequest
 from twisted.web.template import XMLString
 
 from aileron.interfaces import (
@@ -23,7 +24,7 @@ from aileron.interfaces import (
     ITotals,
     IVault,
 )
-from aileron.values import JSON, Actor, GatewaySettings, OperatorSession, utc
+from aileron.values import JSON, Actor, GatewaySettings, OperatorSession, SignedRequest, utc
 
 STATIC = Path(__file__).with_name("static")
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -44,13 +45,15 @@ class KnownBy:
     """By what a browser is known, and what it does by itself.
 
     :ivar cookie: its name.
-    :ivar page_key: the header in which a page proves that it has the page key.
     :ivar poll: the header by which a page says that nobody asked it to ask.
+    :ivar told: the header, and its value, by which a page that is refused learns which life of the daemon refused it.
+    :ivar signed: what a request asks for, and what shows who asks, given the cookie's name.
     """
 
     cookie: bytes
-    page_key: str
     poll: str
+    told: tuple[str, str]
+    signed: Callable[[IRequest, bytes], SignedRequest]
 
 
 @frozen

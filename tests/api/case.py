@@ -28,6 +28,7 @@ from aileron.testing import (
     MemoryVault,
     ScriptedConnector,
     ScriptedRunner,
+    SigningBrowser,
     example_notary,
     memory_store,
     scripted_offer,
@@ -35,6 +36,7 @@ from aileron.testing import (
 from aileron.values import AuditQuery, VaultState, utc
 
 NOW = 1_760_000_000.0
+COOKIE = "aileron_life"
 LAUNCH_KEY = mint("ail_l_", lambda count: b"L" * count)
 FAILURE = Draft202012Validator(with_components(ref("Failure")))
 
@@ -157,12 +159,15 @@ class Site:
         token: str | None = None,
         body: Any = None,
         headers: Mapping[str, str | bytes] | None = None,
+        browser: SigningBrowser | None = None,
     ) -> Deferred[Heard]:
         """Send a request; its answer comes when C{treq.flush} finds one."""
         fields: dict[str, str | bytes] = {"Content-Type": "application/json"} if body is not None else {}
         if token is not None:
             fields["Authorization"] = f"Bearer {token}"
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        if browser is not None:
+            fields.update(browser.headers(COOKIE, method, path, data or b""))
         sent = self.treq.request(
             method, "http://localhost:7001" + path, headers={**fields, **(headers or {})}, data=data
         )

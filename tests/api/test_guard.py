@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.api import PAGE_KEY, Parts, mint, token_digest
+from aileron.api import PROOF, Parts, mint, token_digest
 from aileron.api._endpoint import Endpoint
 from aileron.api._guard import NONE, Who
 from aileron.api._sites import agent_routes, operator_routes
 
-from .case import LAUNCH_KEY, ApiCase, Heard, Site
+from .case import COOKIE, LAUNCH_KEY, NOW, ApiCase, Heard, Site
 
 
 def routes(served: tuple[tuple[Endpoint, Who], ...]) -> Iterator[tuple[str, str, Who]]:
@@ -181,45 +183,66 @@ class CredentialTests(ApiCase):
 
 
 class BrowserTests(ApiCase):
-    """A browser needs the cookie and the page key."""
+    """A browser needs the cookie, and its key's signature of exactly what it asks for."""
 
     def setUp(self) -> None:
         """Let a browser in."""
         super().setUp()
-        self.cookie, self.page_key, self.session = self.operators.open_browser()
+        self.browser, self.session = self.operators.open_browser()
 
-    def runs(self, cookie: str | None, page_key: str | None) -> int:
+    def runs(self, headers: dict[str, str]) -> int:
         """The status of a list of runs."""
-        headers = {} if cookie is None else {"Cookie": f"{self.parts.cookie.decode()}={cookie}"}
-        if page_key is not None:
-            headers[PAGE_KEY] = page_key
-        return self.operator.ask("GET", "/v1/runs", headers=headers).status
+        return self.operator.ask("GET", "/v1/runs?limit=5", headers=headers).status
+
+    def signed(self, **changes: Any) -> dict[str, str]:
+        """The headers of a list of runs, by a browser that differs in this."""
+        return evolve(self.browser, **changes).headers(COOKIE, "GET", "/v1/runs?limit=5")
 
     def test_both(self) -> None:
-        """Cookie and page key together open the operator site; either alone, or another's, does not."""
-        other_cookie, other_key, _session = self.operators.open_browser()
-        self.assertEqual(self.runs(self.cookie, self.page_key), 200)
-        for cookie, page_key in (
-            (self.cookie, None),
-            (None, self.page_key),
-            (self.cookie, other_key),
-            (other_cookie, self.page_key),
-            (self.page_key, self.cookie),
-            ("", ""),
-            ("\u00e9", "\u00e9"),
+        """Cookie and signature together open the operator site; either alone, or another's, does not."""
+        other, _session = self.operators.open_browser()
+        self.assertEqual(self.runs(self.signed()), 200)
+        for headers in (
+            {"Cookie": self.signed()["Cookie"]},
+            {PROOF: self.signed()[PROOF]},
+            self.signed(key=other.key),
+            self.signed(cookie=other.cookie),
+            self.signed(instance="another"),
+            {**self.signed(), PROOF: self.signed()["Cookie"]},
+            {"Cookie": f"{COOKIE}=", PROOF: ""},
+            {"Cookie": f"{COOKIE}=\u00e9", PROOF: "\u00e9"},
         ):
-            self.assertEqual(self.runs(cookie, page_key), 401)
+            self.assertEqual(self.runs(headers), 401)
+
+    def test_signature(self) -> None:
+        """A signature is good for one method, path, query and body, once, and while it is fresh."""
+        good = self.signed()
+        self.assertEqual(self.operator.ask("GET", "/v1/runs", headers=good).status, 401)
+        self.assertEqual(self.operator.ask("GET", "/v1/runs?limit=6", headers=good).status, 401)
+        self.assertEqual((self.runs(good), self.runs(good)), (200, 401))
+        early, late = self.signed(seconds=lambda: NOW + 31), self.signed(seconds=lambda: NOW - 31)
+        self.assertEqual((self.runs(early), self.runs(late)), (401, 401))
+        self.assertEqual(self.runs(self.signed(seconds=lambda: NOW + 29)), 200)
+        posted = self.browser.headers(COOKIE, "POST", "/v1/pause", b'{"reason": "mine"}')
+        other = self.operator.ask("POST", "/v1/pause", body=b'{"reason": "other"}', headers=posted)
+        self.assertEqual((other.status, self.runner.pauses()), (401, ()))
+        self.assertEqual(self.operator.ask("POST", "/v1/pause", body={}, browser=self.browser).status, 200)
+
+    def test_told_which_life(self) -> None:
+        """A browser that is refused learns which life of the daemon refused it; nobody else does."""
+        refused = self.operator.ask("GET", "/v1/runs", headers=self.signed(instance="another"))
+        self.assertEqual((refused.status, refused.headers["x-aileron-instance"]), (401, "life"))
+        for headers in ({}, {"Authorization": "Bearer ail_o_x"}):
+            self.assertNotIn("x-aileron-instance", self.operator.ask("GET", "/v1/runs", headers=headers).headers)
 
     def test_no_further_browser(self) -> None:
         """A browser cannot let another browser in."""
-        headers = {"Cookie": f"{self.parts.cookie.decode()}={self.cookie}", PAGE_KEY: self.page_key}
-        heard = self.operator.ask("POST", "/v1/operator/handover", headers=headers)
+        heard = self.operator.ask("POST", "/v1/operator/handover", browser=self.browser)
         self.assertEqual((heard.status, heard.kind), (403, "forbidden"))
 
     def test_agent_site(self) -> None:
         """The agent site knows no browser."""
-        headers = {"Cookie": f"{self.parts.cookie.decode()}={self.cookie}", PAGE_KEY: self.page_key}
-        self.assertEqual(self.agents.ask("GET", "/v1/runs", headers=headers).status, 401)
+        self.assertEqual(self.agents.ask("GET", "/v1/runs", browser=self.browser).status, 401)
 
 
 class OwnTests(ApiCase):

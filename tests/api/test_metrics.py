@@ -10,14 +10,14 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from zope.interface import implementer
 
-from aileron.api import PAGE_KEY, operator_site, token_digest
+from aileron.api import PROOF, operator_site, token_digest
 from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.interfaces import ITotals
 from aileron.testing import scripted_offer
 from aileron.values import Ending, GatewayTotals, Histogram, Traffic, Usage
 
-from .case import LAUNCH_KEY, ApiCase, Site
+from .case import COOKIE, LAUNCH_KEY, ApiCase, Site
 from .test_guard import routes
 from .test_openapi import Room
 from .test_routes import BrokenRunner
@@ -211,10 +211,10 @@ class ScraperTests(CountedCase):
     def test_operator(self) -> None:
         """The operator may, in a terminal or a browser."""
         self.assertEqual(self.operator.ask("GET", "/metrics", self.operator_token()).status, 200)
-        cookie, page_key, _ = self.operators.open_browser()
-        headers = {"Cookie": f"{self.parts.cookie.decode()}={cookie}", PAGE_KEY: page_key}
-        self.assertEqual(self.operator.ask("GET", "/metrics", headers=headers).status, 200)
-        self.assertEqual(self.operator.ask("GET", "/metrics", headers={**headers, PAGE_KEY: SCRAPER}).status, 401)
+        browser, _session = self.operators.open_browser()
+        self.assertEqual(self.operator.ask("GET", "/metrics", browser=browser).status, 200)
+        headers = {**browser.headers(COOKIE, "GET", "/metrics"), PROOF: SCRAPER}
+        self.assertEqual(self.operator.ask("GET", "/metrics", headers=headers).status, 401)
 
     def test_beside_the_pages(self) -> None:
         """No page stands in its place."""

@@ -6,10 +6,11 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from aileron.api import PAGE_KEY, POLL, Door
+from aileron.api import POLL, Door
+from aileron.testing import SigningBrowser
 from aileron.values import AuditQuery, Event
 
-from .case import ApiCase, Heard
+from .case import COOKIE, ApiCase, Heard
 
 
 class DoorCase(ApiCase):
@@ -129,31 +130,30 @@ class HandOverTests(DoorCase):
         """Type these words."""
         return self.operator.ask("POST", f"{self.PATH}/confirm", self.token, {"words": words})
 
-    def opened(self) -> tuple[dict[str, str], str]:
-        """What a browser that came sends with each request, and its words."""
-        cookie, page_key, _maker = self.operators.redeem(self.code)
-        headers = {"Cookie": f"{self.parts.cookie.decode()}={cookie}", PAGE_KEY: page_key}
-        return headers, self.operators.words_of(cookie, page_key)
+    def opened(self) -> tuple[SigningBrowser, str]:
+        """A browser that came and told its key, and its words."""
+        browser = self.operators.waiting_browser(self.code)
+        return browser, self.operators.words_of(browser)
 
-    def reads(self, headers: dict[str, str]) -> int:
+    def reads(self, browser: SigningBrowser, **headers: str) -> int:
         """The status of what this browser asks for."""
-        return self.operator.ask("GET", "/v1/runs", headers=headers).status
+        return self.operator.ask("GET", "/v1/runs", browser=browser, headers=headers).status
 
     def test_confirmed(self) -> None:
         """The browser is let in by its two words, and by nothing before; it is on record as a login of its own."""
         self.assertEqual(self.state(), "made")
-        headers, words = self.opened()
-        self.assertEqual((self.state(), self.reads(headers)), ("opened", 401))
+        browser, words = self.opened()
+        self.assertEqual((self.state(), self.reads(browser)), ("opened", 401))
         heard = self.confirm(words)
         self.assertEqual((heard.status, heard.json["browser"]), (200, True))
-        self.assertEqual((self.state(), self.reads(headers)), ("confirmed", 200))
+        self.assertEqual((self.state(), self.reads(browser)), ("confirmed", 200))
         (event,) = self.recorded("operator.login")
         self.assertEqual(event.actor.id, heard.json["id"])
         self.assertEqual(event.payload, {"browser": True, "from": self.login.id})
 
     def test_words_stay_with_the_page(self) -> None:
         """No answer to the terminal holds the words."""
-        _headers, words = self.opened()
+        _browser, words = self.opened()
         answers = [self.operator.ask("GET", self.PATH, self.token), self.confirm("not these")]
         for answer in answers:
             self.assertNotIn(words, answer.text + str(answer.headers))
@@ -161,21 +161,21 @@ class HandOverTests(DoorCase):
 
     def test_wrong_words(self) -> None:
         """Wrong words end it at once, for good, with a sentence; that is on record, without any words."""
-        headers, words = self.opened()
+        browser, words = self.opened()
         heard = self.confirm("not these")
         self.assertEqual((heard.status, self.state()), (403, "wrong_words"))
         self.assertIn("aileron open", heard.json["error"]["message"])
         self.assertEqual(self.confirm(words).status, 409)
-        self.assertEqual(self.reads(headers), 401)
+        self.assertEqual(self.reads(browser), 401)
         (event,) = self.recorded("operator.handover_refused")
         self.assertEqual((event.actor.id, event.payload), (self.login.id, {"reason": "wrong_words"}))
 
     def test_too_early(self) -> None:
         """Before a browser came there is nothing to confirm, and nothing is spent by trying."""
         self.assertEqual(self.confirm("any words").status, 409)
-        headers, words = self.opened()
+        browser, words = self.opened()
         self.assertEqual(self.confirm(words).status, 200)
-        self.assertEqual(self.reads(headers), 200)
+        self.assertEqual(self.reads(browser), 200)
 
     def test_nothing_handed_over(self) -> None:
         """A login that handed nothing over is told so."""
@@ -183,29 +183,29 @@ class HandOverTests(DoorCase):
 
     def test_no_browser_has_a_say(self) -> None:
         """A browser lets no other browser in, and learns nothing of it."""
-        headers, words = self.opened()
+        browser, words = self.opened()
         self.confirm(words)
         for method, path in (("POST", self.PATH), ("GET", self.PATH), ("POST", f"{self.PATH}/confirm")):
             body = {"words": words} if path.endswith("confirm") else None
-            self.assertEqual(self.operator.ask(method, path, body=body, headers=headers).status, 403)
+            self.assertEqual(self.operator.ask(method, path, body=body, browser=browser).status, 403)
 
     def test_polls(self) -> None:
         """A page that only looks, and says so, does not keep its session."""
-        headers, words = self.opened()
+        browser, words = self.opened()
         self.confirm(words)
         for _ in range(29):
             self.clock.advance(60)
-            self.assertEqual(self.reads({**headers, POLL: "1"}), 200)
+            self.assertEqual(self.reads(browser, **{POLL: "1"}), 200)
         self.clock.advance(60)
-        self.assertEqual(self.reads(headers), 401)
+        self.assertEqual(self.reads(browser), 401)
 
     def test_cookie_of_another_daemon(self) -> None:
         """Two daemons of one host have cookies of two names."""
-        headers, words = self.opened()
+        browser, words = self.opened()
         self.confirm(words)
-        value = headers["Cookie"].partition("=")[2]
-        self.assertEqual(self.reads({**headers, "Cookie": f"aileron_other=x; {headers['Cookie']}"}), 200)
-        self.assertEqual(self.reads({**headers, "Cookie": f"aileron_other={value}"}), 401)
+        both = f"aileron_other=x; {COOKIE}={browser.cookie}"
+        self.assertEqual(self.reads(browser, Cookie=both), 200)
+        self.assertEqual(self.reads(browser, Cookie=f"aileron_other={browser.cookie}"), 401)
 
 
 class RecordTests(DoorCase):

@@ -37,15 +37,31 @@ def ask(method, path, body=None, **headers):
     answer = connection.getresponse()
     return answer, answer.read().decode()
 answer, text = ask("POST", "/handover", "code=" + code, **{"Content-Type": "application/x-www-form-urlencoded"})
-mine = {
-    "Cookie": answer.headers["Set-Cookie"].partition(";")[0],
-    "X-Aileron-Proof": re.search("page-key&quot;: &quot;([^&]+)", text)[1],
-}
-typed = json.dumps({"words": json.loads(ask("GET", "/handover/state", **mine)[1])["words"]})
+import base64, hashlib, secrets
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+def written(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+cookie, page_key = answer.headers["Set-Cookie"].partition(";")[0], re.search("page-key&quot;: &quot;([^&]+)", text)[1]
+key, in_json = ec.generate_private_key(ec.SECP256R1()), {"Content-Type": "application/json"}
+point = written(key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint))
+told = json.dumps({"page_key": page_key, "public_key": point})
+instance = json.loads(ask("POST", "/handover/key", told, Cookie=cookie, **in_json)[1])["instance"]
+def signed(method, path, body):
+    at, nonce = str(round(time.time() * 1000)), written(secrets.token_bytes(16))
+    digest = written(hashlib.sha256((body or "").encode()).digest())
+    said = "\\n".join(["aileron.operator.request.v1", method, path, digest, instance, nonce, at]).encode()
+    pair = utils.decode_dss_signature(key.sign(said, ec.ECDSA(SHA256())))
+    signature = written(b"".join(number.to_bytes(32, "big") for number in pair))
+    return {"Cookie": cookie, "X-Aileron-Proof": ".".join((at, nonce, signature))}
+state = json.loads(ask("GET", "/handover/state", **signed("GET", "/handover/state", None))[1])
+typed = json.dumps({"words": state["words"]})
 tried = {}
 for method, path, body in json.loads(sys.argv[2]):
-    content = {"Content-Type": "application/json"} if method == "POST" else {}
-    tried[path] = ask(method, path, typed if body else "{}" if content else None, **mine, **content)[0].status
+    content = in_json if method == "POST" else {}
+    sent = typed if body else "{}" if content else None
+    tried[path] = ask(method, path, sent, **signed(method, path, sent), **content)[0].status
 print(json.dumps({"given": answer.status, "tried": tried}), flush=True)
 """
 _TRIED = [

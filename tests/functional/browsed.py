@@ -91,6 +91,12 @@ class BrowsedTestCase(OperatedTestCase):
         if directory:
             await page.picture(Path(directory) / f"{name}.png")
 
+    async def call(self, page: Page, path: str, **options: Any) -> Any:
+        """Status and text of a request that the page signs; L{None}: it is nobody's."""
+        called = f"({{ call }}) => call({json.dumps(path)}, {json.dumps(options)})"
+        told = "async (answer) => answer && [answer.status, await answer.text()]"
+        return await page.evaluate(f"import('/static/key.js').then({called}).then({told})")
+
     async def fetch(self, page: Page, path: str, **options: Any) -> Any:
         """Status and text of a request from within a page; status 0 if the browser lets it know nothing."""
         wanted = f"fetch({json.dumps(path)}, {json.dumps(options)})"

@@ -2,23 +2,27 @@
 
 import json
 import re
+import time
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
 import attrs
 
+from aileron.testing import SigningBrowser
+
 
 @attrs.frozen
 class Browser:
-    """A browser that came to the door: a cookie, and the key that its page keeps.
+    """A browser that came to the door, and told its key.
 
     :ivar site: where it is.
+    :ivar cookie: its name.
     """
 
     site: str
     cookie: str
-    page_key: str
+    signing: SigningBrowser
 
     def words(self) -> str:
         """The two words that its page shows until it is let in."""
@@ -28,8 +32,9 @@ class Browser:
 
     def ask(self, url: str, body: object = None) -> tuple[int, Any]:
         """The status and JSON of a GET, or of a POST if there is a body."""
-        headers = {"Cookie": self.cookie, "X-Aileron-Proof": self.page_key}
         data = None if body is None else json.dumps(body)
+        parts, sent = urlsplit(url), (data or "").encode()
+        headers = self.signing.headers(self.cookie, "GET" if data is None else "POST", parts.path, sent)
         if data is not None:
             headers["Content-Type"] = "application/json"
         status, _, text = _exchange(url, data, headers)
@@ -43,11 +48,19 @@ def come(page: str) -> Browser | int:
     status, cookie, text = _exchange(action, f"code={quote_plus(code)}", headers)
     if status != 200:
         return status
-    return Browser(
-        action.removesuffix("/handover"),
-        cookie.partition(";")[0],
-        _found(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", text),
-    )
+    page_key = _found(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", text)
+    name, _, value = cookie.partition(";")[0].partition("=")
+    browser = Browser(action.removesuffix("/handover"), name, SigningBrowser.fresh(value, time.time))
+    return attrs.evolve(browser, signing=_told(browser, page_key))
+
+
+def _told(browser: Browser, page_key: str) -> SigningBrowser:
+    """The same, once it has told its key."""
+    told = json.dumps({"page_key": page_key, "public_key": browser.signing.public_key})
+    headers = {"Cookie": f"{browser.cookie}={browser.signing.cookie}", "Content-Type": "application/json"}
+    status, _, text = _exchange(f"{browser.site}/handover/key", told, headers)
+    assert status == 200, (status, text)
+    return browser.signing.told(json.loads(text)["instance"])
 
 
 def _found(pattern: str, text: str) -> str:

@@ -5,11 +5,13 @@ from typing import Any
 
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Chromium, Page
+from tests.functional.loopback import LoopbackSite, Neighbour
 from tests.functional.operated import PASSPHRASE
 from tests.functional.process import Running
 from tests.functional.reactor import until
 
 WORDS = "The two words that your page at .* shows: "
+KEY_ID = "import('/static/store.js').then(({ read }) => read('current')).then(({ id }) => id)"
 NOTHING = "Nothing. Agents may ask"
 WATCH = """(() => { const known = window.fetch; window.sent = [];
   window.fetch = (url, options) => { window.sent.push(Object.keys(options.headers)); return known(url, options); };
@@ -76,6 +78,38 @@ class EnteringTests(BrowsedTestCase):
         self.assertEqual(await page.evaluate("sessionStorage.getItem('aileron-entering')"), None)
         self.assertEqual([each for each in page.problems + other.problems if "file:" not in each], [])
 
+    async def test_link_elsewhere(self) -> None:
+        """A link on another site leads to an empty page, which asks for its place once more, and then shows it."""
+        await self.begin()
+        page, foreign = await self.browser.page(), await self.browser.page()
+        await self.log_in(page)
+        await page.shows(NOTHING)
+        site = LoopbackSite.listen(self.reactor, Neighbour())
+        self.finally_(site.stop)
+        for url in (site.url, site.url.replace("127.0.0.1", "localhost")):
+            await foreign.open(url)
+            await foreign.shows("neighbour")
+            foreign.requests.clear()
+            await foreign.evaluate(f"void setTimeout(() => location.assign('{self.url}/approvals?x=1#y'))")
+            await foreign.shows(NOTHING)
+            places = [url for _, url in foreign.requests if "/approvals" in url and "/fragments" not in url]
+            self.assertEqual(len(places), 2)
+            self.assertEqual(await foreign.evaluate("sessionStorage.length"), 0)
+        self.assertEqual(foreign.problems, [])
+
+    async def test_other_clock(self) -> None:
+        """A browser whose clock tells another time, as one on another machine may, is let in and stays."""
+        await self.begin()
+        page = await self.browser.page()
+        off = "Date.now = ((now) => () => now() - 3600000)(Date.now.bind(Date));"
+        await page.call("Page.addScriptToEvaluateOnNewDocument", source=off)
+        await self.log_in(page)
+        await page.shows(NOTHING)
+        await page.reload()
+        await page.shows(NOTHING)
+        await self.pause(3)
+        await page.shows(NOTHING)
+
     async def test_wrong_words(self) -> None:
         """The page says that other words were typed, and stays outside."""
         await self.begin()
@@ -108,7 +142,7 @@ class EnteringTests(BrowsedTestCase):
             await tab.shows(NOTHING)
         await self.pause(3)
         await page.shows(NOTHING)
-        both = [await tab.evaluate("sessionStorage.getItem('aileron-page-key')") for tab in (page, other)]
+        both = [await tab.evaluate(KEY_ID) for tab in (page, other)]
         self.assertEqual(both[0], both[1])
 
     async def test_polls(self) -> None:

@@ -131,6 +131,6 @@ class MemoryOperatorsTests(OperatorsContract, SynchronousTestCase):
         """The short cuts end in sessions like any other."""
         token, session = self.operators.log_in()
         self.assertEqual(self.operators.by_token(token), session)
-        cookie, page_key, browser = self.operators.open_browser()
-        self.assertEqual(self.operators.by_browser(cookie, page_key), browser)
-        self.assertEqual(self.operators.words_of(cookie, page_key), "")
+        browser, opened = self.operators.open_browser()
+        self.assertEqual(self.known(self.operators, browser), opened)
+        self.assertEqual(self.operators.words_of(browser), "")

@@ -14,6 +14,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
+from aileron.api import signed_request
 from aileron.interfaces import ISessions
 from aileron.testing import (
     MemoryBindings,
@@ -24,6 +25,7 @@ from aileron.testing import (
     MemoryVault,
     ScriptedConnector,
     ScriptedRunner,
+    SigningBrowser,
     example_notary,
     example_session,
     memory_store,
@@ -45,7 +47,8 @@ from aileron.values import (
 )
 from aileron.web import KnownBy, PageParts, pages
 
-COOKIE, PAGE_KEY, POLL = b"aileron_life", "X-Aileron-Proof", "X-Aileron-Poll"
+COOKIE, POLL = b"aileron_life", "X-Aileron-Poll"
+TOLD = ("X-Aileron-Instance", "life")
 ADDRESS = "http://localhost:7001"
 NOW = 1_760_000_000.0
 
@@ -164,7 +167,7 @@ class WebCase(SynchronousTestCase):
         self.runner.offer(scripted_offer())
         self.sessions = KnownSessions()
         self.door = MemoryDoor()
-        known_by = KnownBy(COOKIE, PAGE_KEY, POLL)
+        known_by = KnownBy(COOKIE, POLL, TOLD, signed_request)
         self.vault = MemoryVault(VaultState.UNLOCKED)
         self.store = memory_store(self, self.clock)
         self.notary = example_notary(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)
@@ -188,18 +191,16 @@ class WebCase(SynchronousTestCase):
             started_at=utc(NOW - 60),
         )
         self.resource = pages(self.parts)
-        self.cookie, self.page_key, self.session = self.operators.open_browser()
+        self.browser, self.session = self.operators.open_browser()
 
-    def get(self, path: str, cookie: str | None = None, page_key: str | None = None, method: str = "GET") -> Heard:
-        """Ask for a path, with these credentials and no others."""
-        headers = {} if page_key is None else {PAGE_KEY: page_key}
-        if cookie is not None:
-            headers["Cookie"] = f"{COOKIE.decode()}={cookie}"
-        return self.heard(method, path, headers=headers)
+    def get(self, path: str, browser: SigningBrowser | None = None, method: str = "GET", **headers: Any) -> Heard:
+        """Ask for a path, as this browser or as nobody."""
+        signed = {} if browser is None else browser.headers(COOKIE.decode(), method, path)
+        return self.heard(method, path, headers={**signed, **headers})
 
     def fragment(self, path: str) -> Heard:
         """Ask for a fragment as the logged-in page does."""
-        return self.get(f"/fragments{path}", self.cookie, self.page_key)
+        return self.get(f"/fragments{path}", self.browser)
 
     def hand_over(self, query: str = "", **form: str) -> Heard:
         """Post the hand-over's form."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from attrs import evolve
+
 from aileron.errors import Conflict
+from aileron.testing import SigningBrowser
 from aileron.values import DAEMON
 
 from .case import COOKIE, POLL, Heard, WebCase
@@ -22,14 +25,27 @@ class EntranceCase(WebCase):
         self.token, self.login = self.operators.log_in()
         self.code = self.operators.hand_over(self.token)
 
-    def enter(self, heard: Heard) -> tuple[str, str]:
+    def given(self, heard: Heard) -> tuple[str, str]:
         """The cookie and page key that an answer gives."""
         cookie = heard.cookies[0].partition(";")[0].removeprefix(f"{COOKIE.decode()}=")
         return cookie, heard.told["page-key"]
 
-    def state(self, cookie: str | None, page_key: str | None) -> Any:
+    def enter(self, heard: Heard) -> SigningBrowser:
+        """The browser that got an answer, and has told its key."""
+        cookie, page_key = self.given(heard)
+        browser = SigningBrowser.fresh(cookie, self.clock.seconds)
+        told = self.tell(cookie, page_key=page_key, public_key=browser.public_key)
+        self.assertEqual((told.status, told.headers["content-type"]), (200, "application/json"))
+        return browser.told(json.loads(told.text)["instance"])
+
+    def tell(self, cookie: str, **body: Any) -> Heard:
+        """Tell a key."""
+        headers = {"Cookie": f"{COOKIE.decode()}={cookie}", "Content-Type": "application/json"}
+        return self.heard("POST", "/handover/key", headers=headers, data=json.dumps(body).encode())
+
+    def state(self, browser: SigningBrowser | None) -> Any:
         """What a browser that waits is told, or the status of the refusal."""
-        heard = self.get("/handover/state", cookie, page_key)
+        heard = self.get("/handover/state", browser)
         return json.loads(heard.text) if heard.status == 200 else heard.status
 
 
@@ -40,7 +56,7 @@ class HandOverTests(EntranceCase):
         """A code gives the cookie to the browser and the page key to the script, in that one answer, on record."""
         heard = self.hand_over(code=self.code, next="/approvals/run-1")
         self.assertEqual(heard.status, 200)
-        cookie, page_key = self.enter(heard)
+        cookie, page_key = self.given(heard)
         self.assertEqual(heard.told, {"page-key": page_key, "next": "/approvals/run-1"})
         self.assertNotIn(cookie, heard.text)
         self.assertNotIn(page_key, str(heard.headers))
@@ -48,12 +64,12 @@ class HandOverTests(EntranceCase):
         self.assertEqual(self.door.events, [("operator.handover_opened", DAEMON, {"login": self.login.id})])
 
     def test_nobody_yet(self) -> None:
-        """Before the words are typed it gets no fragment; after that it does, with the same cookie and page key."""
-        cookie, page_key = self.enter(self.hand_over(code=self.code, next="/"))
+        """Before the words are typed it gets no fragment; after that it does, with the same cookie and key."""
+        browser = self.enter(self.hand_over(code=self.code, next="/"))
         paths = ("/fragments/approvals", "/fragments/approvals/run-1", "/fragments/x")
-        self.assertEqual([self.get(path, cookie, page_key).status for path in paths], [401] * 3)
-        self.operators.confirm(self.token, self.operators.words_of(cookie, page_key))
-        self.assertEqual(self.get("/fragments/approvals", cookie, page_key).status, 200)
+        self.assertEqual([self.get(path, browser).status for path in paths], [401] * 3)
+        self.operators.confirm(self.token, self.operators.words_of(browser))
+        self.assertEqual(self.get("/fragments/approvals", browser).status, 200)
 
     def test_cookie(self) -> None:
         """The cookie is out of reach of scripts and other sites, of this host and daemon alone, and ends with the
@@ -66,13 +82,13 @@ class HandOverTests(EntranceCase):
 
     def test_once(self) -> None:
         """A second use of a code voids the first: neither is let in, both see why, and it is on record."""
-        cookie, page_key = self.enter(self.hand_over(code=self.code, next="/"))
-        words = self.operators.words_of(cookie, page_key)
+        browser = self.enter(self.hand_over(code=self.code, next="/"))
+        words = self.operators.words_of(browser)
         again = self.hand_over(code=self.code, next="/approvals/run-1")
         self.assertEqual((again.status, again.cookies, again.told), (409, (), {"turned-away": "opened_twice"}))
-        self.assertEqual(self.state(cookie, page_key), {"state": "opened_twice", "words": ""})
+        self.assertEqual(self.state(browser), {"state": "opened_twice", "words": ""})
         self.assertRaises(Conflict, self.operators.confirm, self.token, words)
-        self.assertEqual(self.get("/fragments/approvals", cookie, page_key).status, 401)
+        self.assertEqual(self.get("/fragments/approvals", browser).status, 401)
         kind, actor, payload = self.door.events[-1]
         self.assertEqual((kind, actor), ("operator.handover_refused", DAEMON))
         self.assertEqual(payload, {"reason": "opened_twice", "login": self.login.id})
@@ -134,6 +150,48 @@ class HandOverTests(EntranceCase):
         self.assertEqual(heard.told, {"turned-away": "void"})
 
 
+class KeyTests(EntranceCase):
+    """The page tells the key by which it is known from then on."""
+
+    def setUp(self) -> None:
+        """Have one come."""
+        super().setUp()
+        self.cookie, self.page_key = self.given(self.hand_over(code=self.code, next="/"))
+        self.public_key = SigningBrowser.fresh(self.cookie, self.clock.seconds).public_key
+
+    def test_once(self) -> None:
+        """It tells one key, and the page key is worth nothing from then on."""
+        told = {"page_key": self.page_key, "public_key": self.public_key}
+        self.assertEqual(json.loads(self.tell(self.cookie, **told).text), {"instance": self.operators.INSTANCE})
+        self.assertEqual(self.tell(self.cookie, **told).status, 401)
+
+    def test_others(self) -> None:
+        """Without the cookie or the page key of the one that came, nothing is taken."""
+        for cookie, page_key in (
+            ("", self.page_key),
+            (self.cookie, ""),
+            (self.browser.cookie, self.page_key),
+            (self.page_key, self.cookie),
+        ):
+            self.assertEqual(self.tell(cookie, page_key=page_key, public_key=self.public_key).status, 401)
+
+    def test_malformed(self) -> None:
+        """What is no key, or no such body, is refused, and another may be told."""
+        for body in (
+            {},
+            {"page_key": self.page_key},
+            {"page_key": self.page_key, "public_key": "A" * 87},
+            {"page_key": self.page_key, "public_key": 1},
+            {"page_key": self.page_key, "public_key": self.public_key, "more": ""},
+        ):
+            self.assertEqual(self.tell(self.cookie, **body).status, 400, body)
+        self.assertEqual(self.tell(self.cookie, page_key=self.page_key, public_key=self.public_key).status, 200)
+
+    def test_only_post(self) -> None:
+        """A navigation tells nothing."""
+        self.assertEqual(self.get("/handover/key").status, 404)
+
+
 class StateTests(EntranceCase):
     """What a browser is told while it waits."""
 
@@ -144,37 +202,35 @@ class StateTests(EntranceCase):
 
     def test_waits(self) -> None:
         """It is told its two words, and once they were typed, that it is in."""
-        words = self.operators.words_of(*self.waits)
+        words = self.operators.words_of(self.waits)
         self.assertEqual(len(words.split()), 2)
-        self.assertEqual(self.state(*self.waits), {"state": "opened", "words": words})
+        self.assertEqual(self.state(self.waits), {"state": "opened", "words": words})
         self.operators.confirm(self.token, words)
-        self.assertEqual(self.state(*self.waits), {"state": "confirmed", "words": ""})
+        self.assertEqual(self.state(self.waits), {"state": "confirmed", "words": ""})
 
     def test_late(self) -> None:
         """After two minutes it is told that it is late."""
         self.clock.advance(WORDS_SECONDS)
-        self.assertEqual(self.state(*self.waits), {"state": "late", "words": ""})
+        self.assertEqual(self.state(self.waits), {"state": "late", "words": ""})
 
     def test_table(self) -> None:
-        """Without both the cookie and the page key of the one that waits, nothing is told; nor of what is over."""
-        cookie, page_key = self.waits
-        for pair in (
-            (None, None),
-            (cookie, None),
-            (None, page_key),
-            (cookie, ""),
-            (page_key, cookie),
-            (self.cookie, page_key),
-            (cookie, self.page_key),
-            (self.token, self.token),
+        """Without both the cookie and the key of the one that waits, nothing is told; nor of what is over."""
+        browser = self.waits
+        for other in (
+            None,
+            evolve(browser, cookie=""),
+            evolve(browser, cookie=self.browser.cookie),
+            evolve(browser, key=self.browser.key),
+            evolve(browser, cookie=self.token),
+            browser.told("another"),
         ):
-            self.assertEqual(self.state(*pair), 401, pair)
+            self.assertEqual(self.state(other), 401)
         self.operators.hand_over(self.token)
-        self.assertEqual(self.state(cookie, page_key), 401)
+        self.assertEqual(self.state(browser), 401)
 
     def test_only_get(self) -> None:
         """Nothing is posted there."""
-        self.assertEqual(self.get("/handover/state", *self.waits, method="POST").status, 404)
+        self.assertEqual(self.get("/handover/state", self.waits, "POST").status, 404)
 
 
 class EndTests(WebCase):
@@ -182,8 +238,7 @@ class EndTests(WebCase):
 
     def looked(self, **headers: str) -> Heard:
         """What the page is answered."""
-        cookie = {"Cookie": f"{COOKIE.decode()}={self.cookie}", self.parts.known_by.page_key: self.page_key}
-        return self.heard("GET", "/fragments/approvals", headers={**cookie, **headers})
+        return self.get("/fragments/approvals", self.browser, **headers)
 
     def test_told(self) -> None:
         """Each fragment says when the login ends without a use, and whatever its use."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.logger import LogLevel, capturedLogs
 
+from aileron.api import PROOF
 from aileron.errors import StoreUnavailable
+from aileron.testing import SigningBrowser
 from aileron.values import Approval, Page, RunQuery
 from aileron.web._table import FRAGMENTS
 
-from .case import WebCase
+from .case import COOKIE, NOW, WebCase
 
 SECRET = "the words of an agent"
 
@@ -24,34 +27,42 @@ class GuardTests(WebCase):
         self.paths = [rule.replace("<run_id>", self.run_.id).replace("<path:rest>", "x/y") for rule in FRAGMENTS]
 
     def test_table(self) -> None:
-        """Without the cookie, without the page key, or with another session's, each fragment says nothing."""
-        other_cookie, other_key, _ = self.operators.open_browser()
+        """Without the cookie, without a signature, or with another session's, each fragment says nothing."""
+        other, _ = self.operators.open_browser()
         token, _ = self.operators.log_in()
-        table: dict[str, tuple[str | None, str | None]] = {
-            "nothing": (None, None),
-            "only the cookie": (self.cookie, None),
-            "only the page key": (None, self.page_key),
-            "an empty page key": (self.cookie, ""),
-            "an empty cookie": ("", self.page_key),
-            "another session's page key": (self.cookie, other_key),
-            "another session's cookie": (other_cookie, self.page_key),
-            "the two exchanged": (self.page_key, self.cookie),
-            "the cookie twice": (self.cookie, self.cookie),
-            "a terminal's token": (token, token),
-            "a terminal's token alone": (token, ""),
+        table: dict[str, tuple[SigningBrowser | None, dict[str, str]]] = {
+            "nothing": (None, {}),
+            "no signature": (self.browser, {PROOF: ""}),
+            "no cookie": (self.browser, {"Cookie": ""}),
+            "another session's key": (evolve(self.browser, key=other.key), {}),
+            "another session's cookie": (evolve(self.browser, cookie=other.cookie), {}),
+            "another life of the daemon": (self.browser.told("another"), {}),
+            "another time": (evolve(self.browser, seconds=lambda: NOW - 60), {}),
+            "the cookie as signature": (self.browser, {PROOF: self.browser.cookie}),
+            "a terminal's token": (evolve(self.browser, cookie=token), {}),
+            "another path's signature": (self.browser, {PROOF: self.browser.proof("GET", "/fragments/y")}),
         }
         refusals = set()
         for path in (*self.paths, "/fragments/approvals/no-such"):
-            for name, (cookie, page_key) in table.items():
+            for name, (browser, headers) in table.items():
                 for method in ("GET", "HEAD"):
-                    heard = self.get(path, cookie, page_key, method)
+                    heard = self.get(path, browser, method, **headers)
                     self.assertEqual(heard.status, 401, f"{method} {path} with {name}")
-                refusals.add((self.get(path, cookie, page_key).text, heard.headers["content-type"]))
+                self.assertEqual(heard.headers["x-aileron-instance"], "life")
+                refusals.add((self.get(path, browser, **headers).text, heard.headers["content-type"]))
         self.assertEqual(refusals, {("Nobody is logged in.", "text/plain; charset=utf-8")})
+
+    def test_once(self) -> None:
+        """What was signed is good for one answer."""
+        for path in self.paths:
+            headers = self.browser.headers(COOKIE.decode(), "GET", path)
+            statuses = [self.heard("GET", path, headers=headers).status for _ in range(2)]
+            self.assertNotEqual(statuses[0], 401)
+            self.assertEqual(statuses[1], 401)
 
     def test_admitted(self) -> None:
         """With both, what is there is shown, and what is not is not found."""
-        statuses = [self.get(path, self.cookie, self.page_key).status for path in self.paths]
+        statuses = [self.get(path, self.browser).status for path in self.paths]
         self.assertEqual(statuses, [200, 200, 200, 404])
         self.assertEqual(self.fragment("/approvals/no-such").status, 404)
 
@@ -66,7 +77,7 @@ class GuardTests(WebCase):
         self.assertEqual(self.fragment("/approvals").status, 200)
         self.operators.log_out(self.session.id)
         self.assertEqual(self.fragment("/approvals").status, 401)
-        self.cookie, self.page_key, self.session = self.operators.open_browser()
+        self.browser, self.session = self.operators.open_browser()
         self.clock.advance(12 * 3600)
         self.assertEqual(self.fragment("/approvals").status, 401)
 
@@ -75,7 +86,7 @@ class GuardTests(WebCase):
         asked: list[object] = []
         self.runner.watched = asked
         for path in self.paths:
-            self.get(path, self.cookie, None)
+            self.get(path, self.browser, **{PROOF: ""})
         self.assertEqual(asked, [])
         self.fragment("/approvals")
         self.assertNotEqual(asked, [])
@@ -85,7 +96,7 @@ class GuardTests(WebCase):
         for path in self.paths:
             for query in ("", "?approved=true", "?decide=1&digest=x"):
                 for method in ("GET", "HEAD", "POST"):
-                    self.get(path + query, self.cookie, self.page_key, method)
+                    self.get(path + query, self.browser, method)
         found = self.successResultOf(Deferred.fromCoroutine(self.runner.run(self.run_.id)))
         self.assertEqual(found.state.value, "pending_approval")
 

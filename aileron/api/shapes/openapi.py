@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from aileron.api._endpoint import EMPTY, Endpoint, Schema
 from aileron.api._faults import JSON_TYPE
-from aileron.api._guard import PAGE_KEY, Who
+from aileron.api._guard import PROOF, Who
 from aileron.values import JSON
 
 from .schemas import COMPONENTS, ref
@@ -100,8 +100,8 @@ def _security_schemes() -> dict[str, JSON]:
         "browser": {
             "type": "apiKey",
             "in": "header",
-            "name": PAGE_KEY,
-            "description": "The page key, together with the browser's cookie",
+            "name": PROOF,
+            "description": "The signature of exactly this request, together with the browser's cookie",
         },
     }
 

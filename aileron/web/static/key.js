@@ -1,59 +1,103 @@
-// The page key: in this origin's sessionStorage and never in a URL. Tabs ask each other for it by BroadcastChannel.
+// This browser's key: each request is signed with it. It cannot be read, and all tabs of this origin have it.
 
-const NAME = "aileron-page-key";
-const HEADER = "X-Aileron-Proof";
-const QUESTION = "who has it?";
-const TABS_ANSWER_MS = 300;
+import { read, remove, replaceAll, write } from "./store.js";
+
+const CURRENT = "current";
+const PROOF = "X-Aileron-Proof";
+const LABEL = "aileron.operator.request.v1";
+const KIND = { name: "ECDSA", namedCurve: "P-256" };
+const NONCE_BYTES = 16;
 const DAEMON_ANSWERS_MS = 15000;
-const channel = new BroadcastChannel(NAME);
-const refused = new Set();
+const CLOCK_SLACK_MS = 5000;
+let mine;
+let ahead = 0;
+let restarted = false;
 
-channel.onmessage = ({ data }) => {
-  const mine = sessionStorage.getItem(NAME);
-  if (data === QUESTION) {
-    if (mine) channel.postMessage({ key: mine });
-  } else if ((data.fresh || !mine) && !refused.has(data.key)) {
-    sessionStorage.setItem(NAME, data.key);
-  }
-};
-
-// A login replaces the cookie that all tabs share: whatever key they have is void, so they take this one.
-export function keep(key) {
-  sessionStorage.setItem(NAME, key);
-  channel.postMessage({ key, fresh: true });
+// A new key, told to the daemon by the one page that may; it opens nothing before the two words were typed.
+export async function makeKey(pageKey) {
+  const pair = await crypto.subtle.generateKey(KIND, false, ["sign"]);
+  const point = await crypto.subtle.exportKey("raw", pair.publicKey);
+  const answer = await fetch("/handover/key", {
+    ...always(),
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ page_key: pageKey, public_key: base64url(point) }),
+  });
+  if (!answer.ok) throw new Error("This page does not wait to be let in.");
+  const { instance } = await answer.json();
+  const key = { id: crypto.randomUUID(), private: pair.privateKey, instance };
+  await write(key.id, key);
+  return key.id;
 }
 
-function forget(key) {
-  refused.add(key);
-  if (sessionStorage.getItem(NAME) === key) sessionStorage.removeItem(NAME);
+export function findKey(id) {
+  return read(id);
 }
 
-async function findKey() {
-  if (!sessionStorage.getItem(NAME)) {
-    channel.postMessage(QUESTION);
-    await new Promise((resolve) => setTimeout(resolve, TABS_ANSWER_MS));
-  }
-  return sessionStorage.getItem(NAME);
+// A login replaces the cookie that all tabs share: whatever key they have is void, so they find this one.
+export async function keep(key) {
+  await replaceAll(CURRENT, key);
 }
 
 // The daemon's answer; null: nobody is logged in.
 export async function call(path, options = {}) {
-  const key = await findKey();
-  if (!key) return null;
-  const answer = await callWith(key, path, options);
-  if (answer.status !== 401) return answer;
-  forget(key);
+  mine = mine || await read(CURRENT);
+  if (!mine) return null;
+  const used = mine;
+  const answer = await callWith(used, path, options);
+  if (answer.status !== 401) {
+    restarted = false;
+    return answer;
+  }
+  mine = await read(CURRENT);
+  if (mine && mine.id !== used.id) return call(path, options);
+  const instance = answer.headers.get("X-Aileron-Instance");
+  restarted = instance !== null && instance !== used.instance;
+  mine = undefined;
+  await remove(CURRENT, used.id);
   return null;
 }
 
-// The same with a key that this tab alone has.
-export function callWith(key, path, options = {}) {
-  return fetch(path, {
-    ...options,
-    headers: { ...options.headers, [HEADER]: key },
-    credentials: "same-origin",
-    cache: "no-store",
-    redirect: "error",
-    signal: options.signal ?? AbortSignal.timeout(DAEMON_ANSWERS_MS),
-  });
+// Whether the daemon that refused the key is another one than it was told to.
+export function wasRestarted() {
+  return restarted;
+}
+
+// The same with a key that is nobody's yet. What was refused was not done: it may be signed anew, by a better clock.
+export async function callWith(key, path, options = {}) {
+  const answer = await send(key, path, options);
+  return answer.status === 401 && corrected(answer) ? send(key, path, options) : answer;
+}
+
+async function send(key, path, options) {
+  const proof = await sign(key, options.method || "GET", new URL(path, location.origin), options.body || "");
+  const signal = options.signal ?? AbortSignal.timeout(DAEMON_ANSWERS_MS);
+  return fetch(path, { ...options, ...always(), signal, headers: { ...options.headers, [PROOF]: proof } });
+}
+
+function always() {
+  return { credentials: "same-origin", cache: "no-store", redirect: "error" };
+}
+
+async function sign(key, method, { pathname, search }, body) {
+  const encoder = new TextEncoder();
+  const digest = base64url(await crypto.subtle.digest("SHA-256", encoder.encode(body)));
+  const nonce = base64url(crypto.getRandomValues(new Uint8Array(NONCE_BYTES)));
+  const at = Math.round(Date.now() + ahead);
+  const text = [LABEL, method, pathname + search, digest, key.instance, nonce, at].join("\n");
+  const how = { name: KIND.name, hash: "SHA-256" };
+  return `${at}.${nonce}.${base64url(await crypto.subtle.sign(how, key.private, encoder.encode(text)))}`;
+}
+
+// This clock may be another machine's: the daemon says in each answer what its own tells.
+function corrected({ headers }) {
+  const off = Date.parse(headers.get("Date")) - Date.now();
+  if (Number.isNaN(off) || Math.abs(off - ahead) < CLOCK_SLACK_MS) return false;
+  ahead = off;
+  return true;
+}
+
+function base64url(bytes) {
+  const text = btoa(String.fromCharCode(...new Uint8Array(bytes)));
+  return text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }

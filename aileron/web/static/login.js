@@ -1,5 +1,6 @@
 // How long the login goes on: the page says so in time, and what it asks by itself does not keep it.
 
+import { wasRestarted } from "./key.js";
 import { say } from "./view.js";
 
 const MINUTE_MS = 60000;
@@ -35,6 +36,7 @@ export function follows({ headers }) {
 // Why nobody is logged in any more, as far as that can be known here.
 export function ended() {
   say("login", "");
+  if (wasRestarted()) return "The login ended: the daemon was started anew.";
   const now = Date.now() + SLACK_MS;
   if (now >= endAt) return "The login ended: it was as old as a login may become.";
   return now >= idleAt ? "The login ended: nothing was done here for half an hour." : "";

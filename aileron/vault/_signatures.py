@@ -1,0 +1,102 @@
+"""A browser signs each thing that it asks for, and what it signed holds once (ADR 17)."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import InvalidRequest
+from aileron.values import SignedRequest
+
+from ._proofs import base64url
+
+LABEL = "aileron.operator.request.v1"
+WINDOW_SECONDS = 30.0
+"""How far the time that a browser signs may be from ours, before or after."""
+
+MOST_NONCES = 8192
+"""Of one key, within the time for which they are remembered; more is refused, for nothing may be forgotten earlier."""
+
+_POINT_BYTES, _NUMBER_BYTES = 65, 32
+_PROOF = re.compile(r"([0-9]{1,16})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{86})").fullmatch
+
+
+def read_public_key(text: str) -> bytes:
+    """The point of a P-256 key, uncompressed (SEC 1, 2.3.3).
+
+    :param text: that as unpadded base64url.
+    :raises InvalidRequest: it is none.
+    """
+    try:
+        point = base64.urlsafe_b64decode(text.encode("ascii") + b"==")
+        ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+    except ValueError:
+        point = b""
+    if len(point) != _POINT_BYTES or base64url(point) != text:
+        raise InvalidRequest("The public key is no uncompressed point of P-256 as unpadded base64url.")
+    return point
+
+
+def signed_text(asked: SignedRequest, instance: str, nonce: str, at: str) -> bytes:
+    """What a browser signs.  None of its lines can hold a line's end, so no two requests make the same text.
+
+    :param at: by the daemon's clock, in milliseconds.
+    """
+    lines = (LABEL, asked.method, asked.target, base64url(asked.body_digest), instance, nonce, at)
+    return "\n".join(lines).encode("latin-1", "replace")
+
+
+class Signatures:
+    """What was signed to one life of the daemon.
+
+    :param instance: of that life; what was signed for another does not hold.
+    """
+
+    def __init__(self, instance: str, clock: IReactorTime) -> None:
+        self._instance = instance
+        self._clock = clock
+        self._spent: dict[bytes, dict[str, float]] = {}
+
+    def hold(self, key: bytes, asked: SignedRequest) -> bool:
+        """Whether this key's holder asks for exactly this, now, and for the first time.
+
+        :param key: as L{read_public_key} gives it.
+        """
+        match = _PROOF(asked.proof)
+        if match is None or abs(self._clock.seconds() - int(match[1]) / 1000) > WINDOW_SECONDS:
+            return False
+        at, nonce, signature = match.groups()
+        return _signed(key, signed_text(asked, self._instance, nonce, at), signature) and self._spend(key, nonce)
+
+    def clear(self) -> None:
+        """Forget all, when no key opens anything any more."""
+        self._spent.clear()
+
+    def _spend(self, key: bytes, nonce: str) -> bool:
+        now = self._clock.seconds()
+        for nonces in self._spent.values():
+            while nonces and (oldest := next(iter(nonces))) and nonces[oldest] < now:
+                del nonces[oldest]
+        self._spent = {each: nonces for each, nonces in self._spent.items() if nonces}
+        spent = self._spent.setdefault(key, {})
+        if nonce in spent or len(spent) >= MOST_NONCES:
+            return False
+        spent[nonce] = now + 2 * WINDOW_SECONDS
+        return True
+
+
+def _signed(key: bytes, text: bytes, signature: str) -> bool:
+    raw = base64.urlsafe_b64decode(signature + "==")
+    first, second = (int.from_bytes(raw[at : at + _NUMBER_BYTES], "big") for at in (0, _NUMBER_BYTES))
+    public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
+    try:
+        public.verify(encode_dss_signature(first, second), text, ec.ECDSA(SHA256()))
+    except InvalidSignature:
+        return False
+    return True

@@ -1,0 +1,52 @@
+// What this origin keeps in the browser, for all its tabs: keys, which sign and which nobody can read.
+
+const DATABASE = "aileron";
+const STORE = "keys";
+
+function database() {
+  return new Promise((resolve, reject) => {
+    const asked = indexedDB.open(DATABASE, 1);
+    asked.onupgradeneeded = () => asked.result.createObjectStore(STORE);
+    asked.onsuccess = () => resolve(asked.result);
+    asked.onerror = () => reject(asked.error);
+  });
+}
+
+async function within(mode, work) {
+  const found = await database();
+  try {
+    return await new Promise((resolve, reject) => {
+      const transaction = found.transaction(STORE, mode);
+      const asked = work(transaction.objectStore(STORE));
+      transaction.oncomplete = () => resolve(asked.result);
+      transaction.onabort = () => reject(transaction.error);
+    });
+  } finally {
+    found.close();
+  }
+}
+
+export function read(name) {
+  return within("readonly", (store) => store.get(name));
+}
+
+export function write(name, value) {
+  return within("readwrite", (store) => store.put(value, name));
+}
+
+// It alone is kept from now on.
+export function replaceAll(name, value) {
+  return within("readwrite", (store) => {
+    store.clear();
+    return store.put(value, name);
+  });
+}
+
+// Unless another has taken its place meanwhile.
+export function remove(name, id) {
+  return within("readwrite", (store) => {
+    const asked = store.get(name);
+    asked.onsuccess = () => { if (asked.result?.id === id) store.delete(name); };
+    return asked;
+  });
+}
