@@ -17,7 +17,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 from zope.interface import directlyProvides
 
-from aileron.api import HEADERS, Channel, GuardedSite, SiteRules
+from aileron.api import HEADERS, Answer, Channel, GuardedSite, SiteRules
 from aileron.api.channels.channel import LINGER_SECONDS
 from aileron.api.channels.checks import MAX_BODY_BYTES
 from aileron.http1 import RequestHead
@@ -266,6 +266,56 @@ class BrowserTests(ChannelCase):
             "Sec-Fetch-Mode: navigate",
         ):
             self.refused(head(field, field.upper()), 400)
+
+
+class LandingTests(ChannelCase):
+    """A link of another site."""
+
+    LINK = ("Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document")
+
+    def setUp(self) -> None:
+        """Have a landing."""
+        super().setUp()
+        answer = Answer(200, b"<p>empty", {"Content-Security-Policy": "script-src 'self'"}, "text/html")
+        self.site = self.make_site(landing=answer)
+
+    def test_landed(self) -> None:
+        """Whoever follows it gets the landing, whatever the path, and no resource hears of it."""
+        for where in ("cross-site", "same-site"):
+            for target in ("/x", "/", "/approvals/1?x=2", "/v1/runs", "/static/key.js"):
+                heard = self.say(head(f"Sec-Fetch-Site: {where}", *self.LINK, "Cookie: a=b", target=target))
+                first, _, body = heard.partition(b"\r\n\r\n")
+                self.assertEqual((status(heard), body), (200, b"<p>empty"))
+                for line in (
+                    b"Content-Security-Policy: script-src 'self'",
+                    b"Content-Type: text/html",
+                    b"X-Frame-Options: DENY",
+                    b"Cache-Control: no-store",
+                    b"Cross-Origin-Opener-Policy: same-origin",
+                ):
+                    self.assertEqual(first.count(line), 1, line)
+        self.assertEqual(self.echo.seen, [])
+
+    def test_not_landed(self) -> None:
+        """In a frame, by a script, with a body, to another name, or where there is no landing, it is refused."""
+        foreign = "Sec-Fetch-Site: cross-site"
+        for lines in (
+            [foreign],
+            [foreign, "Sec-Fetch-Mode: navigate"],
+            [foreign, "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"],
+            [foreign, "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: document"],
+            [foreign, *self.LINK, "Origin: http://evil.example"],
+        ):
+            self.refused(head(*lines), 403)
+        self.refused(head(foreign, *self.LINK, TYPE, method="POST"), 403)
+        self.refused(head(foreign, *self.LINK, method="HEAD"), 403)
+        self.refused(head(foreign, *self.LINK, host="evil.example:7001"), 400)
+        self.site = self.make_site()
+        self.refused(head(foreign, *self.LINK), 403)
+
+    def test_by_itself(self) -> None:
+        """What the landing asks for then is like any other request of our own pages."""
+        self.accepted(head("Sec-Fetch-Site: same-origin", *self.LINK))
 
 
 class FramingTests(ChannelCase):

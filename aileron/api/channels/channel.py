@@ -15,10 +15,10 @@ from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
 from twisted.web.http_headers import Headers
 
-from aileron.api._faults import HEADERS, http_failure
+from aileron.api._faults import HEADERS, Answer, http_failure
 from aileron.http1 import Body, Malformed, RequestHead, parse_request
 
-from .checks import MAX_BODY_BYTES, Refused, SiteRules, too_long
+from .checks import MAX_BODY_BYTES, Landed, Refused, SiteRules, too_long
 from .crowd import Crowd
 from .request import MemoryRequest
 
@@ -129,6 +129,8 @@ class Channel(HTTPChannel):
             self.refuse(400, str(fault))
         except Refused as refusal:
             self.refuse(refusal.status, refusal.message)
+        except Landed as landed:
+            self._close_with(landed.answer)
         finally:
             self._dealing = False
         if self._unread or self._due is not None or self._body is not None:
@@ -204,16 +206,19 @@ class Channel(HTTPChannel):
 
     def refuse(self, status: int, message: str) -> None:
         """Answer in the envelope, read nothing more of it, and close."""
-        answer = http_failure(status, message)
+        self._close_with(http_failure(status, message))
+
+    def _close_with(self, answer: Answer) -> None:
         fields = {
             **HEADERS,
+            **answer.headers,
             "Content-Type": answer.content_type,
             "Content-Length": str(len(answer.body)),
             "Connection": "close",
         }
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        reason = RESPONSES.get(status, b"Refused").decode("ascii")
-        self.transport.write(f"HTTP/1.1 {status} {reason}\r\n{lines}\r\n".encode("ascii") + answer.body)
+        reason = RESPONSES.get(answer.status, b"Refused").decode("ascii")
+        self.transport.write(f"HTTP/1.1 {answer.status} {reason}\r\n{lines}\r\n".encode("ascii") + answer.body)
         self.linger()
 
     def linger(self) -> None:

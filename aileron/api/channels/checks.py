@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from attrs import field, frozen
 from twisted.internet.interfaces import ITransport
 
+from aileron.api._faults import Answer
 from aileron.http1 import RequestHead
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -28,6 +29,14 @@ class Refused(Exception):
         self.message = message
 
 
+class Landed(Exception):
+    """A link of another site led here: the reader gets the site's landing, whatever the path, and nothing else."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 def _names(hosts: Iterable[str]) -> frozenset[bytes]:
     return frozenset(host.lower().encode("ascii") for host in hosts)
 
@@ -40,12 +49,14 @@ class SiteRules:
     :ivar form_posts: paths that take a form from a page of no origin: their own single-use code is their proof.
     :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
     :ivar own_uid: the one user that may connect, where C{peer_uid} is asked.
+    :ivar landing: what a navigation gets that another site began; L{None}: it is refused.
     """
 
     hosts: frozenset[bytes] = field(converter=_names, default=())
     form_posts: frozenset[bytes] = frozenset()
     peer_uid: Callable[[ITransport], int | None] | None = None
     own_uid: int = -1
+    landing: Answer | None = None
 
     def admits(self, transport: ITransport) -> bool:
         """Whether the other end belongs to our own user; a peer that cannot be told does not."""
@@ -68,8 +79,11 @@ class SiteRules:
         """Refuse what a page of another origin could send, and bodies that are too long or of another type.
 
         :raises Refused: with 403, 413 or 415.
+        :raises Landed: a link led here.
         """
         form = head.method == b"POST" and head.path in self.form_posts
+        if self.landing is not None and _lands(head):
+            raise Landed(self.landing)
         if not form:
             _check_origin(head)
         if head.length > MAX_BODY_BYTES:
@@ -81,6 +95,13 @@ class SiteRules:
 def too_long() -> Refused:
     """The refusal of a body beyond the cap."""
     return Refused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
+
+
+def _lands(head: RequestHead) -> bool:
+    """Whether a person followed a link of another site, in a window of its own."""
+    foreign = head.fields.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+    whole = head.fields.get(b"sec-fetch-dest") == b"document" and head.fields.get(b"sec-fetch-mode") == b"navigate"
+    return foreign and whole and head.method == b"GET" and b"origin" not in head.fields
 
 
 def _check_origin(head: RequestHead) -> None:
