@@ -52,7 +52,7 @@ class Operator:
         return (await self._wire.ask("DELETE", "v1", "operator", "sessions", session_id, body={})).body
 
     async def end_operator_sessions(self) -> Mapping[str, Any]:
-        """The same of all, our own among them."""
+        """The same of all but our own."""
         return (await self._wire.ask("DELETE", "v1", "operator", "sessions", body={})).body
 
     async def hand_over(self) -> Mapping[str, Any]:

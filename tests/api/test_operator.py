@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 
 from aileron.api import POLL, Door
 from aileron.testing import SigningBrowser
-from aileron.values import AuditQuery, Event
+from aileron.values import AuditQuery, Event, timestamp, utc
 
-from .case import COOKIE, ApiCase, Heard
+from .case import COOKIE, NOW, ApiCase, Heard
 
 
 class DoorCase(ApiCase):
@@ -55,15 +55,29 @@ class OperatorTests(DoorCase):
         self.assertEqual(self.operator.ask("GET", "/v1/status", token).status, 401)
 
     def test_sessions(self) -> None:
-        """Logins are listed and ended, one or all."""
+        """Logins are listed, the caller's marked, and ended: one, or all but the caller's."""
         token, others = self.operator_token(), [self.operators.log_in()[1] for _ in range(2)]
         listed = self.operator.ask("GET", "/v1/operator/sessions", token).json["items"]
         self.assertEqual(len(listed), 3)
         path = f"/v1/operator/sessions/{others[0].id}"
         self.assertEqual(self.operator.ask("DELETE", path, token).json, {"ended": [others[0].id]})
         self.assertEqual(self.operator.ask("DELETE", path, token).status, 404)
-        self.assertEqual(len(self.operator.ask("DELETE", "/v1/operator/sessions", token).json["ended"]), 2)
-        self.assertEqual(self.operators.list(), ())
+        self.assertEqual(self.operator.ask("DELETE", "/v1/operator/sessions", token).json, {"ended": [others[1].id]})
+        (left,) = self.operator.ask("GET", "/v1/operator/sessions", token).json["items"]
+        self.assertEqual((left["yours"], left["browser"]), (True, False))
+
+    def test_revoked_browser(self) -> None:
+        """A browser is listed with its last use, and revoked by a terminal; what it signs then opens nothing."""
+        token, (browser, session) = self.operator_token(), self.operators.open_browser()
+        self.clock.advance(60)
+        self.assertEqual(self.operator.ask("GET", "/v1/runs", browser=browser).status, 200)
+        listed = {each["id"]: each for each in self.operator.ask("GET", "/v1/operator/sessions", token).json["items"]}
+        shown = listed[session.id]
+        self.assertEqual((shown["browser"], shown["yours"]), (True, False))
+        self.assertEqual((shown["started_at"], shown["used_at"]), (timestamp(utc(NOW)), timestamp(utc(NOW + 60))))
+        self.assertEqual(shown["expires_at"], timestamp(utc(NOW + 60 + 30 * 60)))
+        self.operator.ask("DELETE", f"/v1/operator/sessions/{session.id}", token)
+        self.assertEqual(self.operator.ask("GET", "/v1/runs", browser=browser).status, 401)
 
     def test_logouts_on_record(self) -> None:
         """Each session that is ended is on record, with who ended it."""

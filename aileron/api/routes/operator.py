@@ -66,13 +66,15 @@ async def logout(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("GET", "/v1/operator/sessions", operators=Who.OPERATOR, answers={200: _SESSIONS})
 async def list_logins(visit: Visit, parts: Parts) -> Answer:
     """Live operator sessions, newest first."""
-    return answer({"items": [operator_json(session) for session in parts.operators.list()]})
+    caller = visit.caller.operator
+    return answer({"items": [operator_json(session, caller) for session in parts.operators.list()]})
 
 
 @TABLE.route("DELETE", "/v1/operator/sessions", operators=Who.OPERATOR, answers={200: _ENDED})
 async def end_logins(visit: Visit, parts: Parts) -> Answer:
-    """End every operator session, the caller's own included."""
-    return await _end(visit, parts, [session.id for session in parts.operators.list()])
+    """End every operator session but the caller's own."""
+    others = [session.id for session in parts.operators.list() if session.id != visit.caller.actor.id]
+    return await _end(visit, parts, others)
 
 
 @TABLE.route("DELETE", "/v1/operator/sessions/<session_id>", operators=Who.OPERATOR, answers={200: _ENDED})

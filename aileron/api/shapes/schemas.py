@@ -329,7 +329,17 @@ COMPONENTS: Mapping[str, Schema] = {
     "Binding": made_of(BINDING),
     "Connector": made_of(CONNECTOR),
     "TrustItem": made_of(TRUST_ITEM),
-    "OperatorSession": made_of({"id": TEXT, "started_at": MOMENT, "expires_at": MOMENT, "browser": BOOLEAN}),
+    "OperatorSession": made_of(
+        {
+            "id": TEXT,
+            "started_at": MOMENT,
+            "used_at": MOMENT,
+            "expires_at": MOMENT,
+            "ends_at": MOMENT,
+            "browser": BOOLEAN,
+            "yours": BOOLEAN,
+        }
+    ),
 }
 
 

@@ -283,13 +283,16 @@ def connector_json(connector: ConnectorDescription) -> dict[str, JSON]:
     }
 
 
-def operator_json(session: OperatorSession) -> dict[str, JSON]:
-    """C{OperatorSession}."""
+def operator_json(session: OperatorSession, caller: OperatorSession | None = None) -> dict[str, JSON]:
+    """C{OperatorSession}; C{yours} is the caller's."""
     return {
         "id": session.id,
         "started_at": timestamp(session.started_at),
+        "used_at": timestamp(session.used_at),
         "expires_at": timestamp(session.expires_at),
+        "ends_at": timestamp(session.ends_at),
         "browser": session.browser,
+        "yours": caller is not None and session.id == caller.id,
     }
 
 

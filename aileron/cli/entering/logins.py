@@ -1,6 +1,9 @@
-"""C{aileron operator list} and C{end}: who is logged in as you."""
+"""C{aileron operator list} and C{revoke}: who is logged in as you."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -15,22 +18,27 @@ from aileron.cli._surroundings import Surroundings, pass_surroundings
 @_options.as_json
 @pass_surroundings
 def list_logins(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
-    """List your live logins, newest first; the first is this command's own."""
+    """List your live logins, newest first; one of them is this command's own."""
     answer = as_operator(around, passphrase_fd, lambda operator: operator.operator_sessions())
     rows = (
-        (item["id"], "browser" if item["browser"] else "terminal", item["started_at"], item["expires_at"])
-        for item in answer["items"]
+        (item["id"], _where(item), item["started_at"], item["used_at"], item["expires_at"]) for item in answer["items"]
     )
-    listed(as_json, answer, ("ID", "WHERE", "SINCE", "UNTIL"), rows, "Nobody is logged in.")
+    listed(as_json, answer, ("ID", "WHERE", "SINCE", "LAST USED", "UNTIL"), rows, "Nobody is logged in.")
 
 
-@click.command("end")
+def _where(item: Mapping[str, Any]) -> str:
+    if item["yours"]:
+        return "this command"
+    return "browser" if item["browser"] else "terminal"
+
+
+@click.command("revoke")
 @click.argument("login", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="All of them.")
+@click.option("--all", "every", is_flag=True, help="All of them, which leaves you logged in nowhere.")
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings
-def end_logins(around: Surroundings, login: str | None, every: bool, passphrase_fd: int | None, as_json: bool) -> None:
+def revoke(around: Surroundings, login: str | None, every: bool, passphrase_fd: int | None, as_json: bool) -> None:
     """End one of your logins, or all: its browser or command can do nothing more."""
     if every is (login is not None):
         raise click.UsageError("Say which login: its ID, or --all.")
@@ -42,4 +50,4 @@ def end_logins(around: Surroundings, login: str | None, every: bool, passphrase_
     if as_json:
         say_json(answer)
     else:
-        say("Ended: {ids}.", ids=", ".join(answer["ended"]))
+        say("Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")

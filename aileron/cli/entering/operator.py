@@ -11,7 +11,7 @@ from aileron.cli._errors import Trouble
 from aileron.cli._session import log_in
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 
-from .logins import end_logins, list_logins
+from .logins import list_logins, revoke
 
 
 @click.group()
@@ -48,7 +48,7 @@ def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: in
 
 
 operator.add_command(list_logins)
-operator.add_command(end_logins)
+operator.add_command(revoke)
 
 
 def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) -> str:

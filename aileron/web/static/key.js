@@ -65,8 +65,9 @@ export function wasRestarted() {
 
 // The same with a key that is nobody's yet. What was refused was not done: it may be signed anew, by a better clock.
 export async function callWith(key, path, options = {}) {
+  const believed = ahead;
   const answer = await send(key, path, options);
-  return answer.status === 401 && corrected(answer) ? send(key, path, options) : answer;
+  return answer.status === 401 && wasOff(believed, answer) ? send(key, path, options) : answer;
 }
 
 async function send(key, path, options) {
@@ -90,9 +91,9 @@ async function sign(key, method, { pathname, search }, body) {
 }
 
 // This clock may be another machine's: the daemon says in each answer what its own tells.
-function corrected({ headers }) {
+function wasOff(believed, { headers }) {
   const off = Date.parse(headers.get("Date")) - Date.now();
-  if (Number.isNaN(off) || Math.abs(off - ahead) < CLOCK_SLACK_MS) return false;
+  if (Number.isNaN(off) || Math.abs(off - believed) < CLOCK_SLACK_MS) return false;
   ahead = off;
   return true;
 }
