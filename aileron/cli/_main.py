@@ -22,6 +22,7 @@ _COMMANDS = {
     "resume": ".approvals.pausing:resume",
     "cap": ".approvals.cap:cap",
     "status": ".daemon.status:status",
+    "gateway": ".daemon.gateway:gateway",
     "action": ".actions.action:action",
     "runs": ".records.runs:runs",
     "audit": ".records.audit:audit",

@@ -54,6 +54,7 @@ class MemoryDaemon(Resource):
     :ivar state: of its vault.
     :ivar key: that it proves to know.
     :ivar logins: live operator tokens.
+    :ivar answer_unknown: to what nothing was put in for; a test that does not say so fails.
     """
 
     isLeaf = True
@@ -65,6 +66,7 @@ class MemoryDaemon(Resource):
         self.asked: list[Asked] = []
         self.logins: list[str] = []
         self.sessions: list[str] = []
+        self.answer_unknown: Given = _unknown
         self._answers: dict[tuple[str, str], Given] = {}
         self._exchanges: dict[str, Exchange] = {}
         self._http = RequestTraversalAgent(self)
@@ -113,7 +115,7 @@ class MemoryDaemon(Resource):
             "/v1/sessions/S/end": lambda _: self._end(self.sessions, AGENT_TOKEN),
         }
         found = (asked.method, asked.path)
-        given = self._answers[found] if found in self._answers else ours[asked.path]
+        given = self._answers[found] if found in self._answers else ours.get(asked.path, self.answer_unknown)
         if isinstance(given, AileronError):
             raise given
         return given(asked.body) if callable(given) else given
@@ -210,6 +212,10 @@ def _open_vault(_path: Path, passphrase: str) -> DataKey:
     if passphrase != PASSPHRASE:
         raise WrongPassphrase("This passphrase does not open the vault.")
     return DataKey(KEY)
+
+
+def _unknown(_body: object) -> Any:
+    raise AssertionError("the daemon is asked what this test has no answer for")
 
 
 def _asked(request: Request) -> Asked:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from aileron.cli import _options
-from aileron.cli._output import block, heading, listed, note, say, say_json, table, values
+from aileron.cli._errors import Trouble
+from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
 from aileron.cli._session import as_operator, as_session
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 
 from .commands import distrust_command, trust_command
 from .files import add, check, edit
 from .run import run_action
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
 
 
 @click.group()
@@ -44,12 +49,13 @@ def list_actions(around: Surroundings, as_json: bool) -> None:
 
 @action.command("show")
 @click.argument("name")
+@click.option("--schema", is_flag=True, help="Also the schema of its arguments, as the model is given it.")
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings
-def show_action(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
-    """Show one action: its arguments, its connectors, and the words that the model reads."""
-    item = as_operator(around, passphrase_fd, lambda operator: operator.action(name))
+def show_action(around: Surroundings, name: str, schema: bool, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one action: its arguments, its connectors, and the words that the model reads; or why it is not offered."""
+    item = as_operator(around, passphrase_fd, lambda operator: _offered(operator, name))
     if as_json:
         say_json(item)
         return
@@ -70,6 +76,9 @@ def show_action(around: Surroundings, name: str, passphrase_fd: int | None, as_j
     _show_arguments(item["input_schema"])
     heading("What the model reads")
     block(item["description"])
+    if schema:
+        heading("By which schema")
+        block(in_words(item["input_schema"]))
 
 
 @action.command("enable")
@@ -90,6 +99,26 @@ def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
     """Switch an action off: agents no longer see it, and what waits of it does not run."""
     as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, False))
     say("{name} is off.", name=name)
+
+
+async def _offered(operator: Operator, name: str) -> Mapping[str, Any]:
+    """:raises Trouble: its file lies there, and it is not offered."""
+    from aileron.client import DaemonFault
+
+    try:
+        return await operator.action(name)
+    except DaemonFault as fault:
+        if fault.fault.kind != "not_found":
+            raise
+        errors = (await operator.actions())["load_errors"]
+        found = next((each for each in errors if Path(each["file"]).stem == name), None)
+        if found is None:
+            raise
+    if found["kind"] == "untrusted":
+        raise Trouble(
+            f"{name} is not offered: {found['message']}", f"Read it, and trust it: aileron action trust {name}"
+        )
+    raise Trouble(f"{name} is not offered: {_place(found)}: {found['message']}", f"Mend it: aileron action edit {name}")
 
 
 def _shown_before(preview: Mapping[str, Any] | None) -> dict[str, str]:
@@ -143,6 +172,10 @@ def _show_arguments(schema: Mapping[str, Any]) -> None:
 
 def _tell_load_errors(answer: Mapping[str, Any]) -> None:
     for error in answer.get("load_errors", ()):
-        place = f"{error['file']}:{error['line']}" if error.get("line") else error["file"]
+        place = _place(error)
         what = "not trusted" if error["kind"] == "untrusted" else "did not load"
         note("{what}: {place}: {message}", what=what, place=place, message=error["message"])
+
+
+def _place(error: Mapping[str, Any]) -> str:
+    return f"{error['file']}:{error['line']}" if error.get("line") else str(error["file"])

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
-from aileron.cli._output import listed, note
+from aileron.cli._errors import Trouble
+from aileron.cli._output import listed, note, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.values import LoadError
 
 from .commands import distrust_command, trust_command
 from .copying import Sort, add_command, check_command
+from .describing import show_one
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -64,6 +66,23 @@ def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bo
             note("did not load: {file}: {message}", file=problem["file"], message=problem["message"])
         if not {"new", "changed"}.isdisjoint(states.values()):
             note("What is new or changed does nothing before you trust it: aileron connector trust")
+
+
+@connector.command("show")
+@click.argument("name")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_connector(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one connector: where it may send, with which credential, and each thing that it can do."""
+    answer, states = as_operator(around, passphrase_fd, _with_states)
+    found = next((item for item in answer["items"] if item["name"] == name), None)
+    if found is None:
+        raise Trouble(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
+    if as_json:
+        say_json(found)
+    else:
+        show_one(found, states.get(name))
 
 
 async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:

@@ -12,13 +12,15 @@ from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals import granting
+from aileron.cli.records.runs import cancel
 from aileron.cli.watching.command import watch
 from aileron.values import timestamp, utc
 
-from .deciding import Ballot, decide, look
+from .deciding import Ballot, look
 from .edit import edit
 from .moments import moment_of
 from .review import show_review
+from .several import decide_each, deny_with_sessions
 
 _REASON = click.option("--reason", help="Why; the agent is told.")
 _DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")
@@ -67,7 +69,7 @@ def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | N
 
 
 @approval.command("approve")
-@click.argument("approval_id", metavar="ID")
+@click.argument("approval_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--yes", is_flag=True, help="Do not ask: approve what is shown.")
 @_DIGEST
 @_REASON
@@ -78,51 +80,60 @@ def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | N
 @_options.as_json
 @pass_surroundings
 def approve(
-    around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, yes: bool, **how: Any
+    around: Surroundings,
+    /,
+    approval_ids: tuple[str, ...],
+    passphrase_fd: int | None,
+    as_json: bool,
+    yes: bool,
+    **how: Any,
 ) -> None:
-    """Show one whole, ask, and approve exactly what was shown; with --grant also more calls like it."""
+    """Show each whole, ask, and approve exactly what was shown; with --grant also more calls like it."""
     if as_json and not yes:
         raise click.UsageError("--json shows nothing to a person: add --yes, and better --digest too.")
+    _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"], "--grant": how["grant"]})
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
     when = how.pop("not_before")
     not_before = None if when is None else timestamp(moment_of(when, utc(around.wall())))
     wish = granting.wish(**granted)
-    ballot = Ballot(approval_id, approved=True, sure=yes, as_json=as_json, wish=wish, not_before=not_before, **how)
-    as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+    ballots = [
+        Ballot(each, approved=True, sure=yes, as_json=as_json, wish=wish, not_before=not_before, **how)
+        for each in dict.fromkeys(approval_ids)
+    ]
+    as_operator(around, passphrase_fd, lambda operator: decide_each(around, operator, ballots))
 
 
 @approval.command("deny")
-@click.argument("approval_id", metavar="ID")
+@click.argument("approval_ids", metavar="ID...", nargs=-1, required=True)
 @_DIGEST
 @_REASON
+@click.option("--end-session", is_flag=True, help="End the session that asks, and deny all else that it asks.")
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings
-def deny(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, **how: Any) -> None:
-    """Deny one: nothing is sent."""
-    ballot = Ballot(approval_id, approved=False, sure=True, as_json=as_json, wait=0.0, **how)
-    as_operator(around, passphrase_fd, lambda operator: decide(around, operator, ballot))
+def deny(
+    around: Surroundings,
+    /,
+    approval_ids: tuple[str, ...],
+    passphrase_fd: int | None,
+    as_json: bool,
+    end_session: bool,
+    **how: Any,
+) -> None:
+    """Deny one, or several: nothing is sent."""
+    if as_json and end_session:
+        raise click.UsageError("--json tells of one denial: leave --end-session out.")
+    _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"]})
+    ballots = [Ballot(each, approved=False, sure=True, as_json=as_json, **how) for each in dict.fromkeys(approval_ids)]
+    work = deny_with_sessions if end_session else decide_each
+    as_operator(around, passphrase_fd, lambda operator: work(around, operator, ballots))
 
 
 approval.add_command(edit)
 approval.add_command(watch)
 
 
-@approval.command("cancel")
-@click.argument("approval_id", metavar="ID")
-@_REASON
-@_options.passphrase_fd
-@_options.as_json
-@pass_surroundings
-def cancel(
-    around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool, reason: str | None
-) -> None:
-    """Take one back that has not begun, approved or not: nothing is sent."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.withdraw(approval_id, reason))
-    if as_json:
-        say_json(answer)
-    else:
-        say("Taken back; nothing was sent.")
+approval.add_command(cancel)
 
 
 @approval.command("forgive")
@@ -137,6 +148,13 @@ def forgive(around: Surroundings, /, approval_id: str, passphrase_fd: int | None
         say_json(answer)
     else:
         say("Agents may ask for it again.")
+
+
+def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
+    """:raises click.UsageError: several, with an option that can be about one alone."""
+    named = [name for name, given in options.items() if given]
+    if len(approval_ids) > 1 and named:
+        raise click.UsageError(f"{named[0]} is about one: name one alone.")
 
 
 def _row(item: Mapping[str, Any]) -> tuple[object, ...]:

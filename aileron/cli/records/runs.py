@@ -22,7 +22,7 @@ _FOUND: Mapping[bool | None, str] = {
 
 @click.group()
 def runs() -> None:
-    """See every run; settle the unknown ones."""
+    """See every run, take back what has not begun, settle the unknown ones."""
 
 
 @runs.command("list")
@@ -103,6 +103,21 @@ def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_j
     if found.get("failure"):
         say("  {kind}: {message}", kind=found["failure"]["class"], message=found["failure"]["message"])
     say("The run is {state}.", state=found["run"]["state"])
+
+
+@runs.command("cancel")
+@click.argument("run_id", metavar="ID")
+@click.option("--reason", help="Why; the agent is told.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd: int | None, as_json: bool) -> None:
+    """Take a run back that has not begun, approved or not: nothing is sent."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.withdraw(run_id, reason))
+    if as_json:
+        say_json(answer)
+    else:
+        say("Taken back; nothing was sent.")
 
 
 def _show_run(run: Mapping[str, Any]) -> None:

@@ -8,16 +8,17 @@ from typing import Any
 import click
 
 from aileron.cli import _options
-from aileron.cli._output import listed, say_json, values
+from aileron.cli._output import listed, say, say_json, values
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.approvals.flooding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.daemon.traffic import tokens
 
 
 @click.group()
 def sessions() -> None:
-    """See the sessions of agents."""
+    """See and end the sessions of agents."""
 
 
 @sessions.command("list")
@@ -48,6 +49,26 @@ def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bo
         say_json(found)
     else:
         values(_fields(found))
+
+
+@sessions.command("end")
+@click.argument("session")
+@click.option("--deny", is_flag=True, help="And deny all that it asks.")
+@click.option("--reason", help="With --deny: why.")
+@_options.passphrase_fd
+@pass_surroundings
+def end_session(
+    around: Surroundings, /, passphrase_fd: int | None, session: str, deny: bool, reason: str | None
+) -> None:
+    """End one session: its agent can ask for nothing more.  What it asked before still waits for you."""
+    if reason is not None and not deny:
+        raise click.UsageError("--reason goes with --deny.")
+    if deny:
+        denied = as_operator(around, passphrase_fd, lambda operator: deny_all_of(operator, session, reason))
+        say("{session} is ended; {denied} of its requests were denied.", session=session, denied=denied)
+        return
+    as_operator(around, passphrase_fd, lambda operator: operator.end_session(session))
+    say("{session} is ended.", session=session)
 
 
 def _fields(session: Mapping[str, Any]) -> dict[str, Any]:

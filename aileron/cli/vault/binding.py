@@ -10,7 +10,7 @@ import click
 
 from aileron.cli import _options
 from aileron.cli._errors import Trouble
-from aileron.cli._output import listed, note, say, say_json, values
+from aileron.cli._output import heading, listed, note, say, say_json, values
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.actions.commands import refuse_unasked
@@ -46,6 +46,25 @@ def list_bindings(around: Surroundings, passphrase_fd: int | None, as_json: bool
     listed(as_json, answer, titles, rows, "Nothing is bound yet: aileron binding setup CONNECTOR")
     if not as_json:
         _tell_what_to_do(answer["items"])
+
+
+@binding.command("show")
+@click.argument("name")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def show_binding(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+    """Show one binding: for what it opens, and whether that is what its connector wants; its secret is never shown."""
+    found = as_operator(around, passphrase_fd, lambda operator: operator.binding(name))
+    if as_json:
+        say_json(found)
+        return
+    heading("{name}", name=found["name"])
+    told = ("connector", "kind", "revision", "base_url", "account", "created_at")
+    known = {part.replace("_", " "): found[part] for part in told if found.get(part) is not None}
+    values({"state": _state(found), **known}, "  ")
+    _show_scope(found["scope"])
+    _tell_what_to_do([found])
 
 
 @binding.command("setup")

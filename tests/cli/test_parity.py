@@ -1,0 +1,143 @@
+"""Whatever a page can change, a command can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from aileron.errors import NotFound
+from tests.api.case import ApiCase
+from tests.cli.daemon import PASSPHRASE, RUN, SESSION, CommandCase, approval
+from tests.cli.test_binding import FQN, MOVED, NAME, PATH, binding
+from tests.cli.test_trust import item
+
+PAGE = Path(__file__).parents[2] / "doc" / "cli.md"
+ROW = re.compile(r"^\| ((?:`(?:POST|PATCH|DELETE) [^`]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+CHANGING = frozenset(("post", "patch", "delete"))
+ONE = f"/v1/action-approvals/{RUN}"
+
+
+@frozen
+class Sample:
+    """A command that asks one route.
+
+    :ivar answers: what the person answers after the passphrase.
+    :ivar first: what the daemon is asked before, by path, and says.
+    """
+
+    command: tuple[str, ...]
+    answers: tuple[str, ...] = ()
+    first: Mapping[str, Any] = {}
+
+
+WITH_ONE = {ONE: approval(), "/v1/sessions/S": SESSION, "/v1/actions/ship-update": {"input_schema": {}}}
+SAMPLES = {
+    "POST /v1/action-approvals/{approval_id}/decide": Sample(("approval", "approve", RUN, "--yes"), first=WITH_ONE),
+    "POST /v1/action-approvals/{approval_id}/edit": Sample(
+        ("approval", "edit", RUN, "--arg", "channel=#ops"),
+        first={
+            **WITH_ONE,
+            "/v1/actions/ship-update": {"input_schema": {"properties": {"channel": {"type": "string"}}}},
+        },
+    ),
+    "POST /v1/action-approvals/{approval_id}/forgive": Sample(("approval", "forgive", RUN)),
+    "POST /v1/action-approvals/{approval_id}/withdraw": Sample(("runs", "cancel", RUN)),
+    "PATCH /v1/actions/{name}": Sample(("action", "disable", "hello")),
+    "POST /v1/bindings/setup": Sample(("binding", "setup", FQN), answers=("s3cret",)),
+    "POST /v1/bindings/target": Sample(("binding", "setup", "gateway://openai")),
+    "POST /v1/bindings/{name}/rebind": Sample(("binding", "rebind", NAME, "--yes"), first={PATH: binding(**MOVED)}),
+    "DELETE /v1/bindings/{name}": Sample(("binding", "revoke", NAME)),
+    "POST /v1/caps": Sample(("cap", "set", "--per-hour", "3")),
+    "DELETE /v1/caps": Sample(("cap", "remove", "--per-hour")),
+    "DELETE /v1/grants/{grant_id}": Sample(("grant", "revoke", "G1")),
+    "DELETE /v1/operator/sessions/{session_id}": Sample(("operator", "end", "ops_1")),
+    "DELETE /v1/operator/sessions": Sample(("operator", "end", "--all")),
+    "POST /v1/pause": Sample(("pause",)),
+    "POST /v1/resume": Sample(("resume",)),
+    "POST /v1/runs/{run_id}/resolve": Sample(("runs", "settle", RUN, "--happened")),
+    "POST /v1/runs/{run_id}/reconcile": Sample(("runs", "reconcile", RUN)),
+    "POST /v1/sessions/{session_id}/end": Sample(("sessions", "end", "S9")),
+    "POST /v1/trust": Sample(
+        ("action", "trust", "hello", "--yes"),
+        first={"/v1/trust": {"items": [item("hello")]}, "/v1/actions": {"items": [], "load_errors": []}},
+    ),
+    "DELETE /v1/trust": Sample(("action", "distrust", "hello")),
+    "POST /v1/vault/lock": Sample(("vault", "lock")),
+}
+"""One command for each route that a page changes something by."""
+
+ELSEWHERE = {
+    "POST /v1/actions/{name}/run",  # by C{action run}, on the agents' site
+    "POST /v1/grants",  # C{approve --grant} decides and grants in one request
+    "POST /v1/operator/challenge",  # every login; so are the two after it
+    "POST /v1/operator/login",
+    "POST /v1/operator/logout",
+    "POST /v1/operator/handover",  # C{open}, with a child and a browser
+    "POST /v1/operator/handover/confirm",
+}
+"""Routes whose commands other tests drive."""
+
+
+def told() -> dict[str, str]:
+    """The command that the page names for each route."""
+    return {route: command for routes, _, command in ROW.findall(PAGE.read_text("utf-8")) for route in _routes(routes)}
+
+
+def _routes(cell: str) -> Iterator[str]:
+    yield from re.findall(r"`([^`]+)`", cell)
+
+
+class PublishedTests(ApiCase):
+    """The operator site's document against the page and the commands."""
+
+    def test_every_route(self) -> None:
+        """Every route of the operator site that changes something has a command on the page, and one that is tried."""
+        document = self.operator.ask("GET", "/v1/openapi.json").json
+        routes = {
+            f"{method.upper()} {path}"
+            for path, methods in document["paths"].items()
+            for method in methods
+            if method in CHANGING
+        }
+        self.assertEqual(set(told()), routes)
+        self.assertEqual({*SAMPLES, *ELSEWHERE}, routes)
+
+
+class ReachedTests(CommandCase):
+    """The commands against a daemon that is asked."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+
+    def test_asked(self) -> None:
+        """Each command asks the route that it is named for."""
+        for route, sample in SAMPLES.items():
+            method, _, template = route.partition(" ")
+            self.site.asked.clear()
+            for path, given in sample.first.items():
+                self.site.answer("GET", path, given)
+            wanted = re.compile(re.sub(r"\{\w+\}", "[^/?]+", template))
+            self._refusing(method, sample, wanted)
+            found = [each for each in self.site.asked if each.method == method and wanted.fullmatch(each.path)]
+            self.assertEqual(len(found), 1, route)
+
+    def _refusing(self, method: str, sample: Sample, wanted: re.Pattern[str]) -> None:
+        """Run it against a daemon that says no to what is wanted."""
+        before = self.site.answer_unknown
+        self.site.answer_unknown = NotFound("There is no such thing in this test.")
+        secret = "s3cret" in sample.answers
+        self.typed = ["s3cret", PASSPHRASE] if secret else [PASSPHRASE, *sample.answers]
+        self.command(*sample.command)
+        self.site.answer_unknown = before
+
+    def test_named(self) -> None:
+        """The page names that very command."""
+        page = told()
+        for route, sample in SAMPLES.items():
+            words = " ".join(word for word in sample.command[:2] if re.fullmatch("[a-z]+", word))
+            self.assertIn(f"`aileron {words}", page[route], route)
