@@ -66,6 +66,7 @@ SAMPLES = {
         first={"/v1/trust": {"items": [item("hello")]}, "/v1/actions": {"items": [], "load_errors": []}},
     ),
     "DELETE /v1/trust": Sample(("action", "distrust", "hello")),
+    "POST /v1/notifications/test": Sample(("notification", "test")),
     "POST /v1/vault/lock": Sample(("vault", "lock")),
 }
 """One command for each route that a page changes something by."""
