@@ -1,0 +1,200 @@
+"""The operator is told of what waits: by a webhook, a desktop, a library in a thread, and the terminal of a launch."""
+
+import hmac
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from tests.functional.home import installed
+from tests.functional.loopback import LoopbackSite, headers_of
+from tests.functional.operated import GATED, SECRET_DESCRIPTOR, SHIP, AgentSession, OperatedTestCase
+from tests.functional.process import Command
+from tests.functional.reactor import until
+
+_KEY = "key-of-the-office"
+_CANARY = "canary-of-the-arguments"
+_ARGUMENTS = {**SHIP, "summary": f"{SHIP['summary']} {_CANARY}"}
+_CONFIG = """\
+notifications:
+  desktop: {{command: {desktop}}}
+  webhooks:
+    office: {{url: "{url}/office", signed: true}}
+  apprise: [phone]
+"""
+_DESKTOP = '#!/bin/sh\nfor each in "$@"; do echo "$each"; done >> {told}\nenv >> {environment}\n'
+_AGENT = '#!/bin/sh\nprintf %s "$OPENCODE_CONFIG_CONTENT" > {given}.new && mv {given}.new {given}\nexec sleep 60\n'
+
+
+class Listener(Resource):
+    """Takes whatever is posted.
+
+    :ivar posted: path, headers and body of each.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.posted: list[tuple[str, Mapping[str, str], bytes]] = []
+
+    def render_POST(self, request: Request) -> bytes:
+        """Take it."""
+        assert request.content is not None
+        self.posted.append((request.path.decode(), headers_of(request), request.content.read()))
+        return b"{}"
+
+    def at(self, path: str) -> list[tuple[Mapping[str, str], bytes]]:
+        """What was posted to one path."""
+        return [(headers, body) for where, headers, body in self.posted if where == path]
+
+
+class NotificationsTests(OperatedTestCase):
+    """A daemon with three channels."""
+
+    def setUp(self) -> None:
+        """Listen."""
+        super().setUp()
+        self.listener = Listener()
+        self.site = LoopbackSite.listen(self.reactor, self.listener)
+        self.finally_(self.site.stop)
+        self.desktop, self.told_desktop = self.home.root / "desktop", self.home.root / "told"
+        self.desktop_environment = self.home.root / "environment"
+        script = _DESKTOP.format(told=self.told_desktop, environment=self.desktop_environment)
+        self.program(self.desktop, script)
+
+    def program(self, path: Path, script: str) -> None:
+        """Make it one."""
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(script)
+        path.chmod(0o755)
+
+    async def configure(self) -> None:
+        """Have all three channels told."""
+        await self.furnish()
+        self.state.config.write_text(_CONFIG.format(desktop=self.desktop, url=self.site.url))
+        await self.operator("config", "trust", "--yes")
+        await self.restart()
+        await self.add_channel("office", _KEY)
+        await self.add_channel("phone", f"{self.site.url.replace('http', 'json', 1)}/phone")
+
+    async def add_channel(self, name: str, secret: str) -> None:
+        """Put what a channel needs into the vault."""
+        command = self._as_operator("notification", "add", name, "--secret-fd", str(SECRET_DESCRIPTOR))
+        feeds = {**command.feeds, SECRET_DESCRIPTOR: secret.encode()}
+        self._expect(await self.run_command(attrs.evolve(command, feeds=feeds)), 0)
+
+    async def restart(self) -> None:
+        """Another life of the daemon."""
+        await self.command("daemon", "stop")
+        await self.unlock()
+
+    async def arrived(self, count: int) -> None:
+        """Wait until each channel was told so often."""
+
+        def everywhere() -> bool:
+            numbers = (len(self.listener.at("/office")), len(self.listener.at("/phone")), self.desktop_told())
+            return min(numbers) >= count
+
+        await until(self.reactor, everywhere, 30, "a message by each channel")
+
+    def desktop_told(self) -> int:
+        """How often the desktop was told."""
+        return self.told_desktop.read_text().count("--app-name=Aileron") if self.told_desktop.exists() else 0
+
+    async def test_burst(self) -> None:
+        """A burst of approvals is one message by each channel, without their arguments; a restart repeats none."""
+        await self.configure()
+        session = await self.session()
+        for _ in range(5):
+            self.assertEqual((await self.run_action(session, GATED, _ARGUMENTS)).status, 202)
+        await self.arrived(1)
+        await self.pause(3)
+        ((headers, body),) = self.listener.at("/office")
+        said = dict(part.split("=", 1) for part in headers["aileron-signature"].split(","))
+        self.assertEqual(hmac.digest(_KEY.encode(), f"{said['t']}.".encode() + body, "sha256").hex(), said["v1"])
+        told = json.loads(body)
+        self.assertEqual((told["count"], told["title"]), (5, "Aileron: 5 calls wait for your approval"))
+        self.assertEqual(told["url"], f"{self.home.discovery()['operator_url']}/approvals")
+        ((_, phone),) = self.listener.at("/phone")
+        self.assertIn("5 calls wait", phone.decode())
+        desktop = self.told_desktop.read_text()
+        self.assertIn("Aileron: 5 calls wait for your approval", desktop)
+        for text in (body.decode(), phone.decode(), desktop):
+            self.assertNotIn(_CANARY, text)
+        self.assertNotIn("AILERON", self.desktop_environment.read_text())
+        await self.kill_daemon()
+        await self.unlock()
+        await self.pause(4)
+        self.assertEqual((len(self.listener.posted), self.desktop_told()), (2, 1))
+        await self.look_for_secrets()
+
+    async def look_for_secrets(self) -> None:
+        """Nothing that lies in the vault stands in a log."""
+        for log in self.state.log.iterdir():
+            text = log.read_text()
+            self.assertNotIn(_KEY, text)
+            self.assertNotIn("/phone", text)
+
+    async def test_failing(self) -> None:
+        """A channel that does not take it fails no other, and status, doctor and the test say so."""
+        await self.configure()
+        self.program(self.desktop, "#!/bin/sh\nexit 1\n")
+        tried = await self.operator("notification", "test", code=1)
+        self.assertIn("desktop: notify-send found no desktop", tried.stderr)
+        self.assertEqual({path for path, _, _ in self.listener.posted}, {"/office", "/phone"})
+        self.assertEqual((await self.status())["notifications"], {"channels": 3, "failing": ["desktop"]})
+        self.assertIn("not told by desktop", (await self.command("status")).stderr)
+        self.assertIn("notification desktop", (await self.operator("doctor", code=1)).stdout)
+
+
+class BellTests(OperatedTestCase):
+    """An agent that is a shell script, launched in a terminal."""
+
+    def launched_script(self, *arguments: str, terminal: bool) -> tuple[Command, Path]:
+        """The command that launches it, and where it leaves what it was given."""
+        given, programs = self.home.root / "given", self.home.root / "programs"
+        programs.mkdir()
+        agent = programs / "opencode"
+        agent.write_text(_AGENT.format(given=given))
+        agent.chmod(0o755)
+        environment = self.home.environment()
+        path = f"{programs}:{environment['PATH']}"
+        command = Command(
+            arguments=(installed("aileron"), "launch", "opencode", *arguments),
+            environment={**environment, "PATH": path},
+            directory=self.home.project,
+            terminal=terminal,
+        )
+        return command, given
+
+    async def asks(self, given: Path) -> None:
+        """Have the agent ask for something, by its own token."""
+        await until(self.reactor, given.exists, 30, "an agent")
+        entry: Mapping[str, Any] = json.loads(given.read_text())["mcp"]["aileron"]["environment"]
+        session = AgentSession("", entry["AILERON_TOKEN"], "")
+        self.assertEqual((await self.run_action(session, GATED)).status, 202)
+
+    async def test_full_screen(self) -> None:
+        """An agent that draws gets one sequence into its terminal, and no line."""
+        await self.furnish()
+        command, given = self.launched_script(terminal=True)
+        running = self.start(command)
+        await self.asks(given)
+        await running.expect("\x1b\\]9;a call waits for your approval: http://localhost:[0-9]+/approvals\a", 20)
+        self.assertNotIn("aileron: a call waits", running.output)
+        await running.kill()
+
+    async def test_headless(self) -> None:
+        """Without a terminal it is a line on standard error."""
+        await self.furnish()
+        command, given = self.launched_script("run", "hi", terminal=False)
+        running = self.start(command)
+        await self.asks(given)
+        await until(self.reactor, lambda: "aileron: a call waits for your approval" in running.errors, 20, "a line")
+        self.assertNotIn("\a", running.errors)
+        await running.kill()
