@@ -104,6 +104,7 @@ async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
         return Caller(Who.SCRAPER)
     session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
     if session is None:
+        await parts.door.refuse()
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session, token=token)
 

@@ -103,6 +103,15 @@ class OperatorTests(DoorCase):
         self.assertEqual(self.operator.ask(*login).status, 401)
         self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}, {"count": 2}, {"count": 1}])
 
+    def test_guesses_on_record(self) -> None:
+        """A token that nobody knows is a refused login as well; a request without one is none."""
+        self.assertEqual(self.operator.ask("GET", "/v1/runs").status, 401)
+        self.assertEqual(self.payloads("operator.login_refused"), [])
+        for token in ("ail_o_guess", "ail_a_guess", "guess"):
+            self.assertEqual(self.operator.ask("GET", "/v1/runs", token).status, 401)
+        self.clock.advance(10)
+        self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}, {"count": 2}])
+
     def test_failures_slow(self) -> None:
         """After three failures the next try waits, and is let in if it proves it."""
         for _ in range(3):

@@ -153,6 +153,24 @@ class DoorCase(AttackTestCase, BrowsedTestCase):
         running.send(PASSPHRASE)
         return running, seen
 
+    async def browse(self) -> tuple[Page, Page, Neighbour]:
+        """The operator's page, logged in, and a page of another port beside it."""
+        await self.begin()
+        profile = self.home.root / "profile"
+        profile.mkdir()
+        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
+        self.finally_(self.browser.stop)
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("Nothing. Agents may ask")
+        neighbour = Neighbour()
+        site = LoopbackSite.listen(self.reactor, neighbour)
+        self.finally_(site.stop)
+        foreign = await self.browser.page()
+        await foreign.open(site.url.replace("127.0.0.1", "localhost"))
+        await foreign.shows("neighbour")
+        return page, foreign, neighbour
+
     async def events(self, kind: str) -> list[Mapping[str, Any]]:
         """What the events of a type on record say."""
         return [record["payload"] for record in await self.audit() if record["type"] == kind]
@@ -243,24 +261,6 @@ class ImpostorTests(DoorCase):
 
 class PageTests(DoorCase):
     """Pages in the operator's own browser."""
-
-    async def browse(self) -> tuple[Page, Page, Neighbour]:
-        """The operator's page, logged in, and a page of another port beside it."""
-        await self.begin()
-        profile = self.home.root / "profile"
-        profile.mkdir()
-        self.browser = Chromium.start(self.reactor, profile, self.home.environment())
-        self.finally_(self.browser.stop)
-        page = await self.browser.page()
-        await self.log_in(page)
-        await page.shows("Nothing. Agents may ask")
-        neighbour = Neighbour()
-        site = LoopbackSite.listen(self.reactor, neighbour)
-        self.finally_(site.stop)
-        foreign = await self.browser.page()
-        await foreign.open(site.url.replace("127.0.0.1", "localhost"))
-        await foreign.shows("neighbour")
-        return page, foreign, neighbour
 
     async def test_other_port(self) -> None:
         """It reads the cookie, and with it reads nothing, lets nobody in, and ends nothing."""

@@ -1,0 +1,287 @@
+"""Requests made by hand to both sites: what a browser would add for a foreign page, guesses, and tricks with paths."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from aileron.web._pages import FRAGMENTS, SHOWN
+from tests.attacks.raw import Answered, Asked, RawTestCase
+from tests.functional.operated import GATED, SHIP, AgentSession
+
+_JSON = "Content-Type: application/json"
+_MARK = "CANARY-of-a-waiting-call"
+_NAVIGATES = "Sec-Fetch-Mode: navigate"
+_PARAMETER = re.compile(r"[<{](?:\w+:)?\w+[>}]")
+_GUESSES = 200
+
+
+class RequestsCase(RawTestCase):
+    """A user with a call that waits, and the agent that asked for it."""
+
+    given: AgentSession
+    run_id: str
+
+    async def begin(self) -> None:
+        """Have the agent ask."""
+        await self.furnish()
+        self.given = await self.session()
+        asked = await self.run_action(self.given, GATED, {**SHIP, "summary": _MARK})
+        self.run_id = str(asked.body["run_id"])
+        self.agents, self.operators = self.sites()
+
+    def keys(self) -> Sequence[str]:
+        """All that the agent was given, or can read, each the way in which a credential is shown."""
+        found = self.home.discovery()
+        keys = (self.given.token, self.given.gateway_key, str(found["launch_key"]))
+        token, browser = (
+            "Authorization: Bearer {0}",
+            f"Cookie: aileron_{found['instance']}={{0}}\r\nX-Aileron-Proof: {{0}}",
+        )
+        shown = (token, browser, f"{token}\r\n{browser}")
+        return [way.format(key) for key in keys for way in shown]
+
+    async def assert_untouched(self) -> None:
+        """The call waits still, the vault is open, nothing left."""
+        (waits,) = await self.waiting()
+        self.assertEqual((waits["id"], (await self.status())["vault_state"]), (self.run_id, "unlocked"))
+        self.assertEqual(self.workspace.requests, [])
+
+    def assert_told_nothing(self, asked: Sequence[Asked], answers: Sequence[Answered]) -> None:
+        """No answer holds a word of the call."""
+        told = [each for each, answer in zip(asked, answers, strict=True) if _MARK in answer.text]
+        self.assertEqual(told, [])
+
+    def decision(self) -> str:
+        """The body of an approval."""
+        return json.dumps({"approved": True})
+
+
+class ForeignTests(RequestsCase):
+    """What a browser would say of a page that is not ours, with every credential that opens the site."""
+
+    async def test_origins(self) -> None:
+        """A foreign, null or repeated origin, or another site's fetch, is refused with the operator's own token."""
+        await self.begin()
+        for site, key in ((self.agents, self.given.token), (self.operators, await self.operator_token())):
+            self.assertEqual(await self.statuses(self.asked(site, key, ())), [200, 404], "this shows nothing")
+            asked = [each for lines in self.foreign(f"Origin: {site}") for each in self.asked(site, key, lines)]
+            passed = [
+                a for a, status in zip(asked, await self.statuses(asked), strict=True) if status not in (400, 403)
+            ]
+            self.assertEqual(passed, [])
+        await self.assert_untouched()
+
+    def asked(self, site: str, key: str, lines: Sequence[str]) -> list[Asked]:
+        """A read, and a write to what is not there, with these lines."""
+        bearer = f"Authorization: Bearer {key}"
+        path, body = "/v1/action-approvals/none/decide", {"approved": True, "digest": "sha256:0"}
+        if site == self.agents:
+            path, body = "/v1/actions/none/run", {"args": {}}
+        read = Asked(site, "/v1/runs", (bearer, *lines))
+        return [read, Asked(site, path, (bearer, _JSON, *lines), "POST", json.dumps(body))]
+
+    def foreign(self, own: str) -> Iterator[tuple[str, ...]]:
+        """Every way to be a foreign page."""
+        origins = ("null", "http://evil.example", "http://localhost:1", "https://localhost", "file://", "", "*")
+        yield from ((f"Origin: {origin}",) for origin in origins)
+        yield from ((own, f"Origin: {origin}") for origin in origins)
+        yield from ((f"Origin: {origin}", own) for origin in origins)
+        for site, mode in product(("cross-site", "same-site", "none", "x"), ("cors", "no-cors", "websocket", "")):
+            yield (f"Sec-Fetch-Site: {site}", *((f"Sec-Fetch-Mode: {mode}",) if mode else ()))
+        yield own, "Sec-Fetch-Site: cross-site"
+        yield own, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"
+
+    async def test_never_shared(self) -> None:
+        """No answer to anybody's question whether it may ask from elsewhere says that it may."""
+        await self.begin()
+        ways = ("Access-Control-Request-Method: POST", "Access-Control-Request-Private-Network: true")
+        asked = [
+            Asked(site, target, (f"Origin: {origin}", *ways), method)
+            for site in (self.agents, self.operators)
+            for origin in (site, "http://evil.example", "null")
+            for target in ("/v1/runs", "/v1/health", "/approvals", "/static/page.js", "/v1/chat/completions")
+            for method in ("OPTIONS", "GET")
+        ]
+        for each, answer in zip(asked, await self.send(asked), strict=True):
+            self.assertNotIn("access-control-allow", answer.text.lower(), each)
+
+
+class RouteTests(RequestsCase):
+    """Every route of the operator's site, with all that an agent has."""
+
+    async def test_operators_routes(self) -> None:
+        """None is open to any credential of the agent's, however it is shown."""
+        await self.begin()
+        asked = [
+            Asked(self.operators, path, (key, *((_JSON,) if method != "GET" else ())), method, self.body(method))
+            for key in (*self.keys(), "X-Nothing: x")
+            for method, path in await self.closed()
+        ]
+        self.assertGreater(len(asked), 500)
+        answers = await self.send(asked)
+        opened = [each for each, answer in zip(asked, answers, strict=True) if answer.status not in (401, 403)]
+        self.assertEqual(opened, [])
+        self.assert_told_nothing(asked, answers)
+        await self.assert_untouched()
+
+    async def test_pages(self) -> None:
+        """A page that a navigation gets holds no word of what it is about."""
+        await self.begin()
+        asked = [
+            Asked(self.operators, self.filled(rule), ("Sec-Fetch-Site: none", _NAVIGATES, *key))
+            for rule in SHOWN
+            for key in ((), *((each,) for each in self.keys()))
+        ]
+        self.assert_told_nothing(asked, await self.send(asked))
+
+    async def test_not_on_the_agents_site(self) -> None:
+        """What only the operator may do has no route on the agent's site, even with the operator's token."""
+        await self.begin()
+        theirs = await self.routes(self.agents)
+        only = [each for each in await self.closed() if each not in theirs]
+        self.assertGreater(len(only), 40)
+        token = f"Authorization: Bearer {await self.operator_token()}"
+        asked = [Asked(self.agents, path, (token, _JSON), method, self.body(method)) for method, path in only]
+        statuses = await self.statuses(asked)
+        self.assertLessEqual(set(statuses), {401, 403, 404, 405}, list(zip(only, statuses, strict=True)))
+        await self.assert_untouched()
+
+    def body(self, method: str) -> str:
+        """What is sent with it."""
+        return "" if method == "GET" else self.decision()
+
+    def filled(self, rule: str) -> str:
+        """A path of the call that waits."""
+        return _PARAMETER.sub(self.run_id, rule)
+
+    async def routes(self, site: str) -> set[tuple[str, str]]:
+        """Each method and path of a site that asks for a credential."""
+        described = (await self.web.ask("GET", f"{site}/v1/openapi.json")).body
+        return {
+            (method.upper(), self.filled(path))
+            for path, operations in described["paths"].items()
+            for method, operation in operations.items()
+            if operation["security"]
+        }
+
+    async def closed(self) -> list[tuple[str, str]]:
+        """The operator's, fragments of pages among them."""
+        fragments = [("GET", self.filled(rule)) for rule in (*FRAGMENTS, "/handover/state")]
+        return [*sorted(await self.routes(self.operators)), *fragments]
+
+
+class PathTests(RequestsCase):
+    """Other ways to write a path."""
+
+    async def test_tricks(self) -> None:
+        """None leads around the guard, to data or to a decision, on either site."""
+        await self.begin()
+        targets = ("/v1/runs", "/v1/action-approvals", f"/fragments/approvals/{self.run_id}", "/v1/audit")
+        decide = f"/v1/action-approvals/{self.run_id}/decide"
+        keys = ((), *((each,) for each in self.keys()[::3]))
+        asked = [
+            *(
+                Asked(s, t, k)
+                for s, k in product(self.sites(), keys)
+                for t in self.tricks(*targets)
+                if s != self.agents
+            ),
+            *(Asked(self.agents, t, k) for k in keys[:1] for t in self.tricks(*targets)),
+            *(
+                Asked(s, t, (*k, _JSON), "POST", self.decision())
+                for s in self.sites()
+                for k in keys
+                for t in self.tricks(decide)
+            ),
+        ]
+        answers = await self.send(asked)
+        self.assert_told_nothing(asked, answers)
+        done = [e for e, a in zip(asked, answers, strict=True) if e.method == "POST" and 200 <= a.status < 300]
+        self.assertEqual(done, [])
+        await self.assert_untouched()
+
+    async def test_across_sites(self) -> None:
+        """The agent's own route, by no trick, leads to what only the operator's site has."""
+        await self.begin()
+        bearer = f"Authorization: Bearer {self.given.token}"
+        prefixes = (
+            "/v1/actions/..",
+            "/v1/runs/../..",
+            "/s/x/..",
+            f"/s/{self.given.gateway_key}/..",
+            "/v1/actions/%2e%2e",
+        )
+        closed = ("/v1/action-approvals", "/v1/audit", "/fragments/approvals", "/v1/bindings", "/approvals")
+        asked = [Asked(self.agents, f"{before}{path}", (bearer,)) for before, path in product(prefixes, closed)]
+        answers = await self.send(asked)
+        self.assertLessEqual({answer.status for answer in answers}, {400, 401, 403, 404, 405})
+        self.assert_told_nothing(asked, answers)
+
+    def tricks(self, *paths: str) -> Iterator[str]:
+        """Each path, written so that somebody might take it for another."""
+        for path in paths:
+            first, _, rest = path[1:].partition("/")
+            yield from (f"/{path}", f"/.{path}", f"/x/..{path}", f"{path}/.", f"{path}/", f"{path}//", f"{path}.")
+            yield from (f"/{first}//{rest}", f"/{first}/./{rest}", f"/{first}/x/../{rest}", f"/{first}%2f{rest}")
+            yield from (f"/%2e{path}", f"/{first.upper()}/{rest.upper()}", f"{path}%00", f"{path}%00.css", f"{path}%20")
+            yield from (f"{path};x=y", f"{path}?x", f"{path}%3fx", f"{path}%23", f"\\{first}\\{rest}", f"{path}\\..")
+            yield from (
+                f"/static/..{path}",
+                f"/static/%2e%2e{path}",
+                f"/static/..%2f{first}/{rest}",
+                f"{path}%0d%0aX:y",
+            )
+            yield from (f"http://{self.operators[7:]}{path}", f"{self.operators[7:]}{path}", f"*{path}", path[1:])
+            yield from ("".join(f"%{ord(each):02x}" for each in path), f"/{first}/%C0%AF{rest}", f"{path}%E2%80%AE")
+
+
+class GuessTests(RequestsCase):
+    """Guessing what opens the operator's site."""
+
+    async def test_tokens(self) -> None:
+        """Tokens that nobody knows are refused all alike, whatever they begin with, and that is on record."""
+        await self.begin()
+        true = await self.operator_token()
+        guesses = [f"ail_o_{number:043d}" for number in range(_GUESSES)]
+        guesses += [
+            true[:-1],
+            f"{true}x",
+            true.swapcase(),
+            true[6:],
+            f"{true} {true}",
+            "ail_o_",
+            true.replace("_o_", "_a_"),
+        ]
+        asked = [Asked(self.operators, "/v1/runs", (f"Authorization: Bearer {guess}",)) for guess in guesses]
+        answers = await self.send(asked)
+        self.assertEqual({answer.status for answer in answers}, {401})
+        self.assertEqual(len({answer.text.partition("\r\n\r\n")[2] for answer in answers}), 1)
+        self.assertGreaterEqual(await self.refused(), 1)
+
+    async def test_proofs(self) -> None:
+        """Who guesses at the proof of a login is let wait longer and longer, and the next true one still comes in."""
+        await self.begin()
+        took = [await self.guess() for _ in range(6)]
+        self.assertGreater(took[-1], 0.5, took)
+        self.assertGreaterEqual(await self.refused(), 1)
+        await self.operator("approval", "list")
+
+    async def guess(self) -> float:
+        """How long a wrong proof takes to be refused, in seconds."""
+        nonce = "A" * 43
+        challenge = {"nonce": nonce, "address": self.operators}
+        url = f"{self.operators}/v1/operator"
+        began = self.reactor.seconds()
+        said = (await self.web.ask("POST", f"{url}/challenge", None, challenge)).body
+        proof = {"nonce": said["nonce"], "proof": nonce}
+        self.assertEqual((await self.web.ask("POST", f"{url}/login", None, proof)).status, 401)
+        return self.reactor.seconds() - began
+
+    async def refused(self) -> int:
+        """How many refusals are on record by now."""
+        await self.pause(11)
+        told = [each["payload"] for each in await self.audit() if each["type"] == "operator.login_refused"]
+        return sum(int(each["count"]) for each in told)
