@@ -4,39 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.values import Decision, Finding, Run, VaultState
+from aileron.values import Finding, VaultState
 from tests.promises.case import NO_ANSWER, OPERATOR
 from tests.runner.kit import manifest, step
 
+from .allowing import allowing
+from .ending import ending
 from .orders import Act, Home, Race
+from .pairs import Pairs
 
 
-class _Pairs:
-    """What the two do; each begins with a fresh home, and keeps the run that it is about."""
-
-    run: Run
-
-    def approve(self, home: Home) -> Act:
-        """Say yes to what is shown now."""
-        yes = home.yes(self.run)
-        return lambda: home.runner.decide(self.run.id, yes)
-
-    def deny(self, home: Home) -> Act:
-        """Say no to it."""
-        digest = home.yes(self.run).digest
-        home.clock.advance(1.0)
-        return lambda: home.runner.decide(self.run.id, Decision(False, digest, OPERATOR.id))
-
-    def withdraw(self, home: Home) -> Act:
-        """Take it back."""
-        return lambda: home.runner.withdraw(self.run.id, OPERATOR, None)
-
-    def settle(self, home: Home, happened: bool) -> Act:
-        """Say what became of it."""
-        return lambda: home.runner.settle(self.run.id, happened, "", OPERATOR)
-
-
-class _Deciding(_Pairs):
+class _Deciding(Pairs):
     """Around a run that waits for a decision."""
 
     def prepare(self, home: Home, approval: str = "") -> None:
@@ -146,7 +124,7 @@ class _Deciding(_Pairs):
         return None if state == ("completed" if sent else "pending_approval") else f"{state}, sent {sent}"
 
 
-class _Beginning(_Pairs):
+class _Beginning(Pairs):
     """Around a run that is approved and about to begin."""
 
     def start_against_withdrawal(self, home: Home) -> tuple[Act, Act]:
@@ -170,7 +148,7 @@ class _Beginning(_Pairs):
         return None if len(runs) == home.sent == 1 else f"{len(runs)} runs, sent {home.sent} times"
 
 
-class _Settling(_Pairs):
+class _Settling(Pairs):
     """Around a run that is in doubt."""
 
     def prepare(self, home: Home) -> None:
@@ -216,4 +194,6 @@ def races() -> tuple[Race, ...]:
         Race("call, call, one key", "one run, one effect", beginning.same_key, beginning.one_run),
         Race("settle, settle", "one word stands", settling.two_people, settling.one_word),
         Race("settle, look-up", "one word stands", settling.against_look, settling.one_word),
+        *allowing(),
+        *ending(),
     )
