@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from .furnished import KINDS, Kind
+from .words import Words
 from .world import World
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 NOTHING_SENT = ("received", "pending_approval", "approved", "awaiting_vault", "denied", "cancelled", "expired")
 ENDS = ("completed", "failed", "denied", "cancelled", "expired")
+_EXECUTED = ("executing", "completed", "failed", "unknown")
 _DECIDED = ("approved", "awaiting_vault", "executing", "completed", "failed", "unknown")
-LOST, DOUBLED, WRONG, UNASKED = "lost", "doubled", "wrongly failed", "unasked"
+LOST, DOUBLED, WRONG, UNASKED, BEYOND = "lost", "doubled", "wrongly failed", "unasked", "beyond a limit"
 
 
 @define(eq=False)
@@ -27,6 +30,9 @@ class Call:
     :ivar asked: what was asked of it, answered or not: C{approve}, C{deny}, C{withdraw}, C{settle}.
     :ivar confirmed: of that, what was answered with a yes.
     :ivar end: its end, once somebody has seen it.
+    :ivar approvals: how often a yes was asked for.
+    :ivar begins: no sooner than this, by the wall clock, whichever yes counts.
+    :ivar done_again: somebody asked that it be done again; C{children}: as what.
     """
 
     text: str
@@ -38,14 +44,40 @@ class Call:
     confirmed: set[str] = field(factory=set)
     state: str = ""
     end: str | None = None
+    approvals: int = 0
+    begins: float = float("inf")
+    done_again: bool = False
+    children: dict[str, Call] = field(factory=dict)
 
 
 @define(eq=False)
 class Book:
-    """All calls of one home."""
+    """All calls of one home, and what was said that outlasts them."""
 
     world: World
     calls: dict[str, Call] = field(factory=dict)
+    words: Words = field(factory=Words)
+
+    def child(self, parent: Call, run_id: str) -> Call:
+        """The call that stands for a run that does another again."""
+        child = Call(parent.text, evolve(parent.kind, approval="required = true"), None, run_id)
+        return parent.children.setdefault(run_id, child)
+
+    def of(self, run_id: str, text: str, parent_id: str | None) -> Call:
+        """The call that stands for a run."""
+        call = self.calls[text]
+        return call if parent_id is None else self.child(call, run_id)
+
+    def by_run(self) -> dict[str, Call]:
+        """All of them whose runs are known, by their ids."""
+        found = {call.run_id: call for call in self.calls.values() if call.run_id is not None}
+        return found | {run_id: child for call in self.calls.values() for run_id, child in call.children.items()}
+
+    def heard(self, text: str) -> None:
+        """Something happens."""
+        call, now = self.calls[text], time.time()
+        if call.kind.waits and not call.children and now < call.begins:
+            self.words.early.append(f"{text}: it happened {call.begins - now} s before its time")
 
     def again(self) -> list[Call]:
         """Those that nobody has answered and that may be asked again, under their key."""
@@ -62,7 +94,10 @@ class Book:
         """
         by_text: dict[str, list[Mapping[str, Any]]] = {}
         for run in runs.values():
-            by_text.setdefault(run["arguments"]["text"], []).append(run)
+            if run.get("parent_id") is None:
+                by_text.setdefault(run["arguments"]["text"], []).append(run)
+            else:
+                yield from self._hold_child(run)
         for call in self.calls.values():
             found = by_text.get(call.text, [])
             if len(found) > 1 and call.key is not None:
@@ -75,16 +110,33 @@ class Book:
                 yield from self._hold_one(call, runs[call.run_id], before[call.text])
         yield from self._doubled()
 
+    def _hold_child(self, run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """A run that does another again: whose effect is whose, the record tells in the end."""
+        call = self.of(run["id"], run["arguments"]["text"], run["parent_id"])
+        state = call.state = str(run["state"])
+        yield from ((LOST, f"{call.text}, again, {state}: {what}") for what in _forgotten(call, state))
+        if state in _EXECUTED and "approve" not in call.asked:
+            yield UNASKED, f"{call.text} is done again, {state}, and nobody had approved it"
+        if state in ENDS:
+            call.end = state
+
     def _hold_one(self, call: Call, run: Mapping[str, Any], before: set[str]) -> Iterator[tuple[str, str]]:
         state = call.state = str(run["state"])
         yield from (
             (LOST, f"{call.text} {call.kind.name} {state}, asked to {sorted(call.asked)}: {what}")
             for what in _forgotten(call, state)
         )
+        if state in ENDS:
+            call.end = state
+        if not call.done_again:  # else whose effect is whose, the record tells in the end
+            yield from self._hold_effects(call, run, before)
+
+    def _hold_effects(self, call: Call, run: Mapping[str, Any], before: set[str]) -> Iterator[tuple[str, str]]:
+        state = call.state
         done, told = self.world.steps_of(call.text), f"{call.text} {call.kind.name} {state} {run.get('failure')}"
         if before and state in NOTHING_SENT:
             yield WRONG, f"{told}: it happened: {before}"
-        if done and call.kind.gated and "approve" not in call.asked:
+        if done and call.kind.gated and not call.kind.granted and "approve" not in call.asked:
             yield UNASKED, f"{told}: it happened, and nobody had approved it"
         if done and run["arguments"].get("note") != self.world.notes[call.text]:
             yield UNASKED, f"{told}: what happened is not what was approved: {self.world.notes[call.text]}"
@@ -93,16 +145,18 @@ class Book:
                 yield WRONG, f"{told}: {done} happened"
             if state == "completed" and done != set(call.kind.steps):
                 yield LOST, f"{told}: only {done} happened"
-        if state in ENDS:
-            call.end = state
 
     def _doubled(self) -> Iterator[tuple[str, str]]:
         for (text, step), times in self.world.effects.items():
-            if times > 1:
+            if times > self._may(text):
                 yield DOUBLED, f"{text}: {step} happened {times} times"
         for (text, step), keys in self.world.keys.items():
-            if len(keys) > 1:
+            if len(keys) > self._may(text):
                 yield DOUBLED, f"{text}: {step} came under {len(keys)} effect keys"
+
+    def _may(self, text: str) -> int:
+        """How often it may have happened: once, and once more each time that the operator had it done again."""
+        return 1 + sum("approve" in child.asked for child in self.calls[text].children.values())
 
 
 def _forgotten(call: Call, state: str) -> Iterator[str]:
@@ -115,7 +169,8 @@ def _forgotten(call: Call, state: str) -> Iterator[str]:
         yield "it was withdrawn"
     # A withdrawal that a kill cut in two leaves no decision that counts: it is asked anew.
     withdrawn = "withdraw" in call.asked and state in ("cancelled", "pending_approval", "denied", "expired")
-    if "approve" in call.confirmed and state not in _DECIDED and not withdrawn:
+    asked_anew = ("resume" in call.asked or call.kind.is_limited) and state in ("pending_approval", "denied", "expired")
+    if "approve" in call.confirmed and state not in _DECIDED and not withdrawn and not asked_anew:
         yield "it was approved"
     if "settle" in call.confirmed and state not in ("completed", "failed"):
         yield "it was settled"

@@ -11,7 +11,9 @@ from aileron.home import Home, prepare
 from aileron.vault.keys import DataKey, create
 
 from .sites import Site
+from .words import FIRST_LIMIT, LIMIT
 
+UNDO_SECONDS = 0.3
 PASSPHRASE = "seven quiet lamps over the harbour"
 CONNECTOR = """[connector]
 name = "local://matrix/service"
@@ -88,23 +90,35 @@ class Kind:
     """An action: its steps by their ids, and how the operator is asked, if at all.
 
     :ivar approval: its table's lines.
+    :ivar most: how often it may begin in an hour, by its file.
+    :ivar granted: whether the operator may allow more calls like one.
+    :ivar waits: whether it does not begin as soon as it is approved.
     """
 
     name: str
     steps: dict[str, str]
     approval: str | None = "required = true"
+    most: int | None = None
+    granted: bool = False
+    waits: bool = False
 
     @property
     def gated(self) -> bool:
         """Whether the operator is asked."""
         return self.approval is not None
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether it may have been approved and find no room."""
+        return self.most is not None
+
     def text(self) -> str:
         """Its file."""
         steps = "\n".join(_STEP.format(id=id_, operation=operation) for id_, operation in self.steps.items())
         # Their texts are nearly the same: one denial would keep all others from being asked.
         approval = "" if self.approval is None else f'[approval]\ncool_down = "0s"\n{self.approval}'
-        return _ACTION.format(name=self.name, steps=steps, approval=approval)
+        limits = "" if self.most is None else f"[limits]\nper_hour = {self.most}\n"
+        return _ACTION.format(name=self.name, steps=steps, approval=limits + approval)
 
 
 KINDS = (
@@ -115,8 +129,13 @@ KINDS = (
     Kind("steps", {"first": "put", "second": "post", "third": "put"}),
     Kind("found", {"only": "send"}),
     Kind("shown", {"only": "post"}, _PREVIEW),
-    Kind("undone", {"only": "post"}, "required = true\nundo_seconds = 0.3"),
+    Kind("undone", {"only": "post"}, f"required = true\nundo_seconds = {UNDO_SECONDS}", waits=True),
     Kind("brief", {"only": "post"}, 'required = true\nexpires_after = "1s"'),
+    Kind("allowed", {"only": "post"}, granted=True),
+    Kind("put-off", {"only": "put"}, waits=True),
+    Kind("few", {"only": "post"}, most=10),
+    Kind("open-few", {"only": "post"}, None, most=10),
+    Kind(LIMIT, {"only": "put"}, None),
 )
 
 
@@ -137,6 +156,12 @@ async def trust_all(operator: Site) -> None:
     items = (await operator.get("/v1/trust")).body["items"]
     wanted = [{name: item[name] for name in ("kind", "name", "digest")} for item in items]
     said = await operator.post("/v1/trust", {"items": wanted})
+    assert said.well, said
+
+
+async def limit(operator: Site) -> None:
+    """Let the operator limit one of them."""
+    said = await operator.post("/v1/caps", {"action": LIMIT, "per_hour": FIRST_LIMIT})
     assert said.well, said
 
 

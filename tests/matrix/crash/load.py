@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from attrs import define
 
 from .book import Book, Call
-from .furnished import KINDS
+from .furnished import KINDS, UNDO_SECONDS
+from .governing import Governing
 from .sites import GoneError, Said, Site
 
-_WORDS = ("approve",) * 7 + ("deny", "withdraw", "edit", "approve twice", "contradict")
+_WORDS = ("approve",) * 7 + ("deny", "withdraw", "edit", "approve twice", "contradict", "approve and withdraw")
+_PUT_OFF_SECONDS = 0.4
+_TAKEN_ANEW = (409, 410, 503)  # another was faster, or it is paused
+_AT_ONCE = {
+    "approve twice": ("approve", "approve"),
+    "contradict": ("approve", "deny"),
+    "approve and withdraw": ("approve", "withdraw"),
+}
 _PAUSE_SECONDS = 0.02
 
 
@@ -22,12 +32,14 @@ class Load:
     """Who asks.
 
     :ivar operator: L{None} while the vault is locked: nobody can log in.
+    :ivar governing: what the operator does beside deciding.
     """
 
     book: Book
     chance: random.Random
     agent: Site
     operator: Site | None
+    governing: Governing
     new: int = 12
 
     async def run(self) -> None:
@@ -35,6 +47,7 @@ class Load:
         tasks = [self._agent(), self._agent(), self._agent(), self._waiter()]
         if self.operator is not None:
             tasks += [self._decider(self.operator), self._decider(self.operator)]
+            tasks += [self.governing.run(self.operator, lambda: self.new > 0)]
         await asyncio.gather(*tasks)
 
     # agents --------------------------------------------------------------------------------------------------
@@ -63,8 +76,12 @@ class Load:
         told = said.body.get("run_id") or said.body.get("error", {}).get("run_id")
         if told is not None:
             call.run_id, call.promised = str(told), True
-        elif said.status not in ((404, 423) if self.operator is None else (429,)):  # too much was denied
-            raise AssertionError(f"{call.kind.name}: {said}")
+        else:
+            locked = self.operator is None or self.governing.locked
+            paused_or_full = (429, 503)  # or too much was denied
+            assert said.status in ((404, 423, *paused_or_full) if locked else paused_or_full), (
+                f"{call.kind.name}: {said}"
+            )
 
     async def _waiter(self) -> None:
         """Waits for runs, and now and then takes one back."""
@@ -82,9 +99,9 @@ class Load:
 
     async def _decider(self, operator: Site) -> None:
         with suppress(GoneError):
-            while self.new > 0 or self.chance.random() < 0.9:
+            while not self.governing.locked and (self.new > 0 or self.chance.random() < 0.9):
                 await self._settle_one(operator)
-                items = (await operator.get("/v1/action-approvals?limit=50")).body["items"]
+                items = (await operator.get("/v1/action-approvals?limit=50")).body.get("items", [])
                 for item in self.chance.sample(items, min(3, len(items))):
                     await self.decide(item, self.chance.choice(_WORDS))
                 await asyncio.sleep(self.chance.random() * _PAUSE_SECONDS)
@@ -92,14 +109,19 @@ class Load:
     async def decide(self, item: dict[str, Any], word: str) -> None:
         """Say one word, or two at once, to what an approval shows."""
         assert self.operator is not None
-        call = self.book.calls[item["run"]["arguments"]["text"]]
-        words = {"approve twice": ("approve", "approve"), "contradict": ("approve", "deny")}.get(word, (word,))
+        run = item["run"]
+        call = self.book.of(run["id"], run["arguments"]["text"], run["parent_id"])
+        if call.done_again or run["parent_id"] is not None:
+            word = word if word in ("deny", "withdraw") else "approve"
+        words = _AT_ONCE.get(word, (word,))
         asked = [self._ask(call, each, self.operator, item) for each in words]
         answers = await asyncio.gather(*asked)
         decided = [said for said in answers if said.well]
         if word == "edit" and decided:
             await self._ask(call, "approve", self.operator, dict(decided[0].body))
-        assert len(decided) <= 1, f"two decisions of one approval were confirmed: {answers}"
+        assert word == "approve and withdraw" or len(decided) <= 1, (
+            f"two decisions of one approval were confirmed: {answers}"
+        )
 
     async def _ask(self, call: Call, word: str, who: Site, item: dict[str, Any] | None = None) -> Said:
         call.asked.add(word)
@@ -109,16 +131,35 @@ class Load:
         elif word == "edit":
             said = await who.post(f"{path}/edit", {"args": {"text": call.text, "note": f"to {call.text}"}})
         else:
-            body = {"approved": word == "approve", "digest": (item or {})["digest"]}
-            said = await who.post(f"{path}/decide", body)
-        assert said.well or said.status in (409, 410), said
+            said = await who.post(f"{path}/decide", self._decision(call, word, item or {}))
+        assert said.well or said.status in _TAKEN_ANEW or (self.governing.locked and said.status in (401, 423)), said
         if said.well:
             call.confirmed.add(word)
         return said
 
+    def _decision(self, call: Call, word: str, item: dict[str, Any]) -> dict[str, Any]:
+        """What is said: perhaps for later, or with a grant."""
+        body: dict[str, Any] = {"approved": word == "approve", "digest": item["digest"]}
+        if word == "approve":
+            now, later = time.time(), call.kind.name == "put-off"
+            call.approvals += 1
+            call.begins = min(call.begins, now + (_PUT_OFF_SECONDS if later else UNDO_SECONDS))
+            if later:
+                body["not_before"] = _moment(now + _PUT_OFF_SECONDS)
+            if call.kind.granted and not call.children and self.chance.random() < 0.3:
+                body["grant"] = self._grant(str(item["id"]), now)
+        return body
+
+    def _grant(self, run_id: str, now: float) -> dict[str, Any]:
+        uses = self.chance.randint(1, 4)
+        self.book.words.uses.setdefault(run_id, []).append(uses)
+        predicates = [{"argument": "text", "kind": "any"}]
+        return {"uses": uses, "not_after": _moment(now + 3600.0), "session": True, "predicates": predicates}
+
     async def _settle_one(self, operator: Site) -> None:
         """Say of a run that is in doubt what is true."""
         unknown = [call for call in self.book.calls.values() if call.state == "unknown" and "settle" not in call.asked]
+        unknown = [call for call in unknown if not call.done_again]
         if unknown and self.chance.random() < 0.5:
             await self.settle(operator, self.chance.choice(unknown))
 
@@ -128,6 +169,10 @@ class Load:
         happened = self.book.world.steps_of(call.text) == set(call.kind.steps)
         outcome = "happened" if happened else "did_not_happen"
         said = await operator.post(f"/v1/runs/{call.run_id}/resolve", {"outcome": outcome, "note": ""})
-        assert said.well or said.status == 409, said
+        assert said.well or said.status == 409 or (self.governing.locked and said.status in (401, 423)), said
         if said.well:
             call.confirmed.add("settle")
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from aileron.audit import check_chain
 from aileron.home import Home
 from aileron.testing import unopened_store
-from aileron.values import AuditQuery, Record, RunQuery, RunState
+from aileron.values import AuditQuery, Event, Record, Run, RunQuery, RunState
 
 _PASSING = (RunState.RECEIVED, RunState.EXECUTING)
 
@@ -43,16 +43,29 @@ def told(root: Path) -> Counter[str]:
     return types
 
 
+def read(root: Path) -> tuple[list[Run], list[Event]]:
+    """All runs, and all events, oldest first."""
+    store = unopened_store(Home(root).database)
+    _now(store.open())
+    runs = list(_pages(lambda cursor: store.runs.list(RunQuery(limit=1000, cursor=cursor))))
+    events = [record.event for record in _records(store)]
+    _now(store.close())
+    return runs, events
+
+
 def _records(store: Any) -> Iterator[Record]:
-    pages, cursor = [], None
+    newest_first = list(_pages(lambda cursor: store.audit.list(AuditQuery(limit=1000, cursor=cursor))))
+    yield from reversed(newest_first)
+
+
+def _pages(ask: Callable[[str | None], Any]) -> Iterator[Any]:
+    cursor = None
     while True:
-        page = _now(store.audit.list(AuditQuery(limit=1000, cursor=cursor)))
-        pages.append(page.items)
-        if page.cursor is None:
-            break
+        page = _now(ask(cursor))
+        yield from page.items
         cursor = page.cursor
-    for items in reversed(pages):
-        yield from reversed(items)
+        if cursor is None:
+            return
 
 
 def _now(work: Any) -> Any:

@@ -51,6 +51,10 @@ class Site:
         """
         return await self._ask("POST", path, body or {}, wait)
 
+    async def delete(self, path: str) -> Said:
+        """Undo."""
+        return await self._ask("DELETE", path, {})
+
     async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None = None) -> Said:
         try:
             return await asyncio.wait_for(self._asked(method, path, body, wait), _SECONDS)

@@ -8,9 +8,21 @@ from collections.abc import Iterator
 
 from attrs import Factory, define, field
 
-from .book import DOUBLED, LOST, UNASKED, WRONG
+from .book import BEYOND, DOUBLED, LOST, UNASKED, WRONG
 
-BROKEN = (LOST, DOUBLED, WRONG, UNASKED)
+BROKEN = (LOST, DOUBLED, WRONG, UNASKED, BEYOND)
+_WORDS = {
+    "approval.approved": "approvals",
+    "grant.issued": "grants",
+    "grant.used": "uses of them",
+    "pause.ended": "resumptions",
+    "approval.stale": "asked anew",
+    "cap.set": "limits",
+    "run.cancelled": "taken back",
+    "run.run_again": "done again",
+}
+"""Of what is on record, what is told of."""
+
 SOUND = "the record does not hold"
 STUCK = "did not end"
 
@@ -33,6 +45,7 @@ class Tally:
 
     :ivar faults: every promise that was broken, in words; none is twice.
     :ivar calls: how many were made, and how many effects there were.
+    :ivar told: what is on record of all, by the types of the events.
     """
 
     rows: defaultdict[str, Row] = Factory(lambda: defaultdict(Row))
@@ -40,6 +53,7 @@ class Tally:
     calls: int = 0
     effects: int = 0
     requests: int = 0
+    told: Counter[str] = field(factory=Counter)
     _known: set[str] = field(factory=set)
 
     @property
@@ -65,18 +79,21 @@ class Tally:
         self.faults += other.faults
         self.calls, self.effects = self.calls + other.calls, self.effects + other.effects
         self.requests += other.requests
+        self.told += other.told
 
     def lines(self) -> Iterator[str]:
         """The table."""
         yield f"{'the life ended':44}{'times':>7}{'in doubt':>10}" + "".join(f"{each:>16}" for each in BROKEN)
-        yield "-" * 125
+        yield "-" * 141
         for where in sorted(self.rows, key=_order):
             yield _line(where, self.rows[where])
         whole = Row()
         for row in self.rows.values():
             whole = Row(whole.kills + row.kills, whole.unknown + row.unknown, whole.broken + row.broken)
-        yield "-" * 125
+        yield "-" * 141
         yield _line(f"{self.calls} calls, {self.requests} requests, {self.effects} effects", whole)
+        if self.told:
+            yield "on record: " + ", ".join(f"{self.told[type_]} {what}" for type_, what in _WORDS.items())
         yield from self.faults
 
 

@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from attrs import define, field
 
 from aileron.vault.keys import DataKey
 
-from .book import Book
-from .furnished import furnish, trust_all
+from .beyond import Beyond
+from .book import BY_NAME, Book
+from .furnished import furnish, limit, trust_all
+from .governing import Governing
 from .lives import Life, Nursery
 from .load import Load
 from .nursery import Birth
-from .record import unsound
+from .record import read, unsound
 from .sites import GoneError, Site, agent, operator
 from .tally import SOUND, STUCK, Tally
 from .world import World
@@ -76,6 +79,7 @@ class Trial:
     def __attrs_post_init__(self) -> None:
         self.world = World(self.chance, self._kill)
         self.book = Book(self.world)
+        self.world.heard = self.book.heard
 
     def _kill(self) -> None:
         if self.life is not None:
@@ -91,6 +95,10 @@ class Trial:
         await self._end_well()
         for what in unsound(self.root):
             self.tally.broke(self.died, SOUND, what)
+        runs, events = read(self.root)
+        for promise, how in Beyond(self.book, BY_NAME, runs, events).all():
+            self.tally.broke(self.died, promise, how)
+        self.tally.told.update(event.type for event in events)
         self.world.close()
         self.tally.calls += len(self.book.calls)
         self.tally.effects += sum(self.world.effects.values())
@@ -104,11 +112,16 @@ class Trial:
         assert found is not None, "the daemon does not start"
         who = await operator(found, self.key)
         await trust_all(who)
+        await limit(who)
         self.agent = await agent(found)
-        await Load(self.book, self.chance, self.agent, who, new=20).run()
+        await self._load(self.agent, who, new=20).run()
         life.end(signal.SIGTERM)
         self.points.saw(tuple(point for point in (await life.death).points if "trust" not in point))
         self.world.calm = False
+
+    def _load(self, asking: Site, who: Site | None, new: int = 12) -> Load:
+        broke = partial(self.tally.broke, self.died)
+        return Load(self.book, self.chance, asking, who, Governing(self.book, self.chance, broke), new)
 
     def _plain(self) -> Birth:
         return Birth(str(self.root), spelled(self.key))
@@ -128,6 +141,8 @@ class Trial:
 
     async def _one(self, birth: Birth) -> None:
         """A life, from what it finds to its end by force."""
+        if birth.key is not None:
+            self.book.words.unlocking()
         before, life = self.world.kills, await self.nursery.begin(birth)
         self.life = life
         early = not birth.point and self.chance.random() < _EARLY
@@ -150,7 +165,7 @@ class Trial:
         await self._hold(asking)
         assert self.life is not None
         self._end_in(self.life, _LOAD_SECONDS if birth.point else self.chance.random() * _LOAD_SECONDS)
-        await Load(self.book, self.chance, asking, who).run()
+        await self._load(asking, who).run()
 
     def _end_in(self, life: Life, seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, life.end)
@@ -169,12 +184,14 @@ class Trial:
     async def _end_well(self) -> None:
         """The last life: whatever is left comes to an end."""
         self.world.calm = True
+        self.book.words.unlocking()
         life = self.life = await self.nursery.begin(self._plain())
         found = await life.found()
         assert found is not None, "the daemon does not start"
         asking, who = Site(found.url, self.agent.token), await operator(found, self.key)
         until = asyncio.get_running_loop().time() + _DRAIN_SECONDS
-        load = Load(self.book, self.chance, asking, who, new=0)
+        load = self._load(asking, who, new=0)
+        await load.governing.resume(who)
         while left := await self._left(asking):
             if asyncio.get_running_loop().time() > until:
                 for run in left:
@@ -195,8 +212,11 @@ class Trial:
 
     async def _press(self, load: Load, who: Site) -> None:
         for item in (await who.get("/v1/action-approvals?limit=100")).body["items"]:
-            await load.decide(item, "approve")
-        for call in self.book.calls.values():
+            run = item["run"]
+            call = self.book.of(run["id"], run["arguments"]["text"], run["parent_id"])
+            full = call.kind.is_limited and call.approvals
+            await load.decide(item, "deny" if full or run["parent_id"] is not None else "approve")
+        for call in self.book.by_run().values():
             if call.state == "unknown":
                 await load.settle(who, call)
 
