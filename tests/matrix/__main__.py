@@ -1,6 +1,7 @@
-"""C{python -m tests.matrix [crash | races | faults] [count] [--seed S]}: its table; it fails where one broke.
+"""C{python -m tests.matrix [crash | races | faults | machine] [count] [--seed S]}: its table; it fails where one broke.
 
-C{count}: how often the daemon is killed, 1,000 times unless told; or how many orders of each race are tried.
+C{count}: how often the daemon is killed, or the machine plays, 1,000 times unless told; or how many orders of each
+race are tried at most.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 
 from tests.matrix.crash.matrix import crash
 from tests.matrix.faults.matrix import strike
+from tests.matrix.machine import EXAMPLES, play
 from tests.matrix.races.report import MOST, report
 
 KILLS = 1000
@@ -18,7 +20,7 @@ KILLS = 1000
 def main(arguments: list[str]) -> int:
     """Try, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix")
-    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "races", "faults"))
+    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "races", "faults", "machine"))
     parser.add_argument("count", nargs="?", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--together", type=int, default=2)
@@ -30,6 +32,8 @@ def main(arguments: list[str]) -> int:
         sheet = strike(given.only, given.seed)
         print("\n".join(sheet.lines()))
         return 1 if sheet.faults else 0
+    if given.part == "machine":
+        return max([_told(*each) for each in play(given.count or EXAMPLES, given.seed)])
     tally = crash(given.count or KILLS, given.seed, given.together)
     print("\n".join(tally.lines()))
     return 1 if tally.faults else 0

@@ -1,18 +1,31 @@
-"""C{python -m tests.mutants [word…]}: the table, of all guards or of those whose words hold one of these."""
+"""C{python -m tests.mutants [--machine] [word…]}: the table, of all guards or of those whose words hold one of these.
+
+With C{--machine} of those that the machine must notice: it plays until then, for hundreds of games.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.runner.machine.test_machine import EXAMPLES
+
+from .any_order import GUARDS as ANY_ORDER
 from .table import GUARDS
 from .trying import Found, try_all, whole
+
+_GAMES = 300
 
 
 def main(words: list[str]) -> int:
     """Try, and print."""
-    guards = [guard for guard in GUARDS if not words or any(word in guard.what + guard.file for word in words)]
+    table = GUARDS
+    if words[:1] == ["--machine"]:
+        table, words = ANY_ORDER, words[1:]
+        os.environ[EXAMPLES] = str(_GAMES)
+    guards = [guard for guard in table if not words or any(word in guard.what + guard.file for word in words)]
     with tempfile.TemporaryDirectory(prefix="aileron-mutants-") as directory:
         said = whole(guards, Path(directory))
         if said is not None:

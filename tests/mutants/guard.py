@@ -18,12 +18,17 @@ PROMISES = {
 }
 """Where each promise is held."""
 
+ANY_ORDER = 0
+"""Stands for all of them: what the machine must notice."""
+
+_MODULES = {ANY_ORDER: "tests.runner.machine.test_machine", **PROMISES}
+
 
 @frozen
 class Guard:
     """One guard: where it stands, and what stands there when it is disabled.
 
-    :ivar promise: which one it keeps.
+    :ivar promise: which one it keeps, or C{ANY_ORDER}.
     :ivar what: in a few words.
     :ivar file: below the package.
     :ivar text: exactly as it stands there, once.
@@ -43,7 +48,7 @@ class Guard:
     @property
     def test_id(self) -> str:
         """As trial takes it."""
-        return f"{PROMISES[self.promise]}.{self.test}"
+        return f"{_MODULES[self.promise]}.{self.test}"
 
     def problem(self, root: Path) -> str | None:
         """Why it cannot be disabled, if so."""

@@ -16,7 +16,7 @@ from attrs import frozen
 from .guard import Guard
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_SECONDS = 300
+_SECONDS = 900
 _COPIED = ("aileron", "tests", "twisted", "setup.cfg")
 
 

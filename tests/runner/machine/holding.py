@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hypothesis.stateful import invariant
+from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import check_chain
 from aileron.errors import StoreUnavailable
@@ -12,8 +13,20 @@ from aileron.runner._lifecycle import LEGAL
 from aileron.values import AuditQuery, Decision, Run, RunQuery, RunState, TrustKind, VaultState, canonical
 from tests.runner.kit import OPERATOR
 
-from .acting import Acting
-from .home import ANSWERS, FILES
+from .home import FILES, SESSIONS
+from .judging import Judging
+from .record import Told
+
+_DECISIVE = {
+    "approval.approved",
+    "approval.denied",
+    "approval.stale",
+    "tamper.detected",
+    "run.cancelled",
+    "execution.started",
+}
+_NOTHING_SENT = {RunState.PENDING, RunState.APPROVED, RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED}
+_LONGEST_SECONDS = 7200.0  # that anything was put off
 
 
 def _reachable() -> frozenset[tuple[RunState, RunState]]:
@@ -33,13 +46,19 @@ _WAIT_FOR_THE_VAULT = (RunState.AWAITING_VAULT, RunState.APPROVED)
 """The second, where everything is paused as well: without the vault nobody resumes it."""
 
 
-class Machine(Acting):
-    """The promises, held against all that was done."""
+class Machine(Judging):
+    """The promises, held against all that was done.
+
+    :param told: counts what is on record in the end, by the types of the events.
+    """
+
+    def __init__(self, case: SynchronousTestCase, told: Counter[str]) -> None:
+        super().__init__(case)
+        self.told = told
 
     @invariant()
     def holds(self) -> None:
         """Everything that is promised of every moment."""
-        self.note_sendings()
         self.check_logged()
         standing = {run.id: run for run in self.home.sync(self.home.runner.runs(RunQuery(limit=1000))).items}
         self.runs = sorted(standing)
@@ -47,10 +66,11 @@ class Machine(Acting):
         self.pending = [run_id for run_id in self.runs if standing[run_id].state is RunState.PENDING]
         for run_id, run in standing.items():
             self.check_step(self.last.get(run_id), run)
-        self.last = standing
-        begun = self.begun()
+        self.last, story = standing, self.home.story()
+        begun = self.begun(story)
         self.check_trusted(begun)
-        self.check_effects({run.effect_key: run for run in standing.values()}, begun)
+        self.check_effects(begun)
+        self.judge(story)
         for run_id, waiting in self.home.waiters:
             if run_id not in self.forged:
                 assert waiting.called == standing[run_id].state.settled, "a lost wake-up, or a false one"
@@ -65,17 +85,20 @@ class Machine(Acting):
             assert word.digest == used, "begun with a file that nobody trusts"
         self.began = begun
 
-    def begun(self) -> Counter[str]:
+    def begun(self, story: list[Told]) -> Counter[str]:
         """How often each run began: each time with a decision of its own, taken since, if it was called gated."""
-        decided = {run_id for run_id, gated in self.gated.items() if not gated}
+        again = {run_id for run_id, run in self.last.items() if run.parent_id is not None}
+        decided = {run_id for run_id, gated in self.gated.items() if not gated} - again
         begun: Counter[str] = Counter()
-        for run_id, type_ in self.home.story():
-            if type_ == "execution.started":
-                assert run_id in decided, "begun without a fresh decision"
-                begun[run_id] += 1
-            decided.discard(run_id)
-            if type_ == "approval.approved":
-                decided.add(run_id)
+        for told in story:
+            if told.type not in _DECISIVE:
+                continue
+            if told.type == "execution.started":
+                assert told.run_id in decided, "begun without a fresh decision"
+                begun[told.run_id] += 1
+            decided.discard(told.run_id)
+            if told.type == "approval.approved":
+                decided.add(told.run_id)
         return begun
 
     def check_logged(self) -> None:
@@ -91,19 +114,18 @@ class Machine(Acting):
         if before.state is not now.state:
             assert (before.state, now.state) in REACHABLE, (before.state, now.state)
 
-    def check_effects(self, by_key: dict[str, Run], begun: Counter[str]) -> None:
+    def check_effects(self, begun: Counter[str]) -> None:
         """Nothing non-idempotent is sent again unless it never left; nothing gated unless exactly that was approved."""
         sent: Counter[tuple[str, str]] = Counter()
-        for position, sending in enumerate(self.home.connector.sendings):
-            run = by_key[sending.effect_key.partition(".")[0]]
-            assert begun[run.id], "sent without having begun"
+        for arrival in self.home.world.arrivals:
+            assert arrival.by is not None, "sent without having begun"
+            run, request = self.last[arrival.by.run_id], arrival.sending.request
             if run.id not in self.forged:
-                assert run.state not in {RunState.PENDING, RunState.APPROVED, RunState.DENIED, RunState.CANCELLED}, run
-            if self.gated[run.id]:
-                asked = canonical(sending.request.as_json())
-                assert (run.id, asked) in self.meant, "sent without an approval of exactly this"
-            if not sending.request.idempotent and self.answers.get(position) != "unreached":
-                sent[run.id, sending.effect_key] += 1
+                assert run.state not in _NOTHING_SENT, run
+            if self.gated[run.id] and arrival.by.grant_id is None:
+                assert (run.id, canonical(request.as_json())) in self.meant, "sent without an approval of exactly this"
+            if not request.idempotent and arrival.kind != "unreached":
+                sent[run.id, arrival.sending.effect_key] += 1
         assert all(times <= begun[run_id] for (run_id, _), times in sent.items()), sent
         assert all(begun[run_id] == 1 for run_id, _ in sent if run_id not in self.forged), begun
 
@@ -112,10 +134,11 @@ class Machine(Acting):
         home = self.home
         self.rest()
         home.kill(VaultState.UNLOCKED)
-        self.attempt(home.runner.resume(None, OPERATOR))
+        self.resume_all()
         for name, texts in FILES.items():
             home.put(name, texts[0])
-        home.clock.advance(1.0)  # what has expired meanwhile expires
+        home.rewrite_connector(1, trusted=True)
+        home.clock.advance(_LONGEST_SECONDS)  # what has expired meanwhile expires, what was put off begins
         for run_id in self.runs:
             self.finish(run_id)
         states = {run_id: home.sync(home.runner.run(run_id)).state for run_id in self.runs}
@@ -123,12 +146,18 @@ class Machine(Acting):
         self.holds()
         records = home.sync(home.store.audit.list(AuditQuery(limit=10_000))).items
         assert check_chain(tuple(reversed(records))) is None
+        self.told.update(record.event.type for record in records)
         home.sync(home.store.close())
+
+    def resume_all(self) -> None:
+        """The operator resumes whatever is paused."""
+        for name in (*SESSIONS, None):
+            self.resume(name, ("goes well", 0))
 
     def rest(self) -> None:
         """Once the disk has room and every service has answered, nothing is under way, in this very life."""
         self.home.relent()
-        self.attempt(self.home.runner.resume(None, OPERATOR))
+        self.resume_all()
         for _ in range(3):
             self.home.clock.pump([1.0] * 10)
             self.answer_all()
@@ -137,18 +166,15 @@ class Machine(Acting):
         for run in self.last.values():
             if run.id in self.forged:
                 continue
-            waits = run.state is RunState.PENDING or (locked and run.state in _WAIT_FOR_THE_VAULT)
+            later = run.start_after is not None and run.start_after.timestamp() > self.now
+            waits = run.state is RunState.PENDING or (run.state is RunState.APPROVED and later)
+            waits = waits or (locked and run.state in _WAIT_FOR_THE_VAULT)
             assert run.state.settled or waits, f"left behind: {run}"
 
     def answer_all(self) -> None:
         """Let every service say that it has done it."""
-        self.note_sendings()
-        while self.home.unanswered:
-            position, waiting = self.home.unanswered.pop()
-            if not waiting.called:
-                self.answers[position] = "done"
-                waiting.callback(ANSWERS["done"])
-                self.note_sendings()
+        while waiting := self.home.world.waiting():
+            self.home.world.answer(waiting[-1], "done")
 
     def finish(self, run_id: str) -> None:
         """Answer what waits for an answer, and deny what waits for a decision."""
@@ -156,7 +182,7 @@ class Machine(Acting):
         self.answer_all()
         if home.sync(home.runner.run(run_id)).state is not RunState.PENDING:
             return
-        shown = self.attempt(home.runner.approval(run_id))
+        shown = self.shown(run_id)
         if shown is None:  # somebody called it so, and nobody was ever asked
             home.sync(home.runner.withdraw(run_id, OPERATOR, None))
         else:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
-from aileron.errors import ExternalApiError, NetworkError
-from aileron.values import Outcome, Run, VaultState
+from aileron.values import Run, TrustKind, VaultState, digest
 from tests.runner.kit import RunnerCase, manifest, step
+
+from .record import BEGUN_BY, STORY, Begun, Told
+from .world import OPERATIONS, Service, World
 
 _ASKED_AGAIN = 'cool_down = "0s"'
 _EXPIRES = f'{_ASKED_AGAIN}\nexpires_after = "1h"'
+UNDO_SECONDS, COOL_DOWN_SECONDS = 60.0, 3600.0
+MOST_AN_HOUR, MOST_OF_ONE_TEXT = 3, 2
+_LIMITS = (
+    f"[limits]\nper_hour = {MOST_AN_HOUR}\n[limits.per_argument.text]\nper_hour = {MOST_OF_ONE_TEXT}\n\n[[execute]]"
+)
 FILES: dict[str, tuple[str | None, ...]] = {
     "gated": (
         manifest("gated", step("post"), expires=_ASKED_AGAIN),
@@ -21,13 +30,13 @@ FILES: dict[str, tuple[str | None, ...]] = {
     "timed": (manifest("timed", step("post"), expires=_EXPIRES), manifest("timed", step("put"), expires=_EXPIRES)),
     "open": (manifest("open", step("post"), gated=False), manifest("open", step("put"), gated=False)),
     "steps": (manifest("steps", step("put", "one"), step("post", "two"), expires=_ASKED_AGAIN),),
+    "undone": (manifest("undone", step("post"), expires=f"{_ASKED_AGAIN}\nundo_seconds = {UNDO_SECONDS:g}"),),
+    "sticky": (manifest("sticky", step("post"), expires=f'cool_down = "{COOL_DOWN_SECONDS:g}s"'),),
+    "found": (manifest("found", step("send"), gated=False),),
+    "limited": (manifest("limited", step("post"), gated=False).replace("[[execute]]", _LIMITS),),
 }
-ANSWERS = {
-    "done": Outcome({"done": True}),
-    "refused": Outcome(fault=ExternalApiError("No.").fault(), sent=True, classified=True),
-    "silent": Outcome(fault=ExternalApiError("Reset.").fault(), sent=True, classified=False),
-    "unreached": Outcome(fault=NetworkError("Nobody there.").fault(), sent=False, classified=False),
-}
+UNGATED = frozenset({"open", "found", "limited"})
+SESSIONS = ("session-1", "session-2")
 FORGED = {
     "approved": "UPDATE runs SET state = 'approved' WHERE id = :run",
     "waiting": "UPDATE runs SET state = 'awaiting_vault' WHERE id = :run",
@@ -40,13 +49,6 @@ FORGED = {
         SELECT approved, decided_at, decided_by, not_after, decision_mark FROM approvals AS other
         WHERE other.run_id = :other) WHERE run_id = :run AND EXISTS (SELECT 1 FROM approvals WHERE run_id = :other)""",
 }
-_STORY = """
-    SELECT run_id, type FROM audit_events WHERE run_id IS NOT NULL AND type IN (
-        'approval.approved', 'approval.denied', 'approval.stale', 'tamper.detected', 'run.cancelled',
-        'execution.started')
-    ORDER BY seq
-"""
-MOST_AT_ONCE = 40
 
 
 class Home(RunnerCase):
@@ -55,14 +57,18 @@ class Home(RunnerCase):
     def setUp(self) -> None:
         """Every action, as it first is."""
         super().setUp()
+        self.world = World(self.began_it)
+        self.service = Service(clock=self.clock, world=self.world)
+        self.service.shows = dict.fromkeys(OPERATIONS, lambda: self.world.arrive(self.service.sendings[-1]))
+        self.connector = self.service
+        self.connectors.add(self.service)
         for name, texts in FILES.items():
             self.put(name, texts[0])
         self.runner.look()
         self.other: sqlite3.Connection | None = None
-        self.prepared: list[Deferred[Outcome]] = []  # what the script holds, in the order in which sendings take it
-        self.unanswered: list[tuple[int, Deferred[Outcome]]] = []
         self.waiters: list[tuple[str, Deferred[Run]]] = []
-        self.session("session-1")
+        for session in SESSIONS:
+            self.session(session)
 
     def put(self, name: str, text: str | None, *, trusted: bool = True) -> None:
         """Write an action file, or remove it."""
@@ -71,19 +77,33 @@ class Home(RunnerCase):
         else:
             self.write(name, text, trusted=trusted)
 
+    def rewrite_connector(self, version: int, trusted: bool) -> None:
+        """Let the connector's file be another, which works the same."""
+        description = evolve(self.service.description, content_hash=digest(version))
+        self.connectors.add(evolve(self.service, description=description))
+        if trusted and self.vault.state() is VaultState.UNLOCKED:
+            self.believe(TrustKind.CONNECTOR, description.fqn, description.content_hash)
+
+    def content(self) -> str:
+        """The digest of the connector's file as it lies there."""
+        return self.connectors.descriptions()[0].content_hash
+
     def forge(self, how: str, run_id: str, other: str) -> None:
         """Write into the database as another program would."""
         with sqlite3.connect(self.database) as database:
             database.execute(FORGED[how], {"run": run_id, "other": other})
         database.close()
 
-    def story(self) -> list[tuple[str, str]]:
-        """What is on record of decisions and of what began, in order: the run and the event's type."""
-        database = sqlite3.connect(self.database)
-        try:
-            return database.execute(_STORY).fetchall()
-        finally:
-            database.close()
+    def story(self) -> list[Told]:
+        """What is on record of runs, in order."""
+        with closing(sqlite3.connect(self.database)) as database:
+            return [Told.of(*row) for row in database.execute(STORY)]
+
+    def began_it(self, effect_key: str) -> Begun | None:
+        """The run that the record says began with an effect key, by now: the last, if it was done again."""
+        with closing(sqlite3.connect(self.database)) as database:
+            row = database.execute(BEGUN_BY, (effect_key,)).fetchone()
+        return None if row is None else Begun.of(self.clock.seconds(), *row)
 
     def refuse(self) -> None:
         """Let no commit pass."""
@@ -106,17 +126,11 @@ class Home(RunnerCase):
         self.pool.todo.clear()
         self.pool.release()
         self.relent()
-        self.unanswered, self.waiters, self.prepared, self.connector.script[:] = [], [], [], []
-        self.refill()
+        self.world.hang_up()
+        self.waiters = []
         self.unlock_anew(state)
         self.store = self.open_store()
         self.restart()
-
-    def refill(self) -> None:
-        """Have every sending wait for its answer."""
-        while len(self.prepared) < MOST_AT_ONCE:
-            self.prepared.append(Deferred())
-            self.connector.script.append(self.prepared[-1])
 
     def runTest(self) -> None:
         """Not a test by itself."""

@@ -1,0 +1,114 @@
+"""What the operator allows and forbids beforehand: grants, limits, pauses, denials that stick."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from aileron.values import Actor, Cap, Decision, OwnCap, utc
+from tests.runner.kit import OPERATOR
+
+from .acting import FATE, NUMBER, UNCLEAR, Fate
+from .calling import PICKS, SESSION, Calling
+from .model import Allowance
+
+_UNTIL = st.sampled_from((100.0, 7200.0))
+_LIMITED = st.sampled_from((None, "open", "gated"))
+
+
+class Allowing(Calling):
+    """Words that outlast a call."""
+
+    @precondition(lambda self: self.pending)
+    @rule(which=NUMBER, uses=st.integers(1, 2), seconds=_UNTIL, exact=st.booleans(), own=st.booleans(), fate=FATE)
+    def grant(self, which: int, uses: int, seconds: float, exact: bool, own: bool, fate: Fate) -> None:
+        """The operator approves, and allows more like it."""
+        shown = self.shown(self.pending[which % len(self.pending)])
+        if shown is None:
+            return
+        run = shown.run
+        until = float(int(self.now + seconds))
+        text, whose = str(run.arguments["text"]) if exact else None, run.session_id if own else None
+        made = (run.id, str(shown.review["manifest_digest"]), self.home.content())
+        wish = Allowance(run.action, text, whose, uses, until, *made)
+        self.model.wishes.append(wish)
+        self.mean(shown)
+        yes = Decision(True, shown.digest, OPERATOR.id)
+        told = self.meets(fate, lambda: self.home.runner.approve_and_grant(run.id, yes, wish.wish()))
+        self.decided(shown, True, told)
+
+    @precondition(lambda self: self.model.grants)
+    @rule(which=NUMBER, text=st.sampled_from(("a", "b", None)), who=SESSION, fate=FATE)
+    def use(self, which: int, text: str | None, who: str, fate: Fate) -> None:
+        """An agent calls what a grant may allow."""
+        grants = [*self.model.grants.values()]
+        grant = grants[which % len(grants)]
+        self.call(
+            grant.action, text or grant.text or "c", grant.session if text is None and grant.session else who, fate
+        )
+
+    @precondition(lambda self: self.model.grants)
+    @rule(which=NUMBER, texts=st.lists(st.sampled_from("ab"), min_size=2, max_size=3), picks=PICKS)
+    def use_at_once(self, which: int, texts: list[str], picks: list[int]) -> None:
+        """Agents call it at the same moment."""
+        grants = [*self.model.grants.values()]
+        grant = grants[which % len(grants)]
+        if grant.action != "sticky":
+            self.crowd(grant.action, texts, grant.session or "session-1", picks)
+
+    @precondition(lambda self: self.model.grants)
+    @rule(which=NUMBER, fate=FATE)
+    def revoke(self, which: int, fate: Fate) -> None:
+        """The operator ends a grant."""
+        grant_id = [*self.model.grants][which % len(self.model.grants)]
+        told = self.meets(fate, lambda: self.home.runner.revoke_grant(grant_id, OPERATOR))
+        if told is not None and told is not UNCLEAR:
+            self.model.grants[grant_id].ended = True
+
+    @precondition(lambda self: "pauses" in self.troubles)
+    @rule(pauses=st.sampled_from((True, False, False)), name=st.sampled_from((None, "session-1")), fate=FATE)
+    def switch(self, pauses: bool, name: str | None, fate: Fate) -> None:
+        """The operator pauses or resumes everything, or a session; an agent pauses its own."""
+        runner = self.home.runner
+        if pauses:
+            who = OPERATOR if name is None else Actor("agent", name)
+            told = self.meets(fate, lambda: runner.pause(name, None, who))
+            if told is not None and told is not UNCLEAR:
+                self.model.paused.add(name)
+            return
+        self.resume(name, fate)
+
+    def resume(self, name: str | None, fate: Fate) -> None:
+        """The operator resumes."""
+        paused, standing = {pause.session_id for pause in self.home.runner.pauses()}, dict(self.last)
+        told = self.meets(fate, lambda: self.home.runner.resume(name, OPERATOR))
+        if told is UNCLEAR:
+            self.model.paused.discard(name)
+        elif told is not None:
+            self.model.resumed(name, standing, paused)
+
+    @precondition(lambda self: "limits" in self.troubles)
+    @rule(action=_LIMITED, most=st.integers(0, 2), text=st.booleans(), fate=FATE)
+    def limit(self, action: str | None, most: int, text: bool, fate: Fate) -> None:
+        """The operator sets a limit, or takes it away."""
+        argument = "text" if text and action is not None else None
+        room = max(1, most) if action else 3 + most
+        cap = OwnCap(Cap(room, 3600.0, argument), utc(0), "", action)
+        runner = self.home.runner
+        self.meets(fate, lambda: runner.set_caps([cap], OPERATOR) if most else runner.remove_cap(cap, OPERATOR))
+
+    @rule(which=NUMBER, words=st.sampled_from(("{}", "{}!", " {}.")), who=SESSION)
+    def insist(self, which: int, words: str, who: str) -> None:
+        """An agent asks once more what was denied, in other words."""
+        denied = [run for run in self.last.values() if run.action == "sticky" and run.state.value == "denied"]
+        if denied:
+            text = str(denied[which % len(denied)].asked_for["text"])
+            self.call("sticky", words.format(text), who, ("goes well", 0))
+
+    @rule(which=NUMBER, fate=FATE)
+    def forgive(self, which: int, fate: Fate) -> None:
+        """The operator lets it be asked again."""
+        run = self.of(which, "denied")
+        if run is not None:
+            self.model.forgiven.add(run.id)
+            self.meets(fate, lambda: self.home.runner.forgive(run.id, OPERATOR))
