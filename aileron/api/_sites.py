@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
@@ -88,7 +88,7 @@ def _root(
     handlers = [
         (endpoint, guarded(endpoint, allowed, routes.identify, parts)) for endpoint, allowed in routes.endpoints
     ]
-    return _Root(Straight.to(handlers), _klein(handlers, routes, parts.version, docs), mounts, web)
+    return _Root(Straight.to(handlers), lambda: _klein(handlers, routes, parts.version, docs), mounts, web)
 
 
 def _klein(handlers: Iterable[tuple[Endpoint, Handler]], routes: SiteRoutes, version: str, docs: bool) -> IResource:
@@ -120,16 +120,23 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 
 
 class _Root(Resource):
-    """Hands each request to whom it belongs."""
+    """Hands each request to whom it belongs.
+
+    :param api: makes what takes a request that goes no straight way; not before there is one, since it takes its time.
+    """
 
     isLeaf = True
 
     def __init__(
-        self, straight: Straight, api: IResource, mounts: Mapping[str, IResource], web: IResource | None
+        self,
+        straight: Straight,
+        api: Callable[[], IResource],
+        mounts: Mapping[str, IResource],
+        web: IResource | None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._straight = straight
-        self._api = api
+        self._api = cache(api)
         self._mounts = {name.encode("ascii"): resource for name, resource in mounts.items()}
         self._web = web
 
@@ -148,7 +155,7 @@ class _Root(Resource):
             return NOT_DONE_YET
         if self._web is not None and first not in _OURS and _for_pages(request):
             return _descend(self._web, request, 0)
-        return _descend(self._api, request, 0)
+        return _descend(self._api(), request, 0)
 
 
 def _for_pages(request: IRequest) -> bool:
