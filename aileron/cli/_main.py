@@ -35,6 +35,7 @@ _COMMANDS = {
     "daemon": ".daemon.command:daemon",
     "doctor": ".doctor.command:doctor",
     "operator": ".entering.operator:operator",
+    "completion": ".completing.command:completion",
     "version": ".daemon.status:version",
 }
 

@@ -13,6 +13,7 @@ from aileron.cli._errors import Trouble
 from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
 from aileron.cli._session import as_operator, as_session
 from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.completing import names
 
 from .commands import distrust_command, trust_command
 from .files import add, check, edit
@@ -48,7 +49,7 @@ def list_actions(around: Surroundings, as_json: bool) -> None:
 
 
 @action.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=names.actions)
 @click.option("--schema", is_flag=True, help="Also the schema of its arguments, as the model is given it.")
 @_options.passphrase_fd
 @_options.as_json
@@ -82,7 +83,7 @@ def show_action(around: Surroundings, name: str, schema: bool, passphrase_fd: in
 
 
 @action.command("enable")
-@click.argument("name")
+@click.argument("name", shell_complete=names.actions)
 @_options.passphrase_fd
 @pass_surroundings
 def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
@@ -92,7 +93,7 @@ def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
 
 
 @action.command("disable")
-@click.argument("name")
+@click.argument("name", shell_complete=names.actions)
 @_options.passphrase_fd
 @pass_surroundings
 def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:

@@ -9,9 +9,12 @@ from aileron.cli._errors import Trouble
 from aileron.cli._output import note, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.completing import names as completing
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file, vault_state
 
 from .trusting import Item, Wish, as_values, tell, trust
+
+_COMPLETING = {"action": completing.actions, "connector": completing.connectors}
 
 yes = click.option("--yes", is_flag=True, help="Do not ask: trust what is shown.")
 
@@ -20,7 +23,7 @@ def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
     """C{aileron <kind> trust}."""
 
     @click.command("trust", help=f"Show what is new or changed, ask once, and trust exactly that. {_NOTE[kind]}")
-    @click.argument("names", nargs=-1, metavar=f"[{metavar}]...")
+    @click.argument("names", nargs=-1, metavar=f"[{metavar}]...", shell_complete=_COMPLETING.get(kind))
     @click.option(
         "--all", "everything", is_flag=True, help="All that is not trusted, which without a name is meant too."
     )
@@ -54,7 +57,7 @@ def distrust_command(kind: str) -> click.Command:
     """C{aileron <kind> distrust}."""
 
     @click.command("distrust", help="Take trust back: it does nothing any more, and what waits of it becomes stale.")
-    @click.argument("name")
+    @click.argument("name", shell_complete=_COMPLETING.get(kind))
     @_options.passphrase_fd
     @_options.as_json
     @pass_surroundings

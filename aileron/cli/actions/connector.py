@@ -13,6 +13,7 @@ from aileron.cli._errors import Trouble
 from aileron.cli._output import listed, note, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli.completing import names
 from aileron.values import LoadError
 
 from .commands import distrust_command, trust_command
@@ -69,7 +70,7 @@ def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bo
 
 
 @connector.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=names.all_connectors)
 @_options.passphrase_fd
 @_options.as_json
 @pass_surroundings

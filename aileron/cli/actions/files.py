@@ -14,6 +14,7 @@ from aileron.cli._errors import Trouble
 from aileron.cli._output import note
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.editor import edit_file
+from aileron.cli.completing import names
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
@@ -74,7 +75,7 @@ add = add_command(ACTIONS)
 
 
 @click.command("edit")
-@click.argument("name")
+@click.argument("name", shell_complete=names.actions)
 @click.option("--new", is_flag=True, help="Begin a new one.")
 @_options.passphrase_fd
 @pass_surroundings

@@ -12,6 +12,7 @@ from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals import granting
+from aileron.cli.completing import names
 from aileron.cli.records.runs import cancel
 from aileron.cli.watching.command import watch
 from aileron.values import timestamp, utc
@@ -35,7 +36,7 @@ def approval() -> None:
 
 
 @approval.command("list")
-@click.option("--state", help="Another state than pending_approval, such as completed.")
+@click.option("--state", help="Another state than pending_approval, such as completed.", shell_complete=names.states)
 @click.option("--session", help="Of this session only.")
 @_options.paged
 @_options.passphrase_fd

@@ -12,6 +12,7 @@ import click
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
+from aileron.cli.completing import names
 from aileron.cli.vault.unlocking import refuse_lost, vault_state
 from aileron.home import Discovery, live_discovery
 
@@ -32,7 +33,7 @@ _LOCKED = (
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
 @click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
-@click.argument("agent")
+@click.argument("agent", shell_complete=names.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 @pass_surroundings

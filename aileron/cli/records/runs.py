@@ -12,6 +12,7 @@ from aileron.cli._output import block, heading, in_words, listed, say, say_json,
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.differences import show_edits
+from aileron.cli.completing import names
 
 _FOUND: Mapping[bool | None, str] = {
     True: "It happened: it was found by its key.",
@@ -26,8 +27,8 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--state", help="Such as unknown or completed.")
-@click.option("--action", help="Of this action only.")
+@click.option("--state", help="Such as unknown or completed.", shell_complete=names.states)
+@click.option("--action", help="Of this action only.", shell_complete=names.actions)
 @click.option("--session", help="Of this session only.")
 @click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
 @_options.paged

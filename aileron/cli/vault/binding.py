@@ -15,6 +15,7 @@ from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.actions.commands import refuse_unasked
 from aileron.cli.actions.trusting import confirm
+from aileron.cli.completing import names
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def show_binding(around: Surroundings, name: str, passphrase_fd: int | None, as_
 
 
 @binding.command("setup")
-@click.argument("connector")
+@click.argument("connector", shell_complete=names.bindable)
 @click.option("--identity", default="default", show_default=True, help="Whose credential it is, in a word.")
 @click.option("--service", help="The service, in a word; else the last part of the connector's name.")
 @click.option("--kind", default="api_key", show_default=True, help="What kind of credential it is.")

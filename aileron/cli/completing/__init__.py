@@ -1,0 +1,1 @@
+"""What the shell completes: commands, options, and the names that lie in the home."""

@@ -1,0 +1,89 @@
+"""Names that a shell may complete: fast, silent, without a passphrase and without a trace on record.
+
+They are read from the home's files, which every program of the user can read, and from the daemon's status.  What waits
+for approval is nothing that the launch key is told of, so its ids are not completed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+
+from aileron.cli._errors import Trouble
+from aileron.cli._surroundings import Surroundings
+from aileron.errors import STATUS, AileronError
+from aileron.home import read_private
+from aileron.values import GATEWAY, RunState
+
+Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_MAX_BYTES = 1024 * 1024
+_MOST = 500
+_NAME = re.compile(rb"""^name *= *["']([^"'\n]+)["'] *$""", re.MULTILINE)
+# Nothing that a shell would read as more than a name.
+_plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}").fullmatch
+
+
+def _completer(find: Callable[[Surroundings], Iterable[str]]) -> Completer:
+    """Those of what C{find} finds that begin so; where it fails, none."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        around = context.find_object(Surroundings)
+        found: list[str] = []
+        if around is not None:
+            with suppress(AileronError, Trouble, OSError):
+                found.extend(find(around))
+        return sorted({name for name in found if name.startswith(incomplete) and _plain(name)})
+
+    return complete
+
+
+def _actions(around: Surroundings) -> Iterator[str]:
+    return _named(around.home.actions.glob("*.md"))
+
+
+def _connectors(around: Surroundings) -> Iterator[str]:
+    return _named(around.home.connectors.glob("*.toml"))
+
+
+def _all_connectors(around: Surroundings) -> Iterator[str]:
+    builtin = files("aileron").joinpath("connectors", "builtin")
+    yield from (f"builtin://{each.name.removesuffix('.toml')}" for each in builtin.iterdir())
+    yield from _connectors(around)
+
+
+def _bindable(around: Surroundings) -> Iterator[str]:
+    yield from _all_connectors(around)
+    found = around.running()
+    status = around.probe(found.url, "/v1/status", found.launch_key)
+    yield from (f"{GATEWAY}{each['name']}" for each in status.get("gateway", {}).get("providers", ()))
+
+
+def _agents(_around: Surroundings) -> Iterable[str]:
+    from aileron.launch import AGENTS
+
+    return AGENTS
+
+
+def _named(paths: Iterable[Path]) -> Iterator[str]:
+    """What the files say that they are called."""
+    for path in sorted(paths)[:_MOST]:
+        with suppress(AileronError):  # it is no file of ours: a link, or too long
+            found = _NAME.search(read_private(path, _MAX_BYTES) or b"")
+            if found is not None:
+                yield found[1].decode("utf-8", "replace")
+
+
+actions = _completer(_actions)
+connectors = _completer(_connectors)
+all_connectors = _completer(_all_connectors)
+bindable = _completer(_bindable)
+agents = _completer(_agents)
+states = _completer(lambda _: (state.value for state in RunState))
+failures = _completer(lambda _: STATUS)
