@@ -209,7 +209,8 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
 
     async def runs(self, query: RunQuery) -> Page[Run]:
         """See L{IRunner}."""
-        return Page(tuple(self._matching(reversed(self._runs.values()), query))[: query.limit])
+        found = tuple(self._matching(reversed(self._runs.values()), query))
+        return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
         """See L{IRunner}; one step and one attempt of a completed run."""

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
-from twisted.web.template import Element
+from twisted.web.template import Flattenable
 
 from aileron.errors import NotFound
 
 from ._parts import PageParts, Visit
 from .approvals.listing import draw_list
 from .approvals.page import draw_approval
+from .records.audit import draw_audit, draw_record
+from .records.runs import draw_run, draw_runs
+from .records.sessions import draw_session, draw_sessions
 from .setup.trust import draw_trust
 
-Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Element]]
-"""A coroutine function of L{PageParts}, a L{Visit} and what the path names, to an L{Element}."""
+Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable]]
+"""A coroutine function of L{PageParts}, a L{Visit} and what the path names, to what is shown."""
 
 PAGES: Mapping[str, Draw] = {
     "/approvals": draw_list,
     "/approvals/<run_id>": draw_approval,
+    "/runs": draw_runs,
+    "/runs/<run_id>": draw_run,
+    "/sessions": draw_sessions,
+    "/sessions/<session_id>": draw_session,
+    "/audit": draw_audit,
+    "/audit/<audit_id>": draw_record,
     "/trust": draw_trust,
 }
 """What each path shows.  All of them are the shell, whose script fetches it."""
 
 
-async def _draw_nothing(parts: PageParts, visit: Visit, rest: str) -> Element:
+async def _draw_nothing(parts: PageParts, visit: Visit, rest: str) -> Flattenable:
     raise NotFound("There is nothing here.")
 
 

@@ -11,8 +11,9 @@ from itertools import count, cycle, product
 from typing import Any
 
 from attrs import define, evolve, field, fields
+from twisted.internet.defer import Deferred
 
-from aileron.values import Change, Fault, RunState, TrustKind, utc
+from aileron.values import Actor, Change, Event, Fault, RunState, TrustKind, utc
 from aileron.web import pages
 from aileron.web._table import FRAGMENTS
 from tests.hostile import MANY, hostile_strings
@@ -76,7 +77,13 @@ class HostileTests(WebCase):
         """Have something of everything to show."""
         super().setUp()
         self.runs = list(self.furnish())
-        self.known: Mapping[str, Sequence[str]] = {"run_id": self.runs, "session_id": ["session-1"]}
+        self.known: Mapping[str, Sequence[str]] = {
+            "run_id": self.runs,
+            "session_id": ["session-1"],
+            "audit_id": ["record-1"],
+        }
+        event = Event("record-1", "x", utc(NOW), Actor("human", "x"), {"x": "x"}, *["x"] * 4)
+        self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
 
     def furnish(self) -> Iterator[str]:
         """Runs in every state that shows more than others, and files to read; the ids of the runs."""
@@ -111,7 +118,8 @@ class HostileTests(WebCase):
     def use(self, words: Words) -> None:
         """Let everything foreign that a page can reach say these."""
         names = [each.name for each in fields(type(self.parts)) if each.name not in _OUR_OWN]
-        misled: dict[str, Any] = {name: Misled(getattr(self.parts, name), words) for name in names}
+        present = {name: getattr(self.parts, name) for name in names if getattr(self.parts, name) is not None}
+        misled: dict[str, Any] = {name: Misled(part, words) for name, part in present.items()}
         self.resource = pages(evolve(self.parts, **misled))
 
     def paths(self, rule: str) -> list[str]:

@@ -1,0 +1,152 @@
+"""What pages are made of: headings, facts, tables, chips, filters and buttons.
+
+Every text that is given here is foreign and made visible here, but for what is a L{Tag} already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeAlias
+from urllib.parse import urlencode
+
+from twisted.web.template import Tag, tags
+
+from aileron.values import JSON, plain, visible
+
+from ._texts import moment, shown, size
+
+Part: TypeAlias = Tag | str
+Cell: TypeAlias = Part | datetime | int | None
+"""Of a table or a fact; L{None} shows as a dash."""
+
+
+def page(title: str, said: str, *children: Part) -> Tag:
+    """A whole page.
+
+    :param said: what is read aloud when it changes.
+    """
+    return tags.section(*children, **{"data-title": f"{visible(title)} – Aileron", "data-said": visible(said)})
+
+
+def heading(words: str, quiet: str = "") -> Tag:
+    """The page's."""
+    return tags.h1(visible(words), " ", tags.span(visible(quiet), **{"class": "quiet"}), tabindex="-1")
+
+
+def back(path: str, words: str) -> Tag:
+    """The way up."""
+    return tags.p(tags.a(words, href=path))
+
+
+def link(path: str, words: str) -> Tag:
+    """To another page."""
+    return tags.a(visible(words), href=visible(path))
+
+
+def chip(words: str, kind: str) -> Tag:
+    """A word that says how something stands.
+
+    :param kind: C{good}, C{bad}, C{waits}, C{moves} or C{quiet}: only its colour.
+    """
+    return tags.span(visible(words), **{"class": f"chip {kind}"})
+
+
+def quiet(*children: Part) -> Tag:
+    """A sentence that matters less."""
+    return tags.p(*children, **{"class": "quiet"})
+
+
+def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
+    """What is known, each under its name; what is not known is left out."""
+    rows = ((name, value) for name, value in pairs if value is not None and value != "")
+    return tags.dl(
+        *(tags.div(tags.dt(visible(name)), tags.dd(cell(value))) for name, value in rows), **{"class": "facts"}
+    )
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], empty: str) -> Tag:
+    """Rows under their heads, the first cell of each naming it; or C{empty} where there are none."""
+    body = [_row(row) for row in rows]
+    if not body:
+        return quiet(empty)
+    head = tags.tr(*(tags.th(visible(each), scope="col") for each in heads))
+    inside = tags.table(tags.caption(visible(caption)), tags.thead(head), tags.tbody(*body), **{"class": "list"})
+    attributes = {"class": "wide", "tabindex": "0", "role": "region", "aria-label": visible(caption)}
+    return tags.div(inside, **attributes)
+
+
+def cell(value: Cell) -> Part:
+    """Anything, made visible."""
+    if value is None:
+        return "–"
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, Tag):
+        return value
+    return f"{value:,}" if isinstance(value, int) else visible(value, multiline=True)
+
+
+def whole(name: str, value: JSON, label: str) -> Tag:
+    """A value in full; what is long scrolls, and says how long it is.
+
+    :param name: its id on the page.
+    :param label: what it is, in words.
+    """
+    text = shown(value)
+    box = tags.pre(text, id=name, tabindex="0", role="region", **{"class": "whole", "aria-label": visible(label)})
+    return tags.div(box, tags.small(size(text), **{"class": "quiet"}))
+
+
+def older(path: str, query: Mapping[str, str], cursor: str | None) -> Part:
+    """Where to go on."""
+    if cursor is None:
+        return ""
+    return tags.p(tags.a("Older", href=f"{path}?{urlencode({**query, 'cursor': cursor})}", rel="next"))
+
+
+def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: str) -> Tag:
+    """A filter that has a few values, each with its words; the first is usual."""
+    tag = tags.select(name=name, id=f"filter-{name}")
+    for value, words in options:
+        option = tags.option(visible(words), value=visible(value))
+        tag(option(selected="selected") if value == chosen else option)
+    return tags.label(f"{label} ", tag)
+
+
+def field(name: str, label: str, value: str, kind: str = "text") -> Tag:
+    """A filter that is typed."""
+    given = {"name": name, "id": f"filter-{name}", "type": kind, "value": visible(value), "autocomplete": "off"}
+    return tags.label(f"{label} ", tags.input(**given))
+
+
+def filters(path: str, *fields: Tag) -> Tag:
+    """A form that leads to the same page, with less on it."""
+    button = tags.button("Show", type="submit")
+    return tags.form(*fields, button, **{"class": "filters", "data-place": path})
+
+
+def act(words: str, what: str, body: Mapping[str, JSON] | None = None, sure: str = "", name: str = "") -> Tag:
+    """A button that does one thing.
+
+    :param what: method and path.
+    :param sure: what it says before it means it.
+    :param name: its id on the page.
+    """
+    attributes = {"data-act": visible(what), "data-body": json.dumps(plain(body or {})), "class": "small"}
+    if sure:
+        attributes["data-sure"] = visible(sure)
+    if name:
+        attributes["id"] = visible(name)
+    return tags.button(visible(words), type="button", disabled="disabled", **attributes)
+
+
+def answer() -> Tag:
+    """Where what went wrong is said."""
+    return tags.span(role="alert", **{"class": "answer"})
+
+
+def _row(row: Sequence[Cell]) -> Tag:
+    first, *rest = row
+    return tags.tr(tags.th(cell(first), scope="row"), *(tags.td(cell(each)) for each in rest))

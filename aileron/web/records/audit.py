@@ -1,0 +1,155 @@
+"""The record: its newest, one whole, and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from twisted.web.template import Tag, tags
+
+from aileron.errors import InvalidRequest, NotFound
+from aileron.values import AuditQuery, Record, timestamp
+from aileron.web._blocks import (
+    Cell,
+    answer,
+    back,
+    facts,
+    field,
+    filters,
+    heading,
+    link,
+    older,
+    page,
+    quiet,
+    table,
+    whole,
+)
+from aileron.web._parts import PageParts, Visit
+
+_MOST = 50
+_WORDS = {
+    "type": "Kind",
+    "action": "Action",
+    "connector": "Connector",
+    "session": "Session",
+    "run": "Run",
+    "class": "Failure",
+}
+_TIMES = {"since": "Since", "until": "Until"}
+
+
+async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
+    """Records, newest first."""
+    found = await parts.audit.list(_wanted(visit))
+    kept = {name: value for name, value in visit.query.items() if name != "cursor"}
+    fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
+    fields += [field(name, f"{label} (UTC)", kept.get(name, ""), "datetime-local") for name, label in _TIMES.items()]
+    return page(
+        "Record",
+        f"{len(found.items)} records",
+        heading("The record"),
+        _standing(parts),
+        filters("/audit", *fields),
+        table(
+            "Records, newest first", ("Kind", "When", "Who", "About"), map(_row, found.items), "No record is like that."
+        ),
+        older("/audit", kept, found.cursor),
+    )
+
+
+async def draw_record(parts: PageParts, visit: Visit, audit_id: str) -> Tag:
+    """One record, whole."""
+    record = await parts.audit.get(audit_id)
+    if record is None:
+        raise NotFound("There is no such record.")
+    event = record.event
+    contents = (
+        quiet("Its contents were deleted, as the configuration says; that they were is on record too.")
+        if record.pruned
+        else whole("contents", dict(event.payload), "Contents")
+    )
+    return page(
+        event.type,
+        f"Record {record.sequence}",
+        back("/audit", "The whole record"),
+        heading(event.type, f"record {record.sequence:,}"),
+        facts(_about(record)),
+        tags.h2("What it says"),
+        contents,
+        tags.h2("How it hangs in the chain"),
+        facts(
+            (
+                ("Hash", record.hash),
+                ("Hash before", record.previous_hash),
+                ("Digest of the contents", record.payload_digest),
+            )
+        ),
+    )
+
+
+def _wanted(visit: Visit) -> AuditQuery:
+    given = {name: visit.query.get(name) or None for name in _WORDS}
+    return AuditQuery(
+        since=_moment(visit, "since"),
+        until=_moment(visit, "until"),
+        type=given["type"],
+        action=given["action"],
+        connector=given["connector"],
+        session_id=given["session"],
+        run_id=given["run"],
+        failure_class=given["class"],
+        limit=_MOST,
+        cursor=visit.query.get("cursor"),
+    )
+
+
+def _moment(visit: Visit, name: str) -> datetime | None:
+    """As a browser's field writes it, or with a zone.
+
+    :raises InvalidRequest: it is no moment.
+    """
+    text = visit.query.get(name)
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidRequest(f"{_TIMES[name]} is no moment in time: write 2026-01-31T12:00.") from None
+
+
+def _standing(parts: PageParts) -> Tag:
+    latest = parts.notary.latest
+    signed = "No checkpoint was signed yet."
+    if latest is not None:
+        signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {parts.notary.fingerprint}."
+    verify = tags.button("Verify all of it", type="button", disabled="disabled", id="verify", **{"class": "small"})
+    export = tags.button("Save all of it", type="button", disabled="disabled", id="export", **{"class": "small"})
+    verdict = tags.p(id="verdict", role="status")
+    return tags.div(quiet(signed), tags.p(verify, " ", export, " ", answer(), **{"class": "buttons"}), verdict)
+
+
+def _row(record: Record) -> tuple[Cell, ...]:
+    event = record.event
+    about = [event.action, event.connector, event.failure_class]
+    words = ", ".join(each for each in about if each)
+    return link(f"/audit/{event.id}", event.type), event.at, f"{event.actor.type} {event.actor.id}", words
+
+
+def _about(record: Record) -> Iterator[tuple[str, Cell]]:
+    event = record.event
+    yield "Id", event.id
+    yield "When", event.at
+    yield "In UTC", timestamp(event.at)
+    yield "Who", f"{event.actor.type} {event.actor.id}"
+    yield "Run", None if event.run_id is None else link(f"/runs/{event.run_id}", event.run_id)
+    yield "Session", None if event.session_id is None else link(f"/sessions/{event.session_id}", event.session_id)
+    yield "Action", event.action
+    yield "Connector", event.connector
+    yield "Failure", event.failure_class
+
+
+def _sealed(record: Record) -> Iterator[tuple[str, Cell]]:
+    yield "Hash", record.hash
+    yield "Hash before", record.previous_hash
+    yield "Digest of the contents", record.payload_digest

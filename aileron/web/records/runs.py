@@ -1,0 +1,223 @@
+"""Runs: all of them, and one whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from twisted.web.template import Tag, tags
+
+from aileron.errors import NotFound
+from aileron.values import Approval, AttemptRow, Fault, Run, RunQuery, RunState, StepRow, visible
+from aileron.web._blocks import (
+    Cell,
+    Part,
+    act,
+    answer,
+    back,
+    chip,
+    choice,
+    facts,
+    field,
+    filters,
+    heading,
+    link,
+    older,
+    page,
+    quiet,
+    table,
+    whole,
+)
+from aileron.web._parts import PageParts, Visit
+from aileron.web._texts import STATES
+
+_MOST = 50
+_KINDS = {
+    RunState.COMPLETED: "good",
+    RunState.FAILED: "bad",
+    RunState.UNKNOWN: "bad",
+    RunState.PENDING: "waits",
+    RunState.AWAITING_VAULT: "waits",
+    RunState.APPROVED: "moves",
+    RunState.EXECUTING: "moves",
+}
+_UNKNOWN = (
+    "Nobody here can say whether it happened: the service was asked, and no answer said so. It is not done again by"
+    " itself. Look at the service, then say what you found; or have it looked for."
+)
+_ENDS = frozenset((RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT))
+
+
+def state_chip(state: RunState) -> Tag:
+    """A state as a word."""
+    return chip(STATES[state], _KINDS.get(state, "quiet"))
+
+
+def took(start: datetime, end: datetime | None) -> str:
+    """A duration in words; nothing where it has no end."""
+    if end is None:
+        return ""
+    seconds = max(timedelta(), end - start).total_seconds()
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+
+
+def runs_table(runs: Iterable[Run], caption: str) -> Tag:
+    """Runs as rows."""
+    return table(caption, ("Action", "State", "Asked", "Took", "Why"), map(_row, runs), "No run is like that.")
+
+
+async def draw_runs(parts: PageParts, visit: Visit) -> Tag:
+    """What was asked for, newest first."""
+    query = visit.query
+    state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
+    states = tuple(each for each in RunState if each.value == state)
+    wanted = RunQuery(states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"))
+    found = await parts.runner.runs(wanted)
+    options = [("", "any"), *((each.value, STATES[each]) for each in RunState)]
+    return page(
+        "Runs",
+        f"{len(found.items)} runs",
+        heading("Runs"),
+        filters(
+            "/runs",
+            choice("state", "State", options, state),
+            field("action", "Action", action),
+            field("session", "Session", session),
+        ),
+        runs_table(found.items, "Runs, newest first"),
+        older("/runs", {name: query[name] for name in ("state", "action", "session") if name in query}, found.cursor),
+    )
+
+
+async def draw_run(parts: PageParts, visit: Visit, run_id: str) -> Tag:
+    """One run, whole."""
+    run = await parts.runner.run(run_id)
+    steps, attempts = await parts.runner.history(run_id)
+    approval = await _approval(parts, run)
+    return page(
+        run.action,
+        f"{run.action}: {STATES[run.state]}",
+        back("/runs", "All runs"),
+        heading(run.action, run.action_version),
+        tags.p(state_chip(run.state), " ", answer()),
+        *_choices(run),
+        facts(_about(run)),
+        *([] if approval is None else [tags.h2("The decision"), facts(_decided(approval))]),
+        *_arguments(run),
+        tags.h2("What was tried"),
+        _attempts(attempts),
+        *_outcome(run, steps),
+    )
+
+
+def _row(run: Run) -> tuple[Cell, ...]:
+    why = run.fault.message if run.fault is not None else run.reason
+    state, lasted = state_chip(run.state), took(run.received_at, run.changed_at if run.state.settled else None)
+    return link(f"/runs/{run.id}", run.action), state, run.received_at, lasted, why or ""
+
+
+async def _approval(parts: PageParts, run: Run) -> Approval | None:
+    try:
+        return await parts.runner.approval(run.id) if run.gated else None
+    except NotFound:  # it was refused before anybody was asked
+        return None
+
+
+def _about(run: Run) -> Iterator[tuple[str, Cell]]:
+    yield "Run", run.id
+    yield "Asked", run.received_at
+    yield "Since", run.changed_at
+    yield "Begins", run.start_after if run.state is RunState.APPROVED else None
+    yield "Session", "you" if run.session_id is None else link(f"/sessions/{run.session_id}", run.session_id)
+    yield "Does again", None if run.parent_id is None else link(f"/runs/{run.parent_id}", run.parent_id)
+    yield "Effect key", run.effect_key
+    yield "Idempotency key", run.idempotency_key
+    yield "Reason", run.reason
+    yield "On record", link(f"/audit?run={run.id}", "what was recorded of it")
+
+
+def _decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
+    said = {None: "none so far", True: "approved", False: "denied"}[approval.approved]
+    yield "Decision", link(f"/approvals/{approval.run.id}", said)
+    yield "When", approval.decided_at
+    yield "By login", approval.decided_by
+    yield "By grant", approval.grant_id
+    yield "Reason", approval.reason
+    yield "Not before", approval.not_before
+    yield "Not after", approval.not_after
+    yield "No longer holds", approval.stale
+    yield "Digest", approval.digest
+
+
+def _arguments(run: Run) -> Iterator[Part]:
+    yield tags.h2("With these arguments")
+    yield whole("arguments", dict(run.arguments), "Arguments")
+    if run.asked is not None:
+        yield tags.h3("As they were asked for")
+        yield whole("asked", dict(run.asked), "Arguments as they were asked for")
+
+
+def _choices(run: Run) -> list[Part]:
+    if run.state in _ENDS:
+        take_back = act("Take it back", f"POST /v1/action-approvals/{run.id}/withdraw", name="withdraw")
+        return [tags.p(take_back, **{"class": "buttons"})]
+    if run.state is not RunState.UNKNOWN:
+        return []
+    look = act("Look for it", f"POST /v1/runs/{run.id}/reconcile", name="reconcile")
+    again = "This asks anew, and it may then happen twice. Sure?"
+    return [
+        tags.p(_UNKNOWN, **{"class": "stale"}),
+        tags.p(look, **{"class": "buttons"}),
+        _saying(run, "happened", "It happened"),
+        _saying(run, "did_not_happen", "It did not happen"),
+        _saying(run, "run_again", "Have it done again", again),
+    ]
+
+
+def _saying(run: Run, outcome: str, words: str, sure: str = "") -> Tag:
+    name = f"note-{outcome}"
+    note = tags.input(name="note", id=name, type="text", maxlength="2000", autocomplete="off")
+    button = tags.button(words, type="submit", disabled="disabled", id=outcome)
+    attributes = {
+        "class": "filters",
+        "data-act": f"POST /v1/runs/{visible(run.id)}/resolve",
+        "data-body": f'{{"outcome": "{outcome}"}}',
+        **({"data-sure": sure} if sure else {}),
+    }
+    return tags.form(tags.label(f"{words}; note for the record ", note), button, **attributes)
+
+
+def _attempts(attempts: Iterable[AttemptRow]) -> Tag:
+    heads = ("Step and attempt", "State", "Began", "Took", "Left us", "Why")
+    return table("Attempts", heads, map(_attempt, attempts), "Nothing was sent.")
+
+
+def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:
+    sent = {None: "", True: "yes", False: "no"}[attempt.sent]
+    why = "" if attempt.fault is None else attempt.fault.message
+    name, lasted = f"{attempt.step_id}, {attempt.number}", took(attempt.started_at, attempt.ended_at)
+    return name, attempt.state, attempt.started_at, lasted, sent, why
+
+
+def _outcome(run: Run, steps: Iterable[StepRow]) -> Iterator[Part]:
+    for step in steps:
+        yield tags.h3(f"What step {step.position + 1} answered")
+        yield whole(f"step-{step.position}", step.output, "Answer")
+    if run.fault is not None:
+        yield tags.h2("What went wrong")
+        yield facts(_fault(run.fault))
+    elif run.result is not None:
+        yield tags.h2("What the agent was told")
+        yield whole("result", run.result, "Result")
+    elif not run.state.settled:
+        yield quiet("It has no outcome yet.")
+
+
+def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:
+    yield "Class", fault.kind
+    yield "Message", fault.message
+    yield "On whose side", fault.boundary
+    yield "May be tried again", "yes" if fault.retriable else "no"
+    yield "Details", whole("details", dict(fault.details), "Details") if fault.details else None

@@ -1,0 +1,130 @@
+"""Runs, sessions and the record: all of them, and one whole."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from twisted.internet.defer import Deferred
+
+from aileron.values import Actor, Event, Fault, Run, RunState, utc, visible
+from tests.web.case import NOW, WebCase, read
+
+HOSTILE = "<b onclick=x>\u202e</b>"
+VISIBLE = visible("\u202e")
+OPERATOR = Actor("human", "operator-1")
+
+
+class RunPagesTests(WebCase):
+    """C{/runs} and C{/runs/…}."""
+
+    def run_in(self, state: RunState, **changes: object) -> Run:
+        """A run that stands there."""
+        return self.runner.finish(self.ask().id, state, **changes)
+
+    def test_list(self) -> None:
+        """Every run is there with its state and why, and leads to its own page."""
+        run = self.run_in(RunState.FAILED, fault=Fault("network_error", HOSTILE))
+        text = self.fragment("/runs").text
+        self.assertIn(f'href="/runs/{run.id}"', text)
+        self.assertIn('<span class="chip bad">failed</span>', text)
+        self.assertIn(VISIBLE, text)
+        self.assertNotIn("onclick", str([attributes for _, attributes in read(text).tags]))
+
+    def test_filtered(self) -> None:
+        """A filter leaves what is like it, and keeps what was chosen."""
+        self.run_in(RunState.FAILED)
+        self.assertIn("No run is like that.", self.fragment("/runs?state=completed").text)
+        shown = self.fragment("/runs?state=failed&action=ship-update").text
+        self.assertIn('<option value="failed" selected="selected">', shown)
+        self.assertIn('class="chip bad"', shown)
+
+    def test_more(self) -> None:
+        """What does not fit on a page is behind a link that keeps the filter."""
+        for _ in range(51):
+            self.ask()
+        first = self.fragment("/runs?action=ship-update").text
+        self.assertEqual(first.count("<tr>"), 51)
+        self.assertIn('href="/runs?action=ship-update&amp;cursor=', first)
+
+    def test_one(self) -> None:
+        """One run shows its arguments, who decided, and what came of it."""
+        run = self.run_in(RunState.COMPLETED, result={"output": HOSTILE})
+        text = self.fragment(f"/runs/{run.id}").text
+        for part in ('<span class="chip good">done</span>', run.effect_key, f'href="/approvals/{run.id}"', VISIBLE):
+            self.assertIn(part, text)
+        self.assertEqual(self.fragment("/runs/none").status, 404)
+
+    def test_unknown(self) -> None:
+        """Whose outcome nobody knows can be looked for, settled either way, or done again on purpose."""
+        run = self.run_in(RunState.UNKNOWN)
+        text = self.fragment(f"/runs/{run.id}").text
+        self.assertIn(f'data-act="POST /v1/runs/{run.id}/reconcile"', text)
+        for outcome in ("happened", "did_not_happen", "run_again"):
+            self.assertIn(f'data-body="{{&quot;outcome&quot;: &quot;{outcome}&quot;}}"', text)
+        self.assertEqual(text.count("data-sure"), 1)
+
+    def test_settled(self) -> None:
+        """What is over can neither be taken back nor settled."""
+        for state in (RunState.COMPLETED, RunState.DENIED):
+            self.assertNotIn("data-act", self.fragment(f"/runs/{self.run_in(state).id}").text)
+
+
+class SessionPagesTests(WebCase):
+    """C{/sessions} and C{/sessions/…}."""
+
+    def test_list(self) -> None:
+        """Every session is there as it calls itself."""
+        self.agent("session-1", agent=HOSTILE)
+        self.agent("session-2", ended_at=utc(NOW), exit_code=3)
+        text = self.fragment("/sessions").text
+        self.assertIn(VISIBLE, text)
+        self.assertIn("ended with 3", text)
+        self.assertIn("at work", text)
+
+    def test_one(self) -> None:
+        """One session shows its calls, drawn and as rows; it can be paused and ended while it lives."""
+        session = self.agent("session-1")
+        run = self.ask(session=session)
+        text = self.fragment("/sessions/session-1").text
+        svg = [attributes for tag, attributes in read(text).tags if tag == "rect"]
+        self.assertEqual([each["class"] for each in svg], ["waited"])
+        for part in (f'href="/runs/{run.id}"', "POST /v1/pause", "POST /v1/sessions/session-1/end", "data-sure"):
+            self.assertIn(part, text)
+        self.successResultOf(Deferred.fromCoroutine(self.runner.pause("session-1", None, OPERATOR)))
+        self.assertIn("POST /v1/resume", self.fragment("/sessions/session-1").text)
+        self.agent("session-1", ended_at=utc(NOW))
+        self.assertNotIn("data-act", self.fragment("/sessions/session-1").text)
+        self.assertEqual(self.fragment("/sessions/none").status, 404)
+
+
+class RecordPagesTests(WebCase):
+    """C{/audit} and C{/audit/…}."""
+
+    def keep(self, kind: str, number: int = 1) -> None:
+        """Put something on record."""
+        at = utc(NOW) + timedelta(hours=number)
+        event = Event(f"id-{number}", kind, at, OPERATOR, {"said": HOSTILE}, run_id="run-1", action="x")
+        self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+
+    def test_list(self) -> None:
+        """Records are listed newest first and filtered by kind and time."""
+        self.keep("a.b", 1)
+        self.keep("c.d", 2)
+        text = self.fragment("/audit").text
+        self.assertLess(text.index("c.d"), text.index("a.b"))
+        self.assertNotIn("c.d</a>", self.fragment("/audit?type=a.b").text)
+        self.assertNotIn("a.b</a>", self.fragment("/audit?since=2025-10-09T10:30").text)
+        refused = self.fragment("/audit?until=soon")
+        self.assertEqual((refused.status, refused.text), (400, "Until is no moment in time: write 2026-01-31T12:00."))
+
+    def test_one(self) -> None:
+        """One record is whole, its contents made visible."""
+        self.keep("a.b")
+        text = self.fragment("/audit/id-1").text
+        for part in (VISIBLE, 'href="/runs/run-1"', "sha256:"):
+            self.assertIn(part, text)
+        self.assertEqual(self.fragment("/audit/none").status, 404)
+
+    def test_query(self) -> None:
+        """A question that stands there twice is none."""
+        self.assertEqual(self.fragment("/audit?type=a&type=b").status, 400)
