@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -11,6 +10,7 @@ from attrs import frozen
 
 from aileron.values import JSON, ROW, Checkpoint, Row, compact, writer
 
+from ._own_line import own_row, read
 from ._seal import GENESIS
 
 FORMAT = "aileron.audit.export.v1"
@@ -168,11 +168,13 @@ def rows_to_end(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
     """
     last: JSON = after
     for line in lines:
-        found = _object(line)
-        if found.get("kind") != "record":
-            _check_end(found, last, until)
-            break
-        row = _row(found)
+        row = own_row(line)
+        if row is None:
+            found = _object(line)
+            if found.get("kind") != "record":
+                _check_end(found, last, until)
+                break
+            row = _row(found)
         last = row[0]
         yield row
     else:
@@ -186,6 +188,9 @@ def record(line: str) -> Row:
 
     :raises NotAnExport: there is none.
     """
+    row = own_row(line)
+    if row is not None:
+        return row
     found = _object(line)
     if found.get("kind") != "record":
         raise NotAnExport("a line of it is no record")
@@ -216,20 +221,9 @@ def _checkpoint(found: dict[str, JSON]) -> Checkpoint:
 
 def _object(line: str, kind: str | None = None) -> dict[str, JSON]:
     try:
-        found = _read(line) if line else {}
+        found = read(line) if line else {}
     except (ValueError, RecursionError) as error:
         raise NotAnExport("a line of it is no JSON") from error
     if not isinstance(found, dict) or (kind is not None and found.get("kind") != kind):
         raise NotAnExport("it is no export of a record")
     return found
-
-
-def _unique(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """One object; of a name that stands twice, two readers could believe another one each."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
-    return found
-
-
-_read = json.JSONDecoder(object_pairs_hook=_unique).decode
