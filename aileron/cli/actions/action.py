@@ -17,6 +17,7 @@ from aileron.cli.completing import names
 
 from .commands import distrust_command, trust_command
 from .files import add, check, edit
+from .new import new
 from .run import run_action
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def action() -> None:
 action.add_command(add)
 action.add_command(check)
 action.add_command(edit)
+action.add_command(new)
 action.add_command(trust_command("action"))
 action.add_command(distrust_command("action"))
 action.add_command(run_action)

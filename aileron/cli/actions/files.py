@@ -21,46 +21,12 @@ from aileron.values import LoadError
 
 from .commands import trust_added
 from .copying import Sort, add_command, check_command, tell_fault
+from .drafting import Draft, Wanted, text_of
 from .trusting import Wish, tell
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
 _name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
-
-TEMPLATE = """\
-+++
-name = "{name}"
-version = "1.0.0"
-
-[[requires.connectors]]
-name = "builtin://slack"
-version = "1.0.0"
-capabilities = ["post_message"]
-
-[[inputs]]
-name = "channel"
-type = "string"
-description = "Channel name with the leading #"
-
-[[inputs]]
-name = "text"
-type = "string"
-multiline = true
-description = "What to say"
-
-[[execute]]
-id = "post"
-connector = "builtin://slack"
-op = "post_message"
-inputs = {{ channel = "${{args.channel}}", text = "${{args.text}}" }}
-
-[approval]
-required = true
-+++
-# {title}
-
-Say here, for the model that reads it, what this action does and when to use it.
-"""
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
@@ -85,7 +51,15 @@ def edit(around: Surroundings, name: str, new: bool, passphrase_fd: int | None) 
     The editor is the one that VISUAL or EDITOR names.
     """
     prepare(around.home)
-    path = _begin(around.home, name) if new else _find(around.home, name)
+    path = begin(around.home, _example(name)) if new else _find(around.home, name)
+    edit_and_trust(around, path, passphrase_fd)
+
+
+def edit_and_trust(around: Surroundings, path: Path, passphrase_fd: int | None) -> None:
+    """Have a file edited until it has no faults, then ask whether to trust it.
+
+    :raises Trouble: the person gave it up, or did not trust it; the file is as they left it.
+    """
     # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
     edit_file(path, around.environ)
     while faults := _faults(path):
@@ -98,17 +72,29 @@ def edit(around: Surroundings, name: str, new: bool, passphrase_fd: int | None) 
         tell(trusted)
 
 
-def _begin(home: Home, name: str) -> Path:
-    """The file of a new action, which does something already."""
-    if not _name(name):
-        raise Trouble(f"{name} is no name for an action: want a-z, 0-9, hyphens, dots and underscores.")
-    path = home.actions / f"{name}{_SUFFIX}"
-    text = TEMPLATE.format(name=name, title=name.replace("-", " ").capitalize())
+def begin(home: Home, draft: Draft) -> Path:
+    """The file of a new action, which does something already.
+
+    :raises Trouble: it has no name that an action can have, or there is one already.
+    """
+    if not _name(draft.name):
+        raise Trouble(
+            f"{draft.name} is no name for an action, so nothing was written: "
+            "want a-z, 0-9, hyphens, dots and underscores."
+        )
+    path = home.actions / f"{draft.name}{_SUFFIX}"
     try:
-        atomic_write(path, text.encode(), replace=False)
+        atomic_write(path, text_of(draft).encode(), replace=False)
     except FileExistsError:
-        raise Trouble(f"There is {path.name} already.", f"To change it: aileron action edit {name}") from None
+        raise Trouble(
+            f"There is {path.name} already; it was left as it is.", f"To change it: aileron action edit {draft.name}"
+        ) from None
     return path
+
+
+def _example(name: str) -> Draft:
+    inputs = (Wanted("channel"), Wanted("text"))
+    return Draft(name, "builtin://slack", "1.0.0", "post_message", inputs=inputs)
 
 
 def _find(home: Home, name: str) -> Path:
@@ -124,7 +110,7 @@ def _find(home: Home, name: str) -> Path:
         with suppress(Forbidden, InvalidRequest):  # it is no action: a link, or too long
             if says.search(read_private(other, _MAX_BYTES) or b""):
                 return other
-    raise Trouble(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action edit --new {name}")
+    raise Trouble(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
 
 
 def _ask_again(around: Surroundings) -> None:
