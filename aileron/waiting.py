@@ -1,12 +1,20 @@
-"""Something that will happen, and many who wait for it, each with a Deferred of its own."""
+"""Waiting for what others do: many for one thing, and one who may give up at any moment."""
 
 from __future__ import annotations
 
-from twisted.internet.defer import Deferred, succeed
+from collections.abc import Callable
+from typing import TypeVar
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+
+_T = TypeVar("_T")
 
 
 class Waiting:
-    """Those who wait.  One that is cancelled is forgotten."""
+    """Something that will happen, and those who wait for it, each with a Deferred of its own.
+
+    One that is cancelled is forgotten.
+    """
 
     def __init__(self) -> None:
         self._all: list[Deferred[None]] = []
@@ -32,3 +40,23 @@ class Waiting:
     def _forget(self, waiter: Deferred[None]) -> None:
         if waiter in self._all:
             self._all.remove(waiter)
+
+
+def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None = None) -> Deferred[_T]:
+    """The same, but cancelling fails with C{CancelledError}, whatever the steps inside make of it.
+
+    :param at_first: called before that.
+    """
+
+    def cancel(outer: Deferred[_T]) -> None:
+        if at_first is not None:
+            at_first()
+        outer.errback(CancelledError())
+        inner.cancel()
+
+    outer: Deferred[_T] = Deferred(cancel)
+    inner.addCallbacks(
+        lambda value: None if outer.called else outer.callback(value),
+        lambda failure: None if outer.called else outer.errback(failure),
+    )
+    return outer

@@ -1,11 +1,11 @@
-"""Many wait for one thing and are all told, unless they left."""
+"""Many wait for one thing and are all told, unless they left; one gives up, at once and in one way."""
 
 from __future__ import annotations
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.waiting import Waiting
+from aileron.waiting import Waiting, given_up_at_once
 
 
 class WaitingTests(SynchronousTestCase):
@@ -51,3 +51,32 @@ class WaitingTests(SynchronousTestCase):
         self.waiting.fire()
         self.failureResultOf(second, CancelledError)
         self.assertIsNone(self.successResultOf(third))
+
+
+class GivenUpTests(SynchronousTestCase):
+    """One who may give up."""
+
+    def test_outcome(self) -> None:
+        """What comes of it is passed on, good or bad."""
+        good: Deferred[int] = Deferred()
+        bad: Deferred[int] = Deferred()
+        waiting = given_up_at_once(good), given_up_at_once(bad)
+        for outer in waiting:
+            self.assertNoResult(outer)
+        good.callback(1)
+        bad.errback(ValueError())
+        self.assertEqual(self.successResultOf(waiting[0]), 1)
+        self.failureResultOf(waiting[1], ValueError)
+
+    def test_cancelled(self) -> None:
+        """Cancelling fails at once, in one way, whatever the inside makes of it, and the inside learns of it after."""
+        heard: list[str] = []
+        for cancel in (
+            lambda inner: inner.callback(1),
+            lambda inner: inner.errback(ValueError()),
+            lambda _: heard.append("in"),
+        ):
+            outer: Deferred[int] = given_up_at_once(Deferred(cancel), lambda: heard.append("first"))
+            outer.cancel()
+            self.failureResultOf(outer, CancelledError)
+        self.assertEqual(heard, ["first", "first", "first", "in"])

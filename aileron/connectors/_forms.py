@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 from attrs import field, frozen
 
+from aileron.values import LONG_ENOUGH, base64_inside
+
 from ._escapes import MOST_LAYERS, undone
 
 BASE64_CHARACTERS = frozenset(string.ascii_letters + string.digits + "+/-_")
-
-_LONG_ENOUGH = 6
-"""Bytes.  Of anything shorter, hexadecimal and base64 would be met by chance; as it is, it is always looked for."""
 
 _BASIC = "basic "
 
@@ -63,9 +62,9 @@ def forms(secret: str) -> Iterator[Form]:
     if not secret.isascii():
         yield Form("plain", raw.decode("latin-1"))  # what undoing makes of its percent escapes
     yield from _collapsed(secret)
-    if len(raw) >= _LONG_ENOUGH:
+    if len(raw) >= LONG_ENOUGH:
         yield from (Form("hex", raw.hex()), Form("hex", raw.hex().upper()))
-        for inside in _base64(raw):
+        for inside in (each.decode("ascii") for each in base64_inside(raw)):
             yield Form("base64", inside, cut=True)
             yield Form("base64url", inside.translate(str.maketrans("+/", "-_")), cut=True)
 
@@ -74,15 +73,7 @@ def _collapsed(secret: str) -> Iterator[Form]:
     """What is left of a secret that itself looks escaped, where other escapes around it were undone."""
     for _ in range(MOST_LAYERS):
         left = undone(secret)
-        if left is None or len(left.text) < _LONG_ENOUGH:
+        if left is None or len(left.text) < LONG_ENOUGH:
             return
         secret = left.text
         yield Form("plain", secret)
-
-
-def _base64(secret: bytes) -> Iterator[str]:
-    """What base64 makes of C{secret} alone, whatever stands before and behind it: one text for each alignment."""
-    for shift in range(3):
-        whole = base64.b64encode(bytes(shift) + secret).decode("ascii").rstrip("=")
-        # The first characters mix with what stands before the secret, the last with what follows it.
-        yield whole[(0, 2, 3)[shift] : len(whole) - bool((shift + len(secret)) % 3)]

@@ -57,6 +57,10 @@ class Line:
     given_up: bool = False
     _transport: ITCPTransport | None = None
 
+    def give_up(self) -> None:
+        """Nobody waits any more."""
+        self.given_up = True
+
     def carried_by(self, transport: ITCPTransport) -> None:
         """The connection is there."""
         self._transport = transport

@@ -15,19 +15,12 @@ from cryptography.x509 import load_pem_x509_certificate
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 
-PLACES = (
-    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",  # SUSE
-    "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
-)
-"""Bundles that only an administrator can write; the first that holds certificates is taken."""
+from aileron.values import AUTHORITIES
 
 _BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def verifying(places: Iterable[str] = PLACES) -> Callable[[str], IOpenSSLClientConnectionCreator]:
+def verifying(places: Iterable[str] = AUTHORITIES) -> Callable[[str], IOpenSSLClientConnectionCreator]:
     """From a host name to what verifies it by the system's authorities, which are read once, when first needed.
 
     Where there are none, no certificate is good.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeVar
 
 from attrs import field, frozen
 from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import (
     IAddress,
     IConsumer,
@@ -26,14 +25,13 @@ from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IBodyProduce
 from zope.interface import implementer
 
 from aileron import __version__
+from aileron.waiting import given_up_at_once
 
 from ._address import effective
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Unreachable
 from ._line import IConnectingReactor, Line, Lines, Resolve
 from ._roots import verifying
 from ._url import Origin, origin_of
-
-_T = TypeVar("_T")
 
 
 @frozen
@@ -48,7 +46,7 @@ class HttpTransport:
     def send(self, message: Message, terms: Terms, flight: Flight) -> Deferred[Answer]:
         """Send it on a fresh connection, which is dropped whatever happens."""
         line = Line(flight)
-        return _abandoned_cleanly(Deferred.fromCoroutine(self._exchanged(message, terms, line)), line)
+        return given_up_at_once(Deferred.fromCoroutine(self._exchanged(message, terms, line)), line.give_up)
 
     async def _exchanged(self, message: Message, terms: Terms, line: Line) -> Answer:
         try:
@@ -177,22 +175,6 @@ def _head(response: IResponse) -> Iterator[str]:
     yield response.phrase.decode("latin-1")
     for name, values in response.headers.getAllRawHeaders():
         yield from (each.decode("latin-1") for each in (name, *values))
-
-
-def _abandoned_cleanly(inner: Deferred[_T], line: Line) -> Deferred[_T]:
-    """The same, but cancelling errbacks with C{CancelledError}, whatever the inside makes of it."""
-
-    def cancel(outer: Deferred[_T]) -> None:
-        line.given_up = True
-        outer.errback(CancelledError())
-        inner.cancel()
-
-    outer: Deferred[_T] = Deferred(cancel)
-    inner.addCallbacks(
-        lambda value: None if outer.called else outer.callback(value),
-        lambda failure: None if outer.called else outer.errback(failure),
-    )
-    return outer
 
 
 @implementer(IResolutionReceiver)

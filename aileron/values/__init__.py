@@ -14,6 +14,8 @@ from ._actions import (
     Step,
 )
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
+from ._authorities import AUTHORITIES
+from ._base64 import LONG_ENOUGH, base64_inside
 from ._brakes import Halt, OwnCap, Pause
 from ._changes import differences, edits
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, Maced, Row, Stretch, Verdict
@@ -87,10 +89,12 @@ from ._visible import visible
 
 __all__ = [
     "ANTHROPIC",
+    "AUTHORITIES",
     "BASE_URL_VARIABLES",
     "DAEMON",
     "GATEWAY",
     "JSON",
+    "LONG_ENOUGH",
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
     "MOST_USES",
@@ -190,6 +194,7 @@ __all__ = [
     "VaultState",
     "Verdict",
     "bare",
+    "base64_inside",
     "canonical",
     "compact",
     "differences",

@@ -20,7 +20,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "toml": frozenset(),
     "waiting": frozenset(),
     "manifests": _GROUND | {"files", "toml"},
-    "connectors": _GROUND | {"files", "toml"},
+    "connectors": _GROUND | {"files", "toml", "waiting"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"home", "waiting"},
     "audit": _GROUND,
@@ -28,7 +28,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "runner": _GROUND | {"manifests", "waiting"},
     "http1": frozenset(),
     "notices": _GROUND,
-    "gateway": _GROUND | {"http1"},
+    "gateway": _GROUND | {"http1", "waiting"},
     "api": _GROUND | {"runner", "http1"},
     "web": _GROUND | {"runner"},
     "client": _GROUND | {"http1"},

@@ -12,16 +12,9 @@ from functools import cache
 
 from attrs import define, field
 
-from .unreachable import Cause, Unreachable
+from aileron.values import AUTHORITIES
 
-PLACES = (
-    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",  # SUSE
-    "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
-)
-"""Bundles that only an administrator can write; the first that holds certificates is taken."""
+from .unreachable import Cause, Unreachable
 
 _UNKNOWN = "nobody that this machine trusts vouches for it (gateway.ca_certificates of config.yaml adds authorities)"
 
@@ -64,7 +57,7 @@ class Identity:
 
 
 @cache
-def verifying(pem: str, places: tuple[str, ...] = PLACES) -> ssl.SSLContext:
+def verifying(pem: str, places: tuple[str, ...] = AUTHORITIES) -> ssl.SSLContext:
     """What verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.  One for all who trust the same: roots are heavy.
 
     :param pem: authorities beside the system's, or the empty text.

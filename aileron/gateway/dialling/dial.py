@@ -25,6 +25,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.values import Provider
+from aileron.waiting import given_up_at_once
 
 from .certificates import Identity, verifying
 from .proxies import Proxies, Proxy, authority
@@ -124,7 +125,7 @@ class _Dialler:
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """See L{dialler}."""
-        return _given_up_at_once(Deferred.fromCoroutine(self._connected(protocolFactory)))
+        return given_up_at_once(Deferred.fromCoroutine(self._connected(protocolFactory)))
 
     async def _connected(self, above: IProtocolFactory) -> IProtocol:
         upstream, proxy = self._upstream, self._upstream.proxy(self._proxies)
@@ -187,18 +188,3 @@ class _Wrapping(Factory):
 
 def _called(proxy: Proxy) -> str:
     return f"The proxy {proxy.authority}"
-
-
-def _given_up_at_once(inner: Deferred[_T]) -> Deferred[_T]:
-    """The same, but cancelling fails with L{CancelledError}, whatever the steps inside make of it."""
-
-    def cancel(outer: Deferred[_T]) -> None:
-        outer.errback(CancelledError())
-        inner.cancel()
-
-    outer: Deferred[_T] = Deferred(cancel)
-    inner.addCallbacks(
-        lambda value: None if outer.called else outer.callback(value),
-        lambda failure: None if outer.called else outer.errback(failure),
-    )
-    return outer

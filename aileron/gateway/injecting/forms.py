@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import re
@@ -10,8 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-_LONG_ENOUGH = 6
-"""Bytes.  Of anything shorter, hexadecimal and base64 would be met by chance; as it is, it is always looked for."""
+from aileron.values import LONG_ENOUGH, base64_inside
 
 _LEFT_BY_URLS = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")
 """What those who escape for URLs leave as it is, beside what all of them leave."""
@@ -54,10 +52,10 @@ def _forms(secret: bytes) -> Iterator[Form]:
         pairs = case(secret.hex("|").encode("ascii"))
         yield Form("url", b"%" + pairs.replace(b"|", b"%"))
         yield Form("json", b"\\u00" + pairs.replace(b"|", b"\\u00"))
-        if len(secret) >= _LONG_ENOUGH:
+        if len(secret) >= LONG_ENOUGH:
             yield Form("hex", pairs.replace(b"|", b""))
-    if len(secret) >= _LONG_ENOUGH:
-        for inside in _base64(secret):
+    if len(secret) >= LONG_ENOUGH:
+        for inside in base64_inside(secret):
             yield Form("base64", inside)
             yield Form("base64url", inside.translate(_URL_SAFE))
 
@@ -71,11 +69,3 @@ def _escaped(text: str) -> Iterator[tuple[str, str]]:
         yield "json", written
     for written in (html.escape(text, quote=False), html.escape(text), html.escape(text).replace("&#x27;", "&#39;")):
         yield "html", written
-
-
-def _base64(secret: bytes) -> Iterator[bytes]:
-    """What base64 makes of C{secret} alone, whatever stands before and behind it: one text for each alignment."""
-    for shift in range(3):
-        whole = base64.b64encode(bytes(shift) + secret).rstrip(b"=")
-        # The first characters mix with what stands before the secret, the last with what follows it.
-        yield whole[(0, 2, 3)[shift] : len(whole) - bool((shift + len(secret)) % 3)]
