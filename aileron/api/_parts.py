@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +24,7 @@ from aileron.interfaces import (
     ITotals,
     IVault,
 )
-from aileron.values import GatewaySettings, NoticeSettings, utc
+from aileron.values import GatewaySettings, NoticeSettings, RelayedPath, utc
 
 from ._door import Door
 from .channels.process import Lookup, process_behind
@@ -49,6 +49,7 @@ class Parts:
     :ivar instance: of this life of the daemon.
     :ivar process_behind: who is at the other end of a connection.
     :ivar gateway: as the operator has it.
+    :ivar relayed: what of the agent site the gateway takes, asked when the site's document is first written.
     :ivar metrics_token_digest: SHA-256 of the token by which a scraper gets the metrics; L{None}: there is none.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar notices: where the operator is told of what waits, as they have it.
@@ -75,6 +76,7 @@ class Parts:
     instance: str
     process_behind: Lookup = process_behind
     gateway: GatewaySettings = field(factory=GatewaySettings)
+    relayed: Callable[[], Sequence[RelayedPath]] = tuple
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     notices: NoticeSettings = field(factory=NoticeSettings)

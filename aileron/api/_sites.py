@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
-from attrs import frozen
+from attrs import evolve, frozen
 from klein import Klein
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 from twisted.web.server import NOT_DONE_YET
+
+from aileron.values import RelayedPath
 
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
@@ -32,11 +34,13 @@ class SiteRoutes:
     """One site's share of the endpoints.
 
     :ivar endpoints: each with who may call it there.
+    :ivar relayed: what the gateway takes of it.
     """
 
     title: str
     endpoints: tuple[tuple[Endpoint, Who], ...]
     identify: Identify
+    relayed: Callable[[], Iterable[RelayedPath]] = tuple
 
 
 def agent_routes() -> SiteRoutes:
@@ -62,7 +66,7 @@ def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> I
 
     :param mounts: more resources, by the first segment of their paths (such as C{mcp}); they guard themselves.
     """
-    return _root(agent_routes(), parts, mounts or {}, None)
+    return _root(evolve(agent_routes(), relayed=parts.relayed), parts, mounts or {}, None)
 
 
 def operator_site(
@@ -108,7 +112,7 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 
     @cache
     def described() -> Answer:
-        return Answer(200, encode(document(routes.title, version, routes.endpoints)))
+        return Answer(200, encode(document(routes.title, version, routes.endpoints, routes.relayed())))
 
     @cache
     def shown() -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from attrs import frozen
 
 from aileron.interfaces import ITotals
 from aileron.store import Store
-from aileron.values import GatewaySettings
+from aileron.values import GatewaySettings, RelayedPath
 from aileron.vault import VaultFile
 
 from ._ids import fresh_ids
@@ -24,16 +25,17 @@ _PAUSE_SECONDS = 0.004
 
 @frozen
 class Relay:
-    """What takes requests, and what counted them."""
+    """What takes requests, what counted them, and what tells which are taken."""
 
     gateway: Gateway
     totals: ITotals
+    published: Callable[[], Sequence[RelayedPath]]
 
 
 def make_relay(reactor: Any, settings: GatewaySettings, store: Store, vault: VaultFile) -> Relay:
     """The gateway; it takes requests once it is opened."""
-    from aileron.gateway import Parts, Tally, build
+    from aileron.gateway import Parts, Tally, build, published
 
     tally = Tally(time.perf_counter, partial(reactor.callLater, _PAUSE_SECONDS), settings.accounting)
     parts = Parts(store.sessions, vault, vault, store.flags, tally, fresh_ids(reactor))
-    return Relay(build(settings, reactor, parts), tally)
+    return Relay(build(settings, reactor, parts), tally, partial(published, settings))

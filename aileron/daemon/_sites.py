@@ -42,16 +42,7 @@ class Sites:
         connectors: Registry,
         notary: Notary,
     ) -> None:
-        from aileron.api import (
-            LAUNCH_KEY,
-            GuardedSite,
-            Parts,
-            SiteRules,
-            agent_site,
-            mint,
-            operator_site,
-            token_digest,
-        )
+        from aileron.api import LAUNCH_KEY, GuardedSite, Parts, SiteRules, agent_site, mint, operator_site, token_digest
         from aileron.web import pages
 
         self._reactor, self._settings = reactor, settings
@@ -83,6 +74,7 @@ class Sites:
             gateway=settings.gateway,
             metrics_token_digest=settings.metrics_token_digest,
             totals=self._relay.totals,
+            relayed=self._relay.published,
             notices=settings.notices,
             notifier=self.notifier,
         )

@@ -41,6 +41,7 @@ from ._gateway import (
     Ending,
     GatewaySettings,
     Provider,
+    RelayedPath,
     UpstreamSource,
     Usage,
 )
@@ -170,6 +171,7 @@ __all__ = [
     "Progress",
     "Provider",
     "Record",
+    "RelayedPath",
     "Request",
     "Row",
     "Run",

@@ -129,3 +129,16 @@ class Ending(StrEnum):
     CUT = "cut"
     CLIENT_LEFT = "client_left"
     SILENT = "silent"
+
+
+@frozen
+class RelayedPath:
+    """What the gateway takes of the agent site, as it is published.
+
+    :ivar path: with its variables as C{<path:rest>}.
+    :ivar providers: where it leads; of two the second gets what Anthropic's clients send.
+    """
+
+    method: str
+    path: str
+    providers: tuple[str, ...]

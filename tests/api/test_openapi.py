@@ -13,6 +13,8 @@ from aileron.api import agent_site, operator_site
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.schemas import with_components
 from aileron.errors import STATUS
+from aileron.gateway import published
+from aileron.values import GatewaySettings
 
 from .case import ApiCase, Site
 
@@ -37,6 +39,23 @@ class DocumentTests(ApiCase):
             names = [each["operationId"] for item in document["paths"].values() for each in item.values()]
             self.assertEqual(len(names), len(set(names)))
             self.assertTrue(all(each["summary"] for item in document["paths"].values() for each in item.values()))
+
+    def test_relayed(self) -> None:
+        """The agent site's document has what the gateway takes there, by its own table, and the key for it."""
+        settings = GatewaySettings()
+        before = set(self.document(self.agents)["paths"])
+        self.build(relayed=lambda: published(settings))
+        paths = self.document(self.agents)["paths"]
+        relayed = {path: item for path, item in paths.items() if path not in before}
+        self.assertEqual(set(relayed["/v1/chat/completions"]), {"post"})
+        self.assertEqual(set(relayed["/v1/responses"]), {"get", "head", "post"})
+        self.assertIn("anthropic", relayed["/v1/models"]["get"]["summary"])
+        self.assertGreater(len(relayed["/anthropic/{rest}"]), 5)
+        operations = [each for item in relayed.values() for each in item.values()]
+        self.assertEqual({str(each["security"]) for each in operations}, {"[{'gatewayKey': []}]"})
+        everything = [each["operationId"] for item in paths.values() for each in item.values()]
+        self.assertEqual(len(everything), len(set(everything)))
+        self.assertEqual(set(self.document(self.operator)["paths"]) & set(relayed), set())
 
     def test_schemas(self) -> None:
         """Every schema is one, and every reference leads somewhere."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from aileron.api._endpoint import EMPTY, Endpoint, Schema
 from aileron.api._faults import JSON_TYPE
 from aileron.api._guard import PROOF, Who
-from aileron.values import JSON
+from aileron.values import JSON, RelayedPath
 
 from .schemas import COMPONENTS, ref
 
@@ -29,14 +29,17 @@ _SCHEMES: Mapping[Who, tuple[str, ...]] = {
 }
 
 
-def document(title: str, version: str, served: Served) -> dict[str, JSON]:
+def document(title: str, version: str, served: Served, relayed: Iterable[RelayedPath] = ()) -> dict[str, JSON]:
     """The whole document.
 
     :param served: each endpoint with who may call it on this site.
+    :param relayed: what the gateway takes of this site.
     """
     paths: dict[str, dict[str, JSON]] = {}
     for endpoint, allowed in served:
         paths.setdefault(_plain(endpoint.path), {})[endpoint.method.lower()] = _operation(endpoint, allowed)
+    for each in relayed:
+        paths.setdefault(_plain(each.path), {})[each.method.lower()] = _relayed(each)
     return {
         "openapi": "3.1.0",
         "info": {"title": title, "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
@@ -55,7 +58,7 @@ def _operation(endpoint: Endpoint, allowed: Who) -> dict[str, JSON]:
     operation: dict[str, JSON] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
+        "parameters": [*_path_parameters(endpoint.path), *_query_parameters(endpoint)],
         "responses": {**answers, "default": _FAILED},
         "security": _security(allowed),
     }
@@ -66,14 +69,27 @@ def _operation(endpoint: Endpoint, allowed: Who) -> dict[str, JSON]:
     return operation
 
 
+def _relayed(path: RelayedPath) -> JSON:
+    """Whatever it takes and answers is the provider's to say."""
+    first, *others = path.providers
+    whom = f"{first}, or to {others[0]} what its clients send" if others else first
+    return {
+        "operationId": f"relay_{path.method.lower()}_{_plain(path.path)}",
+        "summary": f"Carried on to {whom}, and its answer back, as they are.",
+        "tags": ["gateway"],
+        "parameters": _path_parameters(path.path),
+        "responses": {"default": {"description": "What the provider answers, or a refusal in the shape of its errors"}},
+        "security": [{"gatewayKey": []}],
+    }
+
+
 def _answer(schema: Schema) -> JSON:
     return {"description": "Success", "content": {str(schema.get("contentMediaType", JSON_TYPE)): {"schema": schema}}}
 
 
-def _path_parameters(endpoint: Endpoint) -> list[JSON]:
+def _path_parameters(path: str) -> list[JSON]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in _VARIABLE.findall(endpoint.path)
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in _VARIABLE.findall(path)
     ]
 
 
@@ -97,6 +113,12 @@ def _security_schemes() -> dict[str, JSON]:
     }
     return {
         **{name: {"type": "http", "scheme": "bearer", "description": text} for name, text in bearers.items()},
+        "gatewayKey": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Aileron-Gateway-Key",
+            "description": "Of the session, ail_g_…; before the path, /s/<key> says the same",
+        },
         "browser": {
             "type": "apiKey",
             "in": "header",
