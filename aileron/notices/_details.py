@@ -60,7 +60,7 @@ class Details:
             oldest = first[0].received_at if first else None
         except StoreUnavailable:
             waiting = 0
-        locked = self._vault.state() is not VaultState.UNLOCKED
+        locked = self._vault.state() is VaultState.LOCKED
         return Surroundings(self._ids(), utc(self._clock.seconds()), self._page, waiting, oldest, locked)
 
     async def _whole(self, notice: Notice) -> Notice | None:

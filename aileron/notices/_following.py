@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from attrs import define, field
+from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -51,12 +52,18 @@ class Following:
         self.sequence = self._told = _place(written, end)
 
     async def follow(self) -> None:
-        """Read on until this is cancelled, whatever the store may say."""
+        """Read on until this is cancelled, whatever the store may say, and whatever one record may do to us."""
         while True:
             try:
                 heard = await self._read()
+            except CancelledError:
+                raise
             except StoreUnavailable as error:
                 _log.warn("what is to be told cannot be read yet: {why}", why=error.message)
+                await deferLater(self._clock, _PAUSE_SECONDS)
+                continue
+            except Exception:  # noqa: BLE001 - a timer's rim: who is told of nothing any more would not know
+                _log.failure("hearing what is to be told")
                 await deferLater(self._clock, _PAUSE_SECONDS)
                 continue
             if heard:  # else the store itself has waited
@@ -75,8 +82,8 @@ class Following:
     async def _read(self) -> bool:
         news = await self._audit.news(self.sequence, _WAIT_SECONDS)
         for record in news:
+            self.sequence = record.sequence  # before it is heard: one that cannot be is not heard for ever
             self._hear(record.event)
-            self.sequence = record.sequence
         return bool(news)
 
 

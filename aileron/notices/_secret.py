@@ -25,8 +25,10 @@ class Secret:
         """
         scope, name = self._channel.scope(), self._channel.name
         bound = self._bindings.for_connector(self._channel.fqn)
-        if scope is None or len(bound) != 1:
+        if scope is None or not bound:
             raise Undelivered(f"Nothing is bound to it: aileron notification add {name}", again=False)
+        if len(bound) > 1:
+            raise Undelivered("More than one secret is bound to it: aileron binding revoke", again=False)
         try:
             return self._bindings.credential(bound[0], scope).reveal()
         except VaultLocked:

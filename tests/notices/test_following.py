@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
 from aileron.notices._following import Following
+from aileron.testing import example_event
 from aileron.values import Event, Record
 
 
@@ -63,10 +64,31 @@ class FollowingTests(SynchronousTestCase):
         self.clock.pump((5, 5))
         self.assertNoResult(following)
         self.assertEqual(self.broken.refusals, 0)
-        record = Record(3, Event("e", "approval.requested", None, None), "", "", "", None)  # type: ignore[arg-type]
+        record = Record(3, example_event("approval.requested"), "", "", "", None)
         waiting, self.broken.waiting = self.broken.waiting, Deferred()
         waiting.callback((record,))
         self.assertEqual((self.heard, self.following.sequence), ([record.event], 3))
+        following.cancel()
+        self.failureResultOf(following)
+
+    def test_unheard(self) -> None:
+        """One record that cannot be heard is logged and passed over; the next is heard."""
+        records = [Record(number, example_event(), "", "", "", None) for number in (1, 2)]
+        told: list[Event] = []
+
+        def hear(event: Event) -> None:
+            if event is records[0].event:
+                raise ValueError("odd")
+            told.append(event)
+
+        store: Any = self.broken
+        following = Deferred.fromCoroutine(Following(store, store, self.clock, hear).follow())
+        for record in records:
+            waiting, self.broken.waiting = self.broken.waiting, Deferred()
+            waiting.callback((record,))
+            self.clock.advance(5)
+        self.assertEqual(told, [records[1].event])
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
         following.cancel()
         self.failureResultOf(following)
 
