@@ -221,6 +221,18 @@ class RestartTests(NotifierCase):
         self.wait()
         self.assertEqual(len(self.told()), 1)
 
+    def test_given_up_by_one(self) -> None:
+        """What one channel gave up and another still tries was not told yet."""
+        self.channels[0].answers = [Undelivered("The vault is locked.", again=False)]
+        self.channels[1].answers = [Undelivered("Away.")]
+        notifier = self.life()
+        self.ask("run-1")
+        self.wait()
+        notifier.stop()
+        self.life()
+        self.wait()
+        self.assertEqual((len(self.told(0)), len(self.told(1))), (1, 1))
+
     def test_given_up(self) -> None:
         """What every channel gave up is not told for ever."""
         for channel in self.channels:
