@@ -10,15 +10,20 @@ from typing import Any
 import click
 
 from aileron.errors import AileronError
+from aileron.values import what_then, what_was_kept
 
 from ._output import complain, note
 
 FAILED, USAGE, PENDING, INTERRUPTED = 1, 2, 75, 130
 
-LOST = "There is history but no vault file: put secrets.json back from a copy, or begin anew: aileron vault reset"
+LOST = what_then("vault_locked", "", {"state": "lost"})
 
 
 DAMAGED = "Put secrets.json back from a copy, or begin anew: aileron vault reset"
+
+
+_SURE_HERE = frozenset(("vault_locked", "outcome_unknown"))
+"""Classes whose advice is right wherever it is raised; that of the others is about what the daemon was asked."""
 
 
 class Trouble(Exception):
@@ -68,7 +73,9 @@ def _lines(error: BaseException) -> Iterator[str]:
             yield error.hint
     elif isinstance(error, AileronError):
         yield error.message
-        yield from _about(error.kind, error.details)
+        yield from _problems(error.details)
+        if error.kind in _SURE_HERE:
+            yield from filter(None, (what_then(error.kind, error.message, error.details),))
     elif isinstance(error, OSError):
         yield f"{error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}"
     else:
@@ -81,7 +88,9 @@ def _of_the_client(error: BaseException) -> Iterator[str]:
 
     if isinstance(error, DaemonFault):
         yield error.message
-        yield from _about(error.fault.kind, error.fault.details)
+        yield from filter(None, (what_was_kept(error.fault.kind, error.message),))
+        yield from _problems(error.fault.details)
+        yield from filter(None, (what_then(error.fault.kind, error.message, error.fault.details),))
         if error.run_id:
             yield f"The run is kept: aileron runs show {error.run_id}"
     elif isinstance(error, DaemonUnreachable):
@@ -94,24 +103,12 @@ def _of_the_client(error: BaseException) -> Iterator[str]:
         yield "Please report it with the command that you gave; no secret is in this message."
 
 
-def _about(kind: str, details: Mapping[str, Any]) -> Iterator[str]:
-    """What the details of a fault tell a person."""
+def _problems(details: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with an input, each with its place."""
     problems = details.get("problems")
     for problem in problems if isinstance(problems, (list, tuple)) else ():
         if isinstance(problem, Mapping):
             yield f"{problem.get('pointer') or '/'}: {problem.get('message')}"
-    if kind == "vault_locked":
-        yield _vault_hint(details.get("state"))
-    elif kind == "outcome_unknown":
-        yield "Find out whether it happened, then: aileron runs settle <run> --happened (or --did-not-happen)"
-
-
-def _vault_hint(state: object) -> str:
-    if state == "missing":
-        return "Make a vault first: aileron vault init"
-    if state == "lost":
-        return LOST
-    return "Unlock it: aileron vault unlock"
 
 
 def _whether_sent(sent: bool) -> str:

@@ -120,7 +120,10 @@ def _secret(prompt: str, descriptor: int | None) -> str:
         try:
             return from_descriptor(descriptor)
         except InvalidRequest:
-            raise Trouble("The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8.") from None
+            told = (
+                "The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8; nothing was bound."
+            )
+            raise Trouble(told, "Hand it over as in: --secret-fd 4 4<file") from None
     try:
         with interruptible(), Terminal.open() as terminal:
             return terminal.ask_secret(f"{prompt} (not shown): ")

@@ -62,4 +62,4 @@ _ABOUT_NAMES = ("required", "additionalProperties")
 def _refusal(problems: list[tuple[str, str]]) -> InvalidRequest:
     pointer, message = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return InvalidRequest.listing(f"the argument {pointer} {message}{more}", *problems)
+    return InvalidRequest.listing(f"The argument {pointer} {message}{more}.", *problems)

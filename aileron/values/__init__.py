@@ -13,6 +13,7 @@ from ._actions import (
     PreviewRule,
     Step,
 )
+from ._advice import ADVICE, Advice, what_then, what_was_kept
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
 from ._authorities import AUTHORITIES
 from ._base64 import LONG_ENOUGH, base64_inside
@@ -89,6 +90,7 @@ from ._violations import violation
 from ._visible import visible
 
 __all__ = [
+    "ADVICE",
     "ANTHROPIC",
     "AUTHORITIES",
     "BASE_URL_VARIABLES",
@@ -109,6 +111,7 @@ __all__ = [
     "WRITE",
     "Action",
     "Actor",
+    "Advice",
     "Approval",
     "ApprovalRule",
     "Ask",
@@ -215,5 +218,7 @@ __all__ = [
     "utc",
     "violation",
     "visible",
+    "what_then",
+    "what_was_kept",
     "writer",
 ]

@@ -51,7 +51,9 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
         with _deaf():
             status = subprocess.run((*command, str(path)), env=dict(environ), check=False).returncode
     except OSError as error:
-        raise Trouble(f"The editor {command[0]} could not be started: {error.strerror}.") from None
+        raise Trouble(
+            f"The editor {command[0]} could not be started: {error.strerror}.", "Name another in EDITOR."
+        ) from None
     if status != 0:
         raise Trouble(f"The editor ended with {status}; what it held was left alone.")
 

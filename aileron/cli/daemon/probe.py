@@ -32,5 +32,8 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
     finally:
         connection.close()
     if response.status != 200 or not isinstance(body, dict):
-        raise Trouble(f"What answers at {url} is not this home's daemon (HTTP {response.status}).")
+        raise Trouble(
+            f"What answers at {url} is not this home's daemon (HTTP {response.status}).",
+            "Look at it: aileron daemon status",
+        )
     return body

@@ -34,7 +34,8 @@ def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: in
     """Log in, and write the token to a descriptor of the command that started this one."""
     found = around.running()
     if at not in (None, found.operator_url):
-        raise Trouble(f"The daemon is at {found.operator_url} now, and the login was asked for at {at}.")
+        told = f"The daemon is at {found.operator_url} now, and the login was asked for at {at}."
+        raise Trouble(told, "Nobody was logged in. If you started it anew just now, give the command once more.")
 
     async def whole(links: Links) -> str:
         return await log_in(around, links, found, passphrase_fd)
@@ -44,7 +45,10 @@ def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: in
         with open(token_fd, "wb") as pipe:
             pipe.write(token.encode("ascii"))
     except (OSError, ValueError):
-        raise Trouble("The token's descriptor cannot be written to.") from None
+        raise Trouble(
+            "The token's descriptor cannot be written to, so the login serves nobody.",
+            "End it: aileron operator revoke --all",
+        ) from None
 
 
 operator.add_command(list_logins)

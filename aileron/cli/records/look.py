@@ -64,7 +64,9 @@ def _at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkpoint]
         try:
             part = read_export(export_lines(file)).exported
         except NotAnExport as error:
-            raise Trouble(f"{path} is neither a database nor an export: {error}.") from None
+            raise Trouble(
+                f"{path} is neither a database nor an export: {error}.", "Make one: aileron audit export >FILE"
+            ) from None
         # What the anchor tells of records that are not in this part says nothing about it.
         within = [each for each in anchored if part.after <= each.sequence <= part.until]
         verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)

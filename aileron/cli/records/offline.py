@@ -99,12 +99,16 @@ def _anchored(path: Path) -> tuple[Checkpoint, ...]:
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             return read_anchor(file)
     except NotAnExport as error:
-        raise Trouble(f"{path} is no anchor: {error}.") from None
+        raise Trouble(
+            f"{path} is no anchor: {error}.", "Leave --anchor out, or name a file that an anchor wrote."
+        ) from None
 
 
 def _present(path: Path) -> None:
     if not path.is_file():
-        raise Trouble(f"{path} is not there, so there is no record to look at.")
+        raise Trouble(
+            f"{path} is not there, so there is no record to look at.", "Name a copy of the database, or an export."
+        )
 
 
 def _moment(text: str | None, option: str) -> datetime | None:
