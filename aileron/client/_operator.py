@@ -243,6 +243,10 @@ class Operator:
         """End an agent's session."""
         return await self._post("sessions", session_id, "end", body={"exit_code": None})
 
+    async def deny_session(self, session_id: str, reason: str | None) -> Mapping[str, Any]:
+        """End an agent's session, and deny all that waits of it: C{denied} and C{left} tell which."""
+        return await self._post("sessions", session_id, "deny", body={"reason": reason})
+
     async def lock_vault(self) -> Mapping[str, Any]:
         """Lock the vault; running effects finish first."""
         return await self._post("vault", "lock")

@@ -22,6 +22,7 @@ from aileron.values import (
     OwnCap,
     Page,
     Pause,
+    Precedents,
     Predicate,
     Run,
     RunQuery,
@@ -124,6 +125,9 @@ class IRunner(Interface):
 
     async def approvals(query: RunQuery) -> Page[Approval]:
         """Approvals, oldest first."""
+
+    async def precedents(approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+        """How each of C{approvals} compares with the newest 200 calls of its action that were done before, in order."""
 
     async def decide(run_id: str, decision: Decision) -> Approval:
         """Take the operator's decision and mark it; durable when it returns.

@@ -45,6 +45,7 @@ from .asking.editing import Editing
 from .asking.expiry import Expiry
 from .asking.fetching import Fetching
 from .asking.gate import Gate
+from .asking.precedents import Recall
 from .asking.previewing import Previewing
 from .asking.undo import Undo
 from .brakes.brakes import Brakes
@@ -131,6 +132,7 @@ def build(with_: Collaborators) -> Runner:
         room.reconciling,
         room.again,
         room.editing,
+        Recall(with_.runs),
     )
 
 

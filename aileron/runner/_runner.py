@@ -26,6 +26,7 @@ from aileron.values import (
     OwnCap,
     Page,
     Pause,
+    Precedents,
     Predicate,
     Run,
     RunQuery,
@@ -50,6 +51,7 @@ from .asking.decisions import UNUSABLE, Decisions
 from .asking.editing import Edit, Editing
 from .asking.expiry import Expiry
 from .asking.gate import Gate
+from .asking.precedents import Recall
 from .asking.previewing import Previewing
 from .brakes.brakes import Brakes
 from .brakes.switch import Switch
@@ -93,6 +95,7 @@ class Runner:
     _reconciling: Reconciling
     _again: Again
     _editing: Editing
+    _recall: Recall
 
     # the life of the runner ------------------------------------------------------------------
 
@@ -235,6 +238,10 @@ class Runner:
         self._offerings.refresh()
         page = await self._runs.approvals(query)
         return Page(tuple([await self._asking.shown(approval) for approval in page.items]), page.cursor)
+
+    async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+        """See L{IRunner.precedents}."""
+        return await self._recall.before(approvals)
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
         """See L{IRunner.edit}."""

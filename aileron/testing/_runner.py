@@ -31,6 +31,7 @@ from aileron.values import (
     Offer,
     Offering,
     Page,
+    Precedents,
     Run,
     RunQuery,
     RunState,
@@ -82,6 +83,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
     :ivar refusal: raised by the next L{submit}, once.
     :ivar calls: all that was submitted, in order.
     :ivar findings: what looks for effects find.
+    :ivar earlier: what was done before, by the run that is compared with it; else nothing was.
     """
 
     clock: IReactorTime = field(factory=Clock)
@@ -89,6 +91,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
     refusal: Exception | None = None
     calls: list[Call] = field(factory=list)
     findings: list[Finding] = field(factory=list)
+    earlier: dict[str, Precedents] = field(factory=dict)
     _offering: Offering = field(factory=lambda: Offering(1, {}))
     _runs: dict[str, Run] = field(factory=dict)
     _approvals: dict[str, Approval] = field(factory=dict)
@@ -230,6 +233,10 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         """See L{IRunner}."""
         gated = [run for run in self._runs.values() if run.id in self._approvals]
         return Page(tuple(self._approvals[run.id] for run in self._matching(gated, query))[: query.limit])
+
+    async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+        """See L{IRunner}."""
+        return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner}; an approved run stays C{approved} until L{finish}."""

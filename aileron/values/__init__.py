@@ -62,6 +62,7 @@ from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, No
 from ._pages import Page
 from ._places import place
 from ._plainly import plainly
+from ._precedents import Precedents
 from ._runs import (
     Approval,
     Ask,
@@ -167,6 +168,7 @@ __all__ = [
     "Page",
     "Pause",
     "PendingLimits",
+    "Precedents",
     "Predicate",
     "PredicateKind",
     "PreviewRule",

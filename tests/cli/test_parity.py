@@ -61,6 +61,7 @@ SAMPLES = {
     "POST /v1/runs/{run_id}/resolve": Sample(("runs", "settle", RUN, "--happened")),
     "POST /v1/runs/{run_id}/reconcile": Sample(("runs", "reconcile", RUN)),
     "POST /v1/sessions/{session_id}/end": Sample(("sessions", "end", "S9")),
+    "POST /v1/sessions/{session_id}/deny": Sample(("sessions", "end", "S9", "--deny")),
     "POST /v1/trust": Sample(
         ("action", "trust", "hello", "--yes"),
         first={"/v1/trust": {"items": [item("hello")]}, "/v1/actions": {"items": [], "load_errors": []}},

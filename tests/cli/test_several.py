@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.errors import ApprovalStale, Conflict
+from aileron.errors import ApprovalStale
 from tests.cli.daemon import DIGEST, RUN, SESSION, CommandCase, approval
 
 OTHER = "02RUN"
@@ -62,12 +62,7 @@ class DenyTests(SeveralCase):
     def setUp(self) -> None:
         super().setUp()
         self.site.answer("POST", "/v1/sessions/S/end", {})
-        third = approval(id="03RUN", digest="sha256:3")
-        self.lists = [[third], []]
-        self.site.answer(
-            "GET", "/v1/action-approvals?session=S&limit=200", lambda _: {"items": self.lists.pop(0), "cursor": None}
-        )
-        self.site.answer("POST", path("03RUN", "decide"), approval(id="03RUN"))
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": ["03RUN"], "left": []})
 
     def test_several(self) -> None:
         """Several are denied with one reason."""
@@ -80,8 +75,7 @@ class DenyTests(SeveralCase):
         code, out, _ = self.as_operator("approval", "deny", RUN, "--end-session", "--reason", "flood")
         self.assertEqual(code, 0)
         self.assertIn("The session S is ended; 1 more were denied.", out)
-        third = self.site.bodies("POST", path("03RUN", "decide"))
-        self.assertEqual(third, [{"approved": False, "digest": "sha256:3", "reason": "flood"}])
+        self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
 
     def test_no_session(self) -> None:
         """Where no session asks nothing is denied."""
@@ -94,8 +88,8 @@ class DenyTests(SeveralCase):
     def test_sessions_end(self) -> None:
         """A session is ended by itself; with --deny what it asks is denied too, and what still waited is counted."""
         self.assertEqual(self.as_operator("sessions", "end", "S")[1], "S is ended.\n")
-        self.assertEqual(self.site.bodies("POST", path("03RUN", "decide")), [])
-        self.site.answer("POST", path("03RUN", "decide"), Conflict("It is denied already."))
+        self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [])
         out = self.as_operator("sessions", "end", "S", "--deny", "--reason", "flood")[1]
-        self.assertIn("0 of its requests were denied", out)
+        self.assertIn("1 of its requests were denied", out)
+        self.assertEqual(self.site.bodies("POST", "/v1/sessions/S/deny"), [{"reason": "flood"}])
         self.assertEqual(self.command("sessions", "end", "S", "--reason", "x")[0], 2)

@@ -180,6 +180,7 @@ class OperatorTests(MethodCase):
         self.asks(lambda: it.rebind("a/b", 3), "POST", "/v1/bindings/a%2Fb/rebind", {"revision": 3})
         self.asks(it.lock_vault, "POST", "/v1/vault/lock", {})
         self.asks(lambda: it.end_session("S"), "POST", "/v1/sessions/S/end", {"exit_code": None})
+        self.asks(lambda: it.deny_session("S", "flood"), "POST", "/v1/sessions/S/deny", {"reason": "flood"})
 
 
 class ConnectionsTests(SynchronousTestCase):

@@ -65,11 +65,11 @@ async def open_session(visit: Visit, parts: Parts) -> Answer:
 async def list_sessions(visit: Visit, parts: Parts) -> Answer:
     """Sessions, newest first; an agent sees its own."""
     if visit.caller.session is not None:
-        return answer({"items": [_shown(visit.caller.session, parts)], "cursor": None})
+        return answer({"items": [shown(visit.caller.session, parts)], "cursor": None})
     found = await parts.sessions.list(
         visit.query.get("live") is True, int(visit.number("limit", 100)), visit.text("cursor")
     )
-    return answer(page(found, lambda session: _shown(session, parts)))
+    return answer(page(found, lambda session: shown(session, parts)))
 
 
 @TABLE.route(
@@ -77,7 +77,7 @@ async def list_sessions(visit: Visit, parts: Parts) -> Answer:
 )
 async def show_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     """One session."""
-    return answer(_shown(await _visible(visit, parts, session_id), parts))
+    return answer(shown(await _visible(visit, parts, session_id), parts))
 
 
 @TABLE.route(
@@ -94,10 +94,11 @@ async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     exit_code = visit.body.get("exit_code")
     code = exit_code if isinstance(exit_code, int) else None
     event = _event(visit, parts, "session.ended", session, exit_code=code)
-    return answer(_shown(await parts.sessions.end(session_id, code, (event,)), parts))
+    return answer(shown(await parts.sessions.end(session_id, code, (event,)), parts))
 
 
-def _shown(session: Session, parts: Parts) -> JSON:
+def shown(session: Session, parts: Parts) -> JSON:
+    """C{Session}, with whether it is paused and what it sent through the gateway."""
     paused = paused_for(parts, session.id) is not None
     return {**session_json(session, parts.now()), "paused": paused, **session_traffic(parts, session.id)}
 

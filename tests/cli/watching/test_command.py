@@ -83,6 +83,5 @@ class ConverseTests(CommandCase):
         """d and x ask why; x ends the session too."""
         self.converse("1", "d", "too loud", "q")
         self.assertEqual(self.decided(), [{"approved": False, "digest": DIGEST, "reason": "too loud"}])
-        self.site.answer("POST", "/v1/sessions/S/end", {})
-        self.site.answer("GET", "/v1/action-approvals?session=S&limit=200", {"items": []})
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": [], "left": []})
         self.assertIn("the session S is ended", self.converse("1", "x", "", "q"))

@@ -205,26 +205,12 @@ class DecideTests(ViewCase):
         self.assertIn("Denied; nothing was sent.", screen.shown[-1])
 
     def test_flood(self) -> None:
-        """The session is ended, and all that it asks is denied, also what changes meanwhile."""
-        second, first = approval(id="02RUN", digest="sha256:2"), iter([ApprovalStale("Look again."), approval()])
-        left = [[approval(), second], []]
-
-        def stale_first(_body: object) -> Any:
-            given = next(first)
-            if isinstance(given, ApprovalStale):
-                raise given
-            return given
-
-        self.site.answer("GET", "/v1/action-approvals?session=S&limit=200", lambda _: {"items": left.pop(0)})
-        self.site.answer("GET", "/v1/action-approvals/02RUN", approval(id="02RUN", digest="sha256:3"))
-        self.site.answer("POST", "/v1/action-approvals/02RUN/decide", stale_first)
+        """The session is ended, and all that it asks is denied."""
         self.site.answer("POST", DECIDE, approval())
-        self.site.answer("POST", "/v1/sessions/S/end", {})
+        self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": ["02RUN"], "left": []})
         screen = self.view("\r", "x", "y")
-        digests = [body["digest"] for body in self.site.bodies("POST", "/v1/action-approvals/02RUN/decide")]
-        self.assertEqual(digests, ["sha256:2", "sha256:3"])
-        self.assertEqual(len(self.site.bodies("POST", "/v1/sessions/S/end")), 1)
-        self.assertIn("the session S is ended", screen.shown[-1])
+        self.assertEqual(len(self.site.bodies("POST", "/v1/sessions/S/deny")), 1)
+        self.assertIn("Denied, with 1 more; the session S is ended", screen.shown[-1])
 
     def test_changed_meanwhile(self) -> None:
         """What becomes another while it is looked at cannot be decided, even after the first y."""

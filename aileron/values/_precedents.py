@@ -1,0 +1,27 @@
+"""What was done before, beside what is asked for now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from ._json import JSON
+
+
+@frozen
+class Precedents:
+    """How a call compares with the calls of the same action that were done before it.
+
+    :ivar looked_at: how many of those were looked at, the newest first.
+    :ivar whole: whether these are all that there are.
+    :ivar novel: by argument, what of its short values none of them had; of an array, which elements.
+    :ivar action_changed: whether the action's file is another than it was when it was done last.
+    :ivar connectors_changed: which connectors are others than they were then.
+    """
+
+    looked_at: int
+    whole: bool
+    novel: Mapping[str, tuple[JSON, ...]]
+    action_changed: bool = False
+    connectors_changed: tuple[str, ...] = ()

@@ -1,0 +1,119 @@
+"""What is asked for, beside what was done before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.runner.asking.precedents import MOST_LOOKED_AT, Recall
+from aileron.values import Approval, Page, Precedents, Run, RunQuery, RunState, utc
+
+from .kit import START, manifest, step
+from .previewed import PreviewedCase
+
+
+class PrecedentsTests(PreviewedCase):
+    """Through the runner's door."""
+
+    def setUp(self) -> None:
+        """Offer an action."""
+        super().setUp()
+        self.write("plain", manifest("plain", step("post")))
+        self.runner.look()
+
+    def compared(self, **arguments: Any) -> Precedents:
+        """A call that waits, compared."""
+        run = self.submit("plain", arguments)
+        (found,) = self.sync(self.runner.precedents((self.shown(run),)))
+        return found
+
+    def done(self, **arguments: Any) -> None:
+        """A call that was approved and done."""
+        run = self.submit("plain", arguments)
+        self.decide(run, self.shown(run).digest)
+        self.assertEqual(self.now(run).state, RunState.COMPLETED)
+
+    def test_first(self) -> None:
+        """The first call has nothing before it, and all its values are new."""
+        self.assertEqual(self.compared(text="hello", times=2), Precedents(0, True, {"text": ("hello",), "times": (2,)}))
+
+    def test_known(self) -> None:
+        """A value that was used in a call that was done is known; in one that only waits it is not."""
+        self.done(text="hello", times=2)
+        self.submit("plain", {"text": "other"})
+        self.assertEqual(self.compared(text="hello", times=3), Precedents(1, True, {"times": (3,)}))
+        self.assertEqual(self.compared(text="other").novel, {"text": ("other",)})
+
+    def test_long(self) -> None:
+        """Texts that are long or in several lines are never the same twice, and not told."""
+        self.assertEqual(self.compared(text="x" * 201).novel, {})
+        self.assertEqual(self.compared(text="a\nb").novel, {})
+
+    def test_action_changed(self) -> None:
+        """That the action's file is another than when it was done last is told."""
+        self.done(text="hello")
+        self.assertFalse(self.compared(text="again").action_changed)
+        self.write("plain", manifest("plain", step("post"), body="Other words."))
+        self.runner.look()
+        self.assertTrue(self.compared(text="anew").action_changed)
+
+
+@define
+class Kept:
+    """Runs of which one was done.
+
+    :ivar asked: for what it was asked.
+    """
+
+    last: Approval
+    cursor: str | None = None
+    asked: list[RunQuery] = field(factory=list)
+
+    async def list(self, query: RunQuery) -> Page[Run]:
+        """See L{IRuns}."""
+        self.asked.append(query)
+        return Page((self.last.run,), self.cursor)
+
+    async def approval(self, run_id: str) -> Approval | None:
+        """See L{IRuns}."""
+        return self.last
+
+
+class RecallTests(SynchronousTestCase):
+    """By runs that lie in a store."""
+
+    def test_connector_changed(self) -> None:
+        """That a connector is another than when it was done last is told by its name; one that is new then is not."""
+        before, now = self.approval("1", {"a": "1", "b": "1"}), self.approval("2", {"a": "1", "b": "2", "c": "1"})
+        (found,) = self.before(Kept(before), now)
+        self.assertEqual(found.connectors_changed, ("b",))
+
+    def test_elements(self) -> None:
+        """Of an array the elements that are new are told."""
+        before, now = self.approval("1", {}, to=["a", "b"]), self.approval("2", {}, to=["b", "c"])
+        (found,) = self.before(Kept(before), now)
+        self.assertEqual(found.novel, {"to": ("c",)})
+
+    def test_bounded(self) -> None:
+        """No more are looked at than that, once an action, and that there are more is told."""
+        kept = Kept(self.approval("1", {}), cursor="more")
+        waiting = [self.approval(str(number), {}) for number in range(5)]
+        found = self.before(kept, *waiting)
+        self.assertEqual([each.whole for each in found], [False] * 5)
+        self.assertEqual([query.limit for query in kept.asked], [MOST_LOOKED_AT])
+
+    def before(self, kept: Kept, *approvals: Approval) -> tuple[Precedents, ...]:
+        """How they compare with what is kept."""
+        runs: Any = kept
+        return self.successResultOf(Deferred.fromCoroutine(Recall(runs).before(approvals)))
+
+    def approval(self, run_id: str, contents: Mapping[str, str], **arguments: Any) -> Approval:
+        """One whose connectors have these contents."""
+        now = utc(START)
+        run = Run(run_id, "x", "1.0.0", "sha256:x", arguments, RunState.COMPLETED, True, "e", now, now)
+        steps = [{"connector": name, "version": "1.0.0", "content_hash": hash_} for name, hash_ in contents.items()]
+        return Approval(run, "sha256:y", {"steps": steps}, now)
