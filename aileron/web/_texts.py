@@ -8,11 +8,10 @@ from typing import cast
 
 from twisted.web.template import Tag, tags
 
-from aileron.values import JSON, Approval, Process, Run, RunState, Session, plain, timestamp, visible
+from aileron.values import JSON, Process, Run, RunState, Session, plain, timestamp, visible
 
-from .approvals.review import SentRequest, arguments
+from .approvals.review import SentRequest
 
-_SUMMARY_CHARACTERS = 160
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 
 STATES = {
@@ -54,15 +53,6 @@ def size(text: str) -> str:
     return f"{len(text):,} characters in {lines:,} line{'s' if lines > 1 else ''}, all of them here"
 
 
-def summary(approval: Approval) -> str:
-    """The arguments in one line; a long one says that it goes on."""
-    given = arguments(approval)
-    whole = ", ".join(f"{each.label}: {_in_one_line(each.value)}" for each in given)
-    if len(whole) <= _SUMMARY_CHARACTERS:
-        return visible(whole)
-    return f"{visible(whole[:_SUMMARY_CHARACTERS])}… (open it to see all)"
-
-
 def request_text(request: SentRequest) -> str:
     """A request the way it goes over the wire."""
     head = (f"{request.method} {request.url}", *(f"{name}: {value}" for name, value in request.headers))
@@ -95,10 +85,6 @@ def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
     act = f"POST /v1/action-approvals/{visible(run.id)}/withdraw"
     button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo", "data-act": act})
     return moment(at), tags.span(**{"data-begins": timestamp(at)}), button
-
-
-def _in_one_line(value: JSON) -> str:
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
 
 
 def _indented(body: JSON) -> JSON:

@@ -47,7 +47,13 @@ _AT_REST = """(async () => {
   e.addEventListener("click", () => { window.clicked = true; }, {capture: true, once: true});
   return [after.x + after.width / 2, after.y + after.height / 2];
 })()"""
-_KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Space": (" ", 32, " ")}
+_KEYS = {
+    "Tab": ("Tab", 9, ""),
+    "Enter": ("Enter", 13, "\r"),
+    "Space": (" ", 32, " "),
+    "Escape": ("Escape", 27, ""),
+    "End": ("End", 35, ""),
+}
 
 
 class PageError(AssertionError):
@@ -243,9 +249,9 @@ class Page:
             return True
 
     async def press(self, *keys: str) -> None:
-        """Press keys: ``Tab``, ``Enter``, ``Space``."""
+        """Press keys: ``Tab``, ``Enter``, ``Space``, ``Escape``, ``End``, or that of a character."""
         for key in keys:
-            name, code, text = _KEYS[key]
+            name, code, text = _KEYS.get(key) or (key, ord(key.upper()), key)
             both = {"key": name, "code": key, "windowsVirtualKeyCode": code}
             await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **both)
             await self.call("Input.dispatchKeyEvent", type="keyUp", **both)

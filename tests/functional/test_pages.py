@@ -70,7 +70,7 @@ class DecidingTests(BrowsedTestCase):
         page = await self.browser.page()
         await self.log_in(page, "approval", run_id)
         await self.ready(page)
-        for _ in range(20):
+        for _ in range(40):
             await page.press("Tab")
             if await page.evaluate("document.activeElement.id") == "reason":
                 break

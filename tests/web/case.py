@@ -77,10 +77,12 @@ class ReviewedRunner(ScriptedRunner):
 
     :ivar reviews: by run id, what stands in place of the approval's own fields.
     :ivar watched: what was asked for.
+    :ivar cursor: where it says that the next page of approvals begins.
     """
 
     reviews: dict[str, dict[str, Any]] = field(factory=dict)
     watched: list[object] = field(factory=list)
+    cursor: str | None = None
 
     async def approval(self, run_id: str) -> Approval:
         """See L{IRunner}."""
@@ -91,7 +93,7 @@ class ReviewedRunner(ScriptedRunner):
         """See L{IRunner}."""
         self.watched.append(query)
         found = await super().approvals(query)
-        return Page(tuple(evolve(each, **self.reviews.get(each.run.id, {})) for each in found.items), found.cursor)
+        return Page(tuple(evolve(each, **self.reviews.get(each.run.id, {})) for each in found.items), self.cursor)
 
 
 @implementer(ISessions)

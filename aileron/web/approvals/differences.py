@@ -7,18 +7,27 @@ from collections.abc import Iterable, Iterator
 from twisted.web.template import Tag
 
 from aileron.values import JSON, Change, place, visible
-from aileron.web._texts import shown
 
-_NOTHING = "nothing"
+from .boxes import box
+from .reading import reading
 
 
-def rows(tag: Tag, changes: Iterable[Change], review: JSON) -> Iterator[Tag]:
-    """C{tag} filled in for each of C{changes}, each place in words."""
-    for change in changes:
+def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterator[Tag]:
+    """C{tag} filled in for each of C{changes}, each place in words.
+
+    :param name: with which the ids of the texts begin.
+    """
+    for number, change in enumerate(changes):
+        before = _text(change.before, f"{name}-{number}-before", there=change.kind != "added")
+        after = _text(change.after, f"{name}-{number}-after", there=change.kind != "removed")
         if change.kind == "more":
-            yield tag.clone().fillSlots(place="…", was="", before="", **{"is": "", "after": shown(change.after)})
+            yield tag.clone().fillSlots(**{"place": "…", "was": "", "before": "", "is": "", "after": after})
             continue
         where = visible(place(change.path, review).removeprefix("/")) or "all of it"
-        before = _NOTHING if change.kind == "added" else shown(change.before)
-        after = _NOTHING if change.kind == "removed" else shown(change.after)
-        yield tag.clone().fillSlots(place=where, was="It was:", before=before, **{"is": "It is:", "after": after})
+        yield tag.clone().fillSlots(
+            **{"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after}
+        )
+
+
+def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
+    return box(reading(value), name) if there else "nothing"

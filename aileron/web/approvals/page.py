@@ -8,15 +8,35 @@ from attrs import frozen
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
-from aileron.values import JSON, Approval, Predicate, RunState, Session, StepRow, edits, visible
+from aileron.values import JSON, Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
 from aileron.web._parts import PageParts, Visit, template
-from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown, size
+from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown
 
+from .boxes import box
+from .decision import DecisionForm
 from .differences import rows
-from .grant_form import allowed
+from .edit_form import EditForm
+from .reading import reading
 from .review import SentStep, arguments, seen, steps
+from .risks import host_of, new_here, risks
 
 _BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
+
+
+@frozen
+class Asked:
+    """What one wants to know before deciding.
+
+    :ivar before: what was done before.
+    :ivar offer: the action as it is offered now; L{None}: it is not.
+    :ivar suggested: what could be granted with it.
+    :ivar waiting: how many requests of its session wait.
+    """
+
+    before: Precedents
+    offer: Offer | None
+    suggested: tuple[Predicate, ...]
+    waiting: int
 
 
 @frozen
@@ -25,13 +45,13 @@ class Shown:
 
     :ivar session: of the agent that asks; L{None}: it is not there.
     :ivar history: the steps that ended, in order.
-    :ivar suggested: what could be granted with it.
+    :ivar asked: what there is to know while it waits; L{None}: it does not.
     """
 
     approval: Approval
     session: Session | None = None
     history: tuple[StepRow, ...] = ()
-    suggested: tuple[Predicate, ...] = ()
+    asked: Asked | None = None
 
 
 class ApprovalPage(Element):
@@ -76,7 +96,7 @@ class ApprovalPage(Element):
     @renderer
     def changed(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
         """One place each."""
-        yield from rows(tag, self._approval.changes, self._approval.review)
+        yield from rows(tag, self._approval.changes, self._approval.review, "change")
 
     @renderer
     def edits(self, request: IRequest | None, tag: Tag) -> Tag | str:
@@ -86,7 +106,7 @@ class ApprovalPage(Element):
     @renderer
     def edited(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
         """One argument each."""
-        yield from rows(tag, edits(self._run), {})
+        yield from rows(tag, edits(self._run), {}, "edited")
 
     @renderer
     def preview(self, request: IRequest | None, tag: Tag) -> Tag | str:
@@ -101,10 +121,11 @@ class ApprovalPage(Element):
     def seen(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
         """Every line of it; one that was cut says so."""
         found = seen(self._approval)
-        for line in () if found is None else found.lines:
-            text = "(there is none)" if line.value is None else shown(line.value)
-            cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else size(text)
-            yield tag.clone().fillSlots(label=visible(line.label), size=cut, value=text)
+        for number, line in enumerate(() if found is None else found.lines):
+            label, read = visible(line.label), reading("(there is none)" if line.value is None else line.value)
+            cut = f"only the beginning of {visible(line.cut)} bytes" if line.cut else read.size
+            text = box(read, f"preview-{number}", label)
+            yield tag.clone().fillSlots(label=label, size=cut, value=text, notes=read.notes)
 
     @renderer
     def asked(self, request: IRequest | None, tag: Tag) -> Tag:
@@ -124,13 +145,17 @@ class ApprovalPage(Element):
             yield from (" by an agent that calls itself ", tags.bdi(agent(session)))
             yield from (" and says that it works in ", tags.bdi(visible(session.working_dir)))
             yield from (" (claims; ", tags.bdi(process(session.peer)), ").")
+            yield from (" Session ", tags.a(visible(session.id), href=f"/sessions/{visible(session.id)}"), ".")
 
     @renderer
     def fields(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
         """Every argument, in full."""
-        for given in arguments(self._approval):
-            text = shown(given.value)
-            yield tag.clone().fillSlots(label=visible(given.label), size=size(text), value=text)
+        before = None if self._page.asked is None else self._page.asked.before
+        for number, given in enumerate(arguments(self._approval)):
+            label = visible(given.label)
+            read = reading(given.value, new_here(given.name, before))
+            text = box(read, f"argument-{number}", label)
+            yield tag.clone().fillSlots(label=label, size=read.size, value=text, notes=read.notes)
 
     @renderer
     def no_fields(self, request: IRequest | None, tag: Tag) -> Tag | str:
@@ -143,15 +168,16 @@ class ApprovalPage(Element):
         found = seen(self._approval)
         lacking = "" if found is None else found.lacking
         for number, step in enumerate(steps(self._approval), 1):
-            sent = request_text(step.request) if step.request else _later(step, lacking)
+            sent = reading(request_text(step.request) if step.request else _later(step, lacking))
             yield tag.clone().fillSlots(
                 number=str(number),
                 operation=visible(step.operation),
                 connector=visible(step.connector),
                 effect="only reads" if step.request and not step.request.changes else "may change something there",
                 account=visible(step.account),
-                size=size(sent),
-                request=sent,
+                host=visible(host_of(step)),
+                size=sent.size,
+                request=box(sent, f"request-{number}", code=True),
             )
 
     @renderer
@@ -186,23 +212,29 @@ class ApprovalPage(Element):
         return tag.fillSlots(at=at, left=left, undo=undo)
 
     @renderer
-    def decide(self, request: IRequest | None, tag: Tag) -> Tag | str:
+    def risks(self, request: IRequest | None, tag: Tag) -> Tag | str:
+        """What makes it one to look at twice, while it waits."""
+        asked = self._page.asked
+        if asked is None:
+            return ""
+        found = risks(self._approval, asked.before, asked.offer).sentences()
+        if not any(found):
+            return ""
+        return tags.section(tags.h2("Look twice"), tags.ul([tags.li(sentence) for sentence in found]), id="risks")
+
+    @renderer
+    def edit(self, request: IRequest | None, tag: Tag) -> Element | str:
+        """The arguments to be changed, while it waits and its action is there."""
+        asked = self._page.asked
+        if asked is None or asked.offer is None or not asked.offer.action.inputs:
+            return ""
+        return EditForm(self._run, asked.offer.action)
+
+    @renderer
+    def decide(self, request: IRequest | None, tag: Tag) -> Element | str:
         """The buttons, while it waits."""
-        return tag if self._run.state is RunState.PENDING else ""
-
-    @renderer
-    def allowed(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
-        """Each argument with what can be granted of it; the strictest is chosen."""
-        for each in allowed(self._run, self._page.suggested):
-            choices = [tags.option(choice.words, value=choice.predicate) for choice in each.choices]
-            select = tags.select(*choices, autocomplete="off", **{"data-argument": visible(each.argument)})
-            yield tag.clone().fillSlots(argument=visible(each.argument), choices=select)
-
-    @renderer
-    def whose(self, request: IRequest | None, tag: Tag) -> Tag:
-        """This session's calls, where there is a session, or everybody's."""
-        mine = [tags.option("this agent's session", value="session")] if self._run.session_id is not None else []
-        return tag(*mine, tags.option("ALL sessions of all agents", value="all"))
+        asked = self._page.asked
+        return "" if asked is None else DecisionForm(self._run, asked.offer, asked.suggested, asked.waiting)
 
 
 async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> ApprovalPage:
@@ -214,8 +246,16 @@ async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Approval
     session_id = found.run.session_id
     session = None if session_id is None else await parts.sessions.get(session_id)
     history = (await parts.runner.history(run_id))[0] if found.run.state in _BEGUN else ()
-    suggested = parts.runner.suggested(found) if found.run.state is RunState.PENDING else ()
-    return ApprovalPage(Shown(found, session, history, suggested))
+    asked = await _asked(parts, found) if found.run.state is RunState.PENDING else None
+    return ApprovalPage(Shown(found, session, history, asked))
+
+
+async def _asked(parts: PageParts, approval: Approval) -> Asked:
+    (before,) = await parts.runner.precedents((approval,))
+    session_id = approval.run.session_id
+    waiting = 0 if session_id is None else await parts.runner.pending(session_id)
+    offer = parts.runner.offering().offers.get(approval.run.action)
+    return Asked(before, offer, parts.runner.suggested(approval), waiting)
 
 
 def _later(step: SentStep, lacking: str) -> str:

@@ -17,8 +17,12 @@ _Object: TypeAlias = Mapping[str, JSON]
 
 @frozen
 class Argument:
-    """One argument, by the name that a person reads."""
+    """One argument.
 
+    :ivar label: the name that a person reads.
+    """
+
+    name: str
     label: str
     value: JSON
 
@@ -109,11 +113,11 @@ def arguments(approval: Approval) -> tuple[Argument, ...]:
     """Every argument of the run, labelled by the review, and whatever else the review adds to them."""
     given = dict(approval.run.arguments)
     shown = [
-        Argument(_text(field, "label") or name, given.pop(name, field.get("value")))
+        Argument(name, _text(field, "label") or name, given.pop(name, field.get("value")))
         for field in _objects(approval.review.get("fields"))
         if (name := _text(field, "name"))
     ]
-    return (*shown, *(Argument(name, value) for name, value in given.items()))
+    return (*shown, *(Argument(name, name, value) for name, value in given.items()))
 
 
 def steps(approval: Approval) -> tuple[SentStep, ...]:

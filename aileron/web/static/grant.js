@@ -1,16 +1,67 @@
 // What the form says shall be allowed from now on, as the decision sends it.
 
+import { momentOf } from "./later.js";
+
 const HOUR_MS = 3600 * 1000;
 
+// Each choice shows the fields that it needs, and no others.
+export function armGrant(article) {
+  const form = article.querySelector("#grant");
+  const selects = [...form.querySelectorAll("select[data-argument]")];
+  const showAll = () => {
+    selects.forEach(show);
+    form.querySelector("#until").parentElement.hidden = form.querySelector("#lasting").value !== "";
+  };
+  [...selects, form.querySelector("#lasting")].forEach((each) => each.addEventListener("change", showAll));
+  showAll();
+}
+
+// The grant, or an error that says which field cannot be read.
 export function grantOf(form) {
-  const predicates = [...form.querySelectorAll("select[data-argument]")]
-    .filter((each) => each.value)
-    .map((each) => JSON.parse(each.value));
-  const hours = Number(form.querySelector("#lasting").value);
+  const chosen = [...form.querySelectorAll("select[data-argument]")].filter((each) => each.value);
+  const hours = form.querySelector("#lasting").value;
+  const until = form.querySelector("#until");
   return {
-    predicates,
-    uses: Number(form.querySelector("#uses").value),
-    not_after: new Date(Date.now() + hours * HOUR_MS).toISOString(),
+    predicates: chosen.map(predicate),
+    uses: form.querySelector("#uses").valueAsNumber,
+    not_after: hours
+      ? new Date(Date.now() + Number(hours) * HOUR_MS).toISOString()
+      : momentOf(until, "Say until when it is allowed: nothing was decided."),
     session: form.querySelector("#whose").value === "session",
   };
+}
+
+function show(select) {
+  for (const fields of select.closest(".allowed").querySelectorAll(".of")) {
+    fields.hidden = fields.dataset.of !== select.value;
+  }
+}
+
+function predicate(select) {
+  const { argument } = select.dataset;
+  const fields = select.closest(".allowed").querySelector(`.of[data-of="${CSS.escape(select.value)}"]`);
+  const part = (name) => fields.querySelector(`[data-part=${name}]`);
+  const given = {
+    any: () => null,
+    pattern: () => part("pattern").value,
+    domain: () => part("domain").value.split(/[\s,;]+/).filter(Boolean),
+    range: () => bounds(part("minimum"), part("maximum")),
+    one_of: () => lines(part("one_of"), argument),
+  };
+  return { argument, kind: select.value, given: given[select.value]() };
+}
+
+function bounds(minimum, maximum) {
+  const ends = Object.entries({ minimum, maximum }).filter(([, field]) => field.value !== "");
+  return Object.fromEntries(ends.map(([name, field]) => [name, field.valueAsNumber]));
+}
+
+function lines(field, argument) {
+  const each = field.value.split("\n").filter((line) => line.trim());
+  if (field.dataset.as === "text") return each;
+  try {
+    return each.map((line) => JSON.parse(line));
+  } catch (error) {
+    throw new Error(`A line of what ${argument} may be is no JSON; nothing was decided. Correct it.`);
+  }
 }

@@ -1,10 +1,12 @@
 // The shell's script: it shows what belongs to the page's path, and keeps it as it is in the daemon.
 
 import { armActs } from "./act.js";
+import { armBatch } from "./batch.js";
 import { count } from "./countdown.js";
 import { armDecision, outdate } from "./decide.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call } from "./key.js";
+import { armKeys } from "./keys.js";
 import { isLive, listen } from "./live.js";
 import { ended, follows, used } from "./login.js";
 import { armPause, showPause } from "./pause.js";
@@ -19,7 +21,7 @@ const SEEN_MS = 2000;
 const LIVE_MS = 3000;
 const HIDDEN_MS = 10000;
 const REST = 8;
-const ARMS = [armDecision, armTrust, armRecord, armActs, count];
+const ARMS = [armDecision, armBatch, armTrust, armRecord, armActs, count];
 let shown = "";
 let turn = 0;
 let soonest = 0;
@@ -117,6 +119,7 @@ document.addEventListener("visibilitychange", () => wake());
 armPause(look);
 armSound();
 armPlaces(move);
+armKeys();
 const told = takeTold();
 if (told["page-key"]) begin(told["page-key"], told.next);
 else if (told["turned-away"]) showTemplate(told["turned-away"]);

@@ -1,0 +1,86 @@
+"""The arguments in fields that one can change, each by the type that the action's file declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from twisted.web.iweb import IRequest
+from twisted.web.template import Element, Tag, renderer, tags
+
+from aileron.values import JSON, Action, Input, Run, plain, visible
+from aileron.web._parts import template
+from aileron.web._texts import shown
+
+_MOST_ROWS = 14
+_CHARACTERS_A_LINE = 90
+
+
+class EditForm(Element):
+    """One field for each input of an action, filled with what was asked for."""
+
+    loader = template("approval_edit.xml")
+
+    def __init__(self, run: Run, action: Action) -> None:
+        super().__init__()
+        self._run = run
+        self._inputs = action.inputs
+
+    @renderer
+    def fields(self, request: IRequest | None, tag: Tag) -> Iterator[Tag]:
+        """Each with its name, what it is for, and a way to leave it out where that is allowed."""
+        for number, declared in enumerate(self._inputs):
+            given = declared.name in self._run.arguments
+            control = _control(declared, self._run.arguments.get(declared.name), f"edit-{number}")
+            was = json.dumps(plain(self._run.arguments[declared.name])) if given else ""
+            yield tag.clone().fillSlots(
+                field=f"edit-{number}",
+                label=visible(declared.label or declared.name),
+                described=f"described-{number}",
+                description=visible(declared.description),
+                control=control(**{"data-edits": visible(declared.name), "data-given": was}),
+                without="" if declared.required else _without(number, given),
+            )
+
+
+def _without(number: int, given: bool) -> Tag:
+    """A box that leaves an argument out."""
+    checked = {} if given else {"checked": "checked"}
+    box = tags.input(type="checkbox", id=f"without-{number}", autocomplete="off", **checked)
+    return tags.label(box, " leave it out", **{"class": "quiet"})
+
+
+def _control(declared: Input, value: JSON, field: str) -> Tag:
+    """What one types or chooses in."""
+    usual = {"id": field, "autocomplete": "off", "aria-describedby": field.replace("edit", "described")}
+    if declared.enum is not None:
+        return tags.select(list(_options(declared.enum, value)), **usual, **{"data-as": "choice"})
+    if declared.type == "boolean":
+        checked = {"checked": "checked"} if value is True else {}
+        return tags.input(type="checkbox", **usual, **checked, **{"data-as": "flag"})
+    if declared.type in ("integer", "number"):
+        step = "1" if declared.type == "integer" else "any"
+        number = "" if value is None else json.dumps(value)
+        bounds = (("min", declared.minimum), ("max", declared.maximum))
+        limits = {name: json.dumps(bound) for name, bound in bounds if bound is not None}
+        return tags.input(type="number", step=step, value=number, **limits, **usual, **{"data-as": "number"})
+    text, kind = _text(value, declared.type == "string")
+    rows = min(_MOST_ROWS, sum(1 + len(line) // _CHARACTERS_A_LINE for line in text.split("\n")))
+    # The first line feed of a text area's content is not its own.
+    return tags.textarea("\n" + text, rows=str(rows), spellcheck="false", **usual, **{"data-as": kind})
+
+
+def _options(choices: tuple[JSON, ...], value: JSON) -> Iterator[Tag]:
+    for choice in choices:
+        chosen = {"selected": "selected"} if choice == value else {}
+        yield tags.option(shown(choice), value=json.dumps(plain(choice)), **chosen)
+
+
+def _text(value: JSON, is_string: bool) -> tuple[str, str]:
+    """What stands in a text area, and whether that is the text or JSON: no character in it may act or hide."""
+    if not is_string:
+        return ("" if value is None else json.dumps(plain(value), indent=2)), "json"
+    text = value if isinstance(value, str) else ""
+    if visible(text, multiline=True) == text:
+        return text, "text"
+    return json.dumps(text), "json"

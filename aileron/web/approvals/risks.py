@@ -1,0 +1,117 @@
+"""What makes a request one to look at twice: what is new, what has changed, where it goes, what cannot be undone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from attrs import frozen
+
+from aileron.values import JSON, Approval, Offer, Precedents, visible
+
+from .review import SentStep, steps
+
+_WHO = re.compile(
+    r"to|cc|bcc|.*(recipient|receiver|mail|channel|chat|user|person|phone|address|url|link|host|domain|webhook|account|iban)s?.*"
+)
+_ADDRESS = re.compile(r"[@#]\S+|\S+@\S+\.\S+|https?://\S+|\+[\d ()-]{6,20}")
+_PRIVATE_NAMES = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
+
+
+@frozen
+class Risks:
+    """One sentence for each that there is, and nothing for the others."""
+
+    first: str = ""
+    recipients: str = ""
+    action: str = ""
+    connectors: str = ""
+    private: str = ""
+    later: str = ""
+    repeat: str = ""
+
+    def sentences(self) -> tuple[str, ...]:
+        """Each in its place, an empty one where there is nothing to say."""
+        return (
+            self.first,
+            self.recipients,
+            self.action,
+            self.connectors,
+            self.private,
+            self.later,
+            self.repeat,
+        )
+
+    def chips(self) -> tuple[str, ...]:
+        """The same in a word or two for a list, without what is so at each call of the action."""
+        words = (
+            (self.first, "first time"),
+            (self.recipients, "new recipient"),
+            (self.action or self.connectors, "changed since last time"),
+            (self.private, "private network"),
+        )
+        return tuple(word if risk else "" for risk, word in words)
+
+
+def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
+    """What there is to say of C{approval}.
+
+    :param offer: its action as it is offered now, if it is.
+    """
+    names = ", ".join(visible(name) for name in recipients(before))
+    others = ", ".join(map(visible, before.connectors_changed))
+    where = ", ".join(visible(host) for host in dict.fromkeys(map(host_of, steps(approval))) if _is_private(host))
+    unknown = any(step.request is None for step in steps(approval))
+    once = offer is not None and not (offer.idempotent or offer.read_only)
+    return Risks(
+        first="" if before.looked_at else f"{visible(approval.run.action)} was never done before.",
+        recipients=f"New, in {_span(before)}: {names}." if names and before.looked_at else "",
+        action="The action's file is another than when it was done last." if before.action_changed else "",
+        connectors=f"Another than when it was done last: {others}." if others else "",
+        private=f"It goes to this machine or a private network: {where}." if where else "",
+        later="Not all is known yet: a request is built from what an earlier one answers." if unknown else "",
+        repeat="Done twice it happens twice: if the answer gets lost, nobody knows." if once else "",
+    )
+
+
+def recipients(before: Precedents) -> Iterator[str]:
+    """The arguments that say to whom or where, and were never so before."""
+    for name, pieces in before.novel.items():
+        if _WHO.fullmatch(name.lower()) or any(map(_is_address, pieces)):
+            yield name
+
+
+def new_here(name: str, before: Precedents | None) -> str:
+    """That an argument is new, beside it; nothing where it is not, or where everything is."""
+    if before is None or not before.looked_at or name not in recipients(before):
+        return ""
+    pieces = before.novel[name]
+    listed = ", ".join(visible(str(piece)) for piece in pieces[:5])
+    more = f" and {len(pieces) - 5} more" if len(pieces) > 5 else ""
+    return f"Never used in {_span(before)}: {listed}{more}."
+
+
+def _span(before: Precedents) -> str:
+    count = f"{before.looked_at} call{'' if before.looked_at == 1 else 's'}"
+    return f"all {count} that were done before" if before.whole else f"the last {count} that were done"
+
+
+def _is_address(piece: JSON) -> bool:
+    return isinstance(piece, str) and _ADDRESS.fullmatch(piece) is not None
+
+
+def host_of(step: SentStep) -> str:
+    """To which host a step goes; nothing where nobody can tell."""
+    try:
+        return urlsplit(step.base_url if step.request is None else step.request.url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return not ip_address(host.partition("%")[0]).is_global
+    except ValueError:
+        return host == _PRIVATE_NAMES[0] or host.endswith(_PRIVATE_NAMES[1:])

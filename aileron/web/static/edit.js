@@ -1,0 +1,39 @@
+// The arguments as they stand in the fields; a field that nobody touched is sent exactly as it was.
+
+// What is written into a field is not left out.
+export function armEdit(article) {
+  const form = article.querySelector("#edit");
+  for (const field of form?.querySelectorAll("[data-edits]") ?? []) {
+    const box = without(form, field);
+    field.addEventListener("input", () => { if (box) box.checked = false; });
+  }
+}
+
+// What stands in the form, or an error that says which field cannot be read.
+export function edited(form) {
+  const fields = [...form.querySelectorAll("[data-edits]")].filter((field) => !without(form, field)?.checked);
+  return Object.fromEntries(fields.map((field) => [field.dataset.edits, valueOf(field)]));
+}
+
+function without(form, field) {
+  return form.querySelector(`#${CSS.escape(field.id.replace("edit", "without"))}`);
+}
+
+function isTouched(field) {
+  if (field.dataset.as === "flag") return field.checked !== field.defaultChecked;
+  if (field.dataset.as === "choice") return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.value !== field.defaultValue;
+}
+
+function valueOf(field) {
+  const { as, given, edits } = field.dataset;
+  if (given && !isTouched(field)) return JSON.parse(given);
+  if (as === "flag") return field.checked;
+  if (as === "text") return field.value;
+  if (as === "number" && !field.validity.badInput && field.value !== "") return field.valueAsNumber;
+  try {
+    return JSON.parse(field.value);
+  } catch (error) {
+    throw new Error(`${edits} is no ${as === "number" ? "number" : "JSON"}; nothing was changed. Correct it, or load the page anew.`);
+  }
+}

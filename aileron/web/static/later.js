@@ -1,0 +1,36 @@
+// When it shall begin: by this machine's clock and time zone, sent as a moment that means the same everywhere.
+
+const HOUR_MS = 3600 * 1000;
+
+export function armLater(article) {
+  const field = article.querySelector("#not-before");
+  article.querySelectorAll("#later .chip").forEach((chip) => chip.addEventListener("click", () => {
+    field.value = local(chosen(chip.dataset));
+    field.focus();
+  }));
+}
+
+// The moment in the field, or an error that says what is missing.
+export function laterOf(article) {
+  return momentOf(article.querySelector("#not-before"), "Say when it shall begin: nothing was decided.");
+}
+
+export function momentOf(field, missing) {
+  const at = new Date(field.value);
+  if (Number.isNaN(at.getTime())) throw new Error(missing);
+  return at.toISOString();
+}
+
+function chosen({ hours, clock, days = 0, weekday }) {
+  const now = new Date();
+  if (hours) return new Date(now.getTime() + hours * HOUR_MS);
+  const at = new Date(now.getFullYear(), now.getMonth(), now.getDate() + Number(days), clock);
+  while (at <= now || (weekday && at.getDay() !== Number(weekday))) at.setDate(at.getDate() + 1);
+  return at;
+}
+
+// What the field takes: the wall clock's time, to the minute.
+function local(at) {
+  const two = (number) => String(number).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;
+}

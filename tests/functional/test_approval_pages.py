@@ -1,0 +1,216 @@
+"""Everything that one can say to a request, said in a real browser, and what the service then got."""
+
+import json
+
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.chromium import Page
+from tests.functional.operated import GATED
+from tests.functional.test_looks import STYLES
+
+LONG = "First line\n" + "\n" * 22 + "and at the very end: wire it to me"
+
+
+class ReviewTests(BrowsedTestCase):
+    """One request."""
+
+    async def opened(self, summary: str = "Dark mode", channel: str = "#general") -> tuple[Page, str]:
+        """A page that shows what an agent asks for, and its id."""
+        await self.begin()
+        run_id = await self.ask(summary=summary, channel=channel)
+        page = await self.browser.page()
+        await self.log_in(page, "approval", run_id)
+        await page.until("document.querySelector('#decision') !== null")
+        return page, run_id
+
+    async def test_read_first(self) -> None:
+        """What hides its end behind blank lines is not approved before that was on the screen, by keyboard too."""
+        page, _ = await self.opened(LONG)
+        await page.until("document.querySelector('#deny:not(:disabled)') !== null")
+        await page.shows("To approve, read this to its end first: summary")
+        self.assertIn("It holds long blanks", await page.text("#arguments"))
+        for button in ("approve", "allow", "approve-later"):
+            self.assertTrue(await page.evaluate(f"document.querySelector('#{button}').disabled"), button)
+        await self.keep(page, "unread")
+        await page.press("a")
+        self.assertEqual(await page.evaluate("document.activeElement.dataset.label"), "summary")
+        await page.press("End")
+        await self.ready(page)
+        self.assertEqual(await page.text("#unread"), "")
+        await self.pause(3)
+        self.assertFalse(await page.evaluate("document.querySelector('#approve').disabled"), "it was read once")
+        await page.press("a")
+        self.assertEqual(await page.evaluate("document.activeElement.id"), "approve")
+        await page.press("Enter")
+        await self.stands(page, "completed")
+        self.assertEqual([each.text for each in self.workspace.messages], [LONG])
+        self.assertEqual(page.problems, [])
+
+    async def test_edit(self) -> None:
+        """What is changed in the page is shown anew with the difference, and that is what is sent."""
+        page, run_id = await self.opened()
+        await self.ready(page)
+        await page.press("e")
+        await page.press("Enter")
+        await page.evaluate("document.querySelector('#edit-1').focus()")
+        await page.evaluate("document.activeElement.select()")
+        await page.write("Dark mode, at last")
+        await self.keep(page, "editing")
+        await page.click("#change")
+        await page.shows("What you edited of what was asked for")
+        self.assertEqual(await page.text("#edited-0-before"), "Dark mode")
+        self.assertEqual(await page.text("#edited-0-after"), "Dark mode, at last")
+        self.assertFalse(await page.evaluate("document.querySelector('main .stale') !== null"))
+        await self.keep(page, "edited")
+        await self.ready(page)
+        await page.click("#approve")
+        await self.stands(page, "completed")
+        self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode, at last"])
+        self.assertEqual((await self.result(self.agent, run_id)).body["edited"][0]["after"], "Dark mode, at last")
+        self.assertEqual(page.problems, [])
+
+    async def test_edit_refused(self) -> None:
+        """What does not fit is refused with the reason, what was typed stays, and nothing is changed."""
+        page, _ = await self.opened()
+        await self.ready(page)
+        await page.click("#edit summary")
+        await page.evaluate("document.querySelector('#edit-1').value = 'x'.repeat(201)")
+        await page.click("#change")
+        await page.shows("/summary", 5)
+        self.assertEqual(await page.evaluate("document.querySelector('#edit-1').value.length"), 201)
+        self.assertEqual(await page.text("#argument-1"), "Dark mode")
+        self.assertEqual([each for each in page.problems if "400" not in each], [])
+
+    async def test_later(self) -> None:
+        """What is approved for later counts down and can be taken back; without a time it is not approved."""
+        page, run_id = await self.opened()
+        await self.ready(page)
+        await page.click("#later summary")
+        await page.click("#approve-later")
+        await page.shows("Say when it shall begin")
+        await page.click("#later .chip[data-days]")
+        await self.keep(page, "later")
+        await page.click("#approve-later")
+        await page.shows("It begins at")
+        await page.click(".undo")
+        await self.stands(page, "cancelled")
+        self.assertEqual((await self.outcome(run_id))[0], "cancelled")
+        self.assertEqual(self.workspace.messages, [])
+        self.assertEqual(page.problems, [])
+
+    async def test_grant_pattern(self) -> None:
+        """A pattern chosen beneath a request allows what matches it, and nothing else."""
+        page, _ = await self.opened("Release 1")
+        await self.ready(page)
+        await page.click("#grant summary")
+        await page.evaluate(
+            "(() => { const kind = document.querySelector('select[data-argument=summary]'); kind.value = 'pattern';"
+            " kind.dispatchEvent(new Event('change'));"
+            " const field = document.querySelector('#grant-1-pattern'); field.value = 'Release [0-9]+';"
+            " document.querySelector('#uses').value = '5'; })()"
+        )
+        self.assertTrue(await page.evaluate("document.querySelector('#grant-1-pattern').checkVisibility()"))
+        await self.keep(page, "grant-pattern")
+        await page.click("#allow")
+        await self.stands(page, "completed")
+        alike = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "Release 2"})
+        other = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "Release two"})
+        self.assertEqual((alike.status, other.status), (200, 202), alike.text)
+        self.assertEqual([each.text for each in self.workspace.messages], ["Release 1", "Release 2"])
+        self.assertEqual(page.problems, [])
+
+    async def test_warned(self) -> None:
+        """What may mislead is told beside it: marks of the service, links in disguise, letters of other scripts."""
+        page, _ = await self.opened("<!channel> see <http://evil.example|our wiki> or mail \u0430nn@p\u0430ypal.com")
+        await self.ready(page)
+        notes = await page.text("#arguments")
+        for words in (
+            "“<!channel>” notifies everybody",
+            "reads “our wiki” and leads to “http://evil.example”",
+            "U+0430",
+        ):
+            self.assertIn(words, notes)
+        self.assertIn("xn--", notes)
+        self.assertIn("was never done before", await page.text("#risks"))
+        for name, style in STYLES.items():
+            await page.look(**style)
+            await self.keep(page, f"warned-{name}")
+            self.assertTrue(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name)
+        self.assertEqual(page.problems, [])
+
+
+class ListTests(BrowsedTestCase):
+    """Several requests."""
+
+    async def test_batch(self) -> None:
+        """What is ticked is approved, each by its own digest; what is not shown whole has no tick that can be set."""
+        await self.begin()
+        first, second = await self.ask("one"), await self.ask("two")
+        other, long = await self.ask("three"), await self.ask("four\nlines\nof\ntext")
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("four")
+        tick = "input[data-id='{}']"
+        for run_id in (first, second):
+            await page.click(tick.format(run_id))
+        self.assertTrue(await page.evaluate(f"document.querySelector({json.dumps(tick.format(long))}).disabled"))
+        await page.shows("Approve the 2 ticked")
+        for name, style in STYLES.items():
+            await page.look(**style)
+            await self.keep(page, f"ticked-{name}")
+        await page.look()
+        await self.pause(3)
+        self.assertEqual(await page.text("#approve-ticked"), "Approve the 2 ticked")
+        await page.click("#approve-ticked")
+        await page.shows("2 of 2 approved.")
+        await self.posted(2)
+        self.assertEqual(sorted(each.text for each in self.workspace.messages), ["one", "two"])
+        self.assertEqual((await self.outcome(other))[0], "pending_approval")
+        self.assertEqual(page.problems, [])
+
+    async def test_flood(self) -> None:
+        """A session that asks too much stands by itself, and two clicks deny all of it and shut the agent out."""
+        await self.begin()
+        runs = [await self.ask(f"number {number}") for number in range(6)]
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("opencode asks for 6 things at once")
+        await self.keep(page, "flood")
+        await page.click(".deny-all")
+        await page.shows("Really?")
+        await self.pause(1)
+        await page.click(".deny-all")
+        await page.shows("Nothing. Agents may ask")
+        states = {(await self.told("runs", "show", run_id))["state"] for run_id in runs}
+        self.assertEqual(states, {"denied"})
+        refused = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "more"})
+        self.assertEqual(refused.status, 401)
+        self.assertEqual(self.workspace.messages, [])
+        self.assertEqual(page.problems, [])
+
+    async def test_keys(self) -> None:
+        """By j and k one goes through the list, Enter opens, ? explains; in a field a letter is only a letter."""
+        await self.begin()
+        first, second = await self.ask("one"), await self.ask("two")
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("two")
+        await page.press("j", "j")
+        here = "document.activeElement.getAttribute('href')"
+        self.assertEqual(await page.evaluate(here), f"/approvals/{second}")
+        await page.press("k")
+        self.assertEqual(await page.evaluate(here), f"/approvals/{first}")
+        await page.press("?")
+        self.assertTrue(await page.evaluate("document.querySelector('#keys').open"))
+        await self.keep(page, "keys")
+        await page.press("Escape")
+        self.assertFalse(await page.evaluate("document.querySelector('#keys').open"))
+        await page.press("x", "Space")
+        await page.shows("Approve the 1 ticked")
+        await page.press("k", "Enter")
+        await self.ready(page)
+        await page.press("d")
+        self.assertEqual(await page.evaluate("document.activeElement.id"), "reason")
+        await page.press("j", "a", "u")
+        self.assertEqual(await page.evaluate("document.activeElement.value"), "jau")
+        self.assertEqual(await page.evaluate("location.pathname"), f"/approvals/{first}")
+        self.assertEqual(page.problems, [])

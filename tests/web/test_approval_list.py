@@ -1,0 +1,113 @@
+"""The list of what waits: what can be ticked there, and what floods it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aileron.values import JSON, Change, Precedents
+
+from .case import WebCase, planned, read, sent
+
+STEPS: list[JSON] = [planned(sent("x"), binding={"name": "api_key/slack/default", "account": "me"})]
+
+
+class RowTests(WebCase):
+    """One row each."""
+
+    def tick(self, text: str = "Dark mode", **shown: Any) -> tuple[str, str]:
+        """Whether a request can be ticked, and all that its row says."""
+        run = self.ask(text, **{"review": {"steps": STEPS}, **shown})
+        shown_now = read(self.fragment("/approvals").text)
+        (box,) = [each for _, each in shown_now.tags if each.get("data-id") == run.id]
+        self.assertIn("disabled", box, "the script brings it to life")
+        self.assertTrue(box["id"].endswith(box["data-digest"]), "another digest has another tick")
+        self.runner.reviews[run.id] = {}
+        return box["data-tickable"], shown_now.text
+
+    def test_whole(self) -> None:
+        """A short request is shown whole, with where it goes and by which credential, and can be ticked."""
+        tickable, text = self.tick()
+        self.assertEqual(tickable, "yes")
+        for words in ("text: Dark mode", "→ post at example.org, with the credential api_key/slack/default of me"):
+            self.assertIn(words, text)
+
+    def test_digest(self) -> None:
+        """The tick names the digest of what the row shows."""
+        self.ask("x", review={"steps": STEPS}, digest="sha256:abc")
+        boxes = [each for tag, each in read(self.fragment("/approvals").text).tags if tag == "input"]
+        self.assertEqual([each["data-digest"] for each in boxes], ["sha256:abc"])
+
+    def test_not_whole(self) -> None:
+        """What is long, in several lines, hides something or may mislead is to be opened first."""
+        for text in ("x" * 161, "a\nb", "a\u200bb", "<!channel>", "p\u0430ypal.com", "a" + " " * 10 + "b"):
+            self.assertEqual(self.tick(text)[0], "no", repr(text))
+        self.assertIn("Open it to see all", self.tick("a\nb")[1])
+
+    def test_not_now(self) -> None:
+        """What changed, has no plan, or has a preview that is not all there is to be opened first."""
+        fetching: JSON = {"status": "fetching"}
+        field: dict[str, JSON] = {"label": "Topic", "value": "Old"}
+        unready: tuple[dict[str, Any], ...] = (
+            {"stale": "The action was changed."},
+            {"changes": (Change("/fields/0/value", "changed", "a", "b"),)},
+            {"review": {"steps": []}},
+            {"review": {"steps": [planned(None)]}},
+            {"review": {"steps": STEPS, "preview": fetching}},
+            {"review": {"steps": STEPS, "preview": {"fields": [{**field, "cut": {"bytes": 7}}]}}},
+            {"review": {"steps": STEPS, "preview": {"fields": [{**field, "value": "a\nb"}]}}},
+        )
+        for number, shown in enumerate(unready):
+            self.assertEqual(self.tick(**shown)[0], "no", number)
+        tickable, text = self.tick(review={"steps": STEPS, "preview": {"fields": [field]}})
+        self.assertEqual(tickable, "yes")
+        self.assertIn("Topic: Old", text)
+
+    def test_chips(self) -> None:
+        """What makes one to look at twice is said in a word or two."""
+        run = self.ask("ann@a.example", review={"steps": STEPS})
+        self.runner.earlier[run.id] = Precedents(9, True, {"text": ("ann@a.example",)}, action_changed=True)
+        self.ask("x", review={"steps": [planned(sent(url="http://10.0.0.1/"))]})
+        text = read(self.fragment("/approvals").text).text
+        for words in ("new recipient", "changed since last time", "private network", "first time"):
+            self.assertIn(words, text)
+
+
+class FloodTests(WebCase):
+    """A session that asks and asks."""
+
+    def test_flood(self) -> None:
+        """More than five of one session stand by themselves, with one button that says how many it denies."""
+        calm, flooding = self.agent("calm", agent="quiet one"), self.agent("flooding", agent="loud one")
+        for number in range(6):
+            self.ask(str(number), flooding)
+        self.ask("x", calm)
+        heard = self.fragment("/approvals")
+        shown = read(heard.text)
+        self.assertIn("loud one asks for 6 things at once", shown.text)
+        self.assertNotIn("quiet one asks for", shown.text)
+        (button,) = [each for tag, each in shown.tags if tag == "button" and "data-act" in each]
+        self.assertEqual(button["data-act"], "POST /v1/sessions/flooding/deny")
+        self.assertIn("disabled", button)
+        self.assertTrue(button["data-sure"])
+        self.assertIn("Deny all 6 of this session, and end it", shown.text)
+        self.assertEqual(heard.text.count('class="ask"'), 7)
+
+    def test_few(self) -> None:
+        """Five of one session are no flood."""
+        session = self.agent()
+        for number in range(5):
+            self.ask(str(number), session)
+        self.assertNotIn("at once", self.fragment("/approvals").text)
+
+    def test_on_its_page(self) -> None:
+        """One request's page has the button as well, where an agent asks."""
+        session = self.agent()
+        first, _ = self.ask("a", session), self.ask("b", session)
+        self.assertIn("Deny all 2 of this session", self.fragment(f"/approvals/{first.id}").text)
+        alone = self.agent("alone")
+        self.assertIn("Deny it, and end the session", self.fragment(f"/approvals/{self.ask('c', alone).id}").text)
+        self.assertNotIn("deny-all", self.fragment(f"/approvals/{self.ask('d').id}").text)
+
+    def test_cursor(self) -> None:
+        """A cursor that is none is refused in words."""
+        self.assertEqual(self.fragment("/approvals?cursor=a&cursor=b").status, 400)

@@ -1,0 +1,97 @@
+"""The arguments in fields that one can change."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.template import flattenString
+
+from aileron.testing import scripted_offer
+from aileron.values import JSON, Input, Run, RunState, utc, visible
+from aileron.web.approvals.edit_form import EditForm
+
+from .case import NOW, Reading, read
+
+
+class EditFormTests(SynchronousTestCase):
+    """One field for each input."""
+
+    def drawn(self, *inputs: Input, **arguments: JSON) -> Reading:
+        """The form of an action with these inputs, for these arguments."""
+        now = utc(NOW)
+        run = Run("1", "x", "1.0.0", "sha256:x", arguments, RunState.PENDING, True, "e", now, now)
+        form = EditForm(run, evolve(scripted_offer().action, inputs=inputs))
+        text: bytes = self.successResultOf(flattenString(None, form))
+        return read(text.decode())
+
+    def field(self, declared: Input, **arguments: JSON) -> tuple[str, dict[str, str]]:
+        """The one field there is."""
+        (found,) = [each for each in self.drawn(declared, **arguments).tags if "data-edits" in each[1]]
+        return found
+
+    def test_kinds(self) -> None:
+        """Each type has the control that fits it, and the value as it is given."""
+        for kind, value, tag, way in (
+            ("string", "hello", "textarea", "text"),
+            ("integer", 3, "input", "number"),
+            ("number", 2.5, "input", "number"),
+            ("boolean", True, "input", "flag"),
+            ("array", ["a"], "textarea", "json"),
+            ("object", {"a": 1}, "textarea", "json"),
+        ):
+            found, attributes = self.field(Input("x", kind, "What"), x=value)
+            self.assertEqual((found, attributes["data-as"], attributes["data-edits"]), (tag, way, "x"), kind)
+            self.assertEqual(json.loads(attributes["data-given"]), value)
+        self.assertIn("checked", self.field(Input("x", "boolean", "What"), x=True)[1])
+        self.assertNotIn("checked", self.field(Input("x", "boolean", "What"), x=False)[1])
+
+    def test_choices(self) -> None:
+        """An enumeration is a choice, the present value chosen."""
+        shown = self.drawn(Input("x", "string", "What", enum=("a", "b")), x="b")
+        options = [attributes for tag, attributes in shown.tags if tag == "option"]
+        self.assertEqual([(each["value"], "selected" in each) for each in options], [('"a"', False), ('"b"', True)])
+
+    def test_bounds(self) -> None:
+        """What the action's file says of a number, the field says as well."""
+        _, attributes = self.field(Input("x", "integer", "What", minimum=1, maximum=9), x=3)
+        self.assertEqual((attributes["min"], attributes["max"], attributes["step"]), ("1", "9", "1"))
+
+    def test_left_out(self) -> None:
+        """What may be left out has a box for it, which says whether it is."""
+        for given_now in (True, False):
+            shown = self.drawn(Input("x", "string", "What", required=False), **({"x": "a"} if given_now else {}))
+            (box,) = [each for _, each in shown.tags if each.get("id") == "without-0"]
+            self.assertEqual("checked" in box, not given_now)
+        self.assertNotIn(
+            "without-0", [each.get("id") for _, each in self.drawn(Input("x", "string", "What"), x="a").tags]
+        )
+
+    def test_labelled(self) -> None:
+        """Each field has a label and a description."""
+        shown = self.drawn(Input("x", "string", "What it is", label="The thing"), x="a")
+        self.assertIn("edit-0", [each.get("for") for tag, each in shown.tags if tag == "label"])
+        self.assertIn("The thing", shown.text)
+        self.assertIn("What it is", shown.text)
+
+    def test_first_line_feed(self) -> None:
+        """A text that begins with a line feed keeps it, though a browser drops the first of a text area."""
+        shown = self.drawn(Input("x", "string", "What"), x="\nhello")
+        self.assertIn("\n\nhello", shown.text)
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.text(max_size=40))
+    def test_hostile(self, words: str) -> None:
+        """Whatever the value, nothing in the form acts or hides; what would is written as JSON."""
+        declared = Input(name="x", type="string", description=words, label=words)
+        shown, usual = (self.drawn(declared, x=value) for value in (words, "harmless"))
+        self.assertEqual(shown.shape, usual.shape)
+        texts: list[Any] = [shown.text, *(value for _, each in shown.tags for value in each.values())]
+        for text in texts:
+            self.assertEqual(visible(text, multiline=True), text)
+        (field,) = [each for _, each in shown.tags if "data-edits" in each]
+        self.assertEqual(json.loads(field["data-given"]), words)

@@ -1,0 +1,160 @@
+"""How a foreign text is read, and what is said beside it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.values import visible
+from aileron.web.approvals.addresses import addresses
+from aileron.web.approvals.markup import markup
+from aileron.web.approvals.reading import reading
+
+
+class ReadingTests(SynchronousTestCase):
+    """What must be read to its end, and what is noted of hidden characters."""
+
+    def test_short(self) -> None:
+        """A short plain text needs no word."""
+        found = reading("Dark mode\nand search")
+        self.assertEqual(
+            (found.text, found.size, found.must_read, found.notes), ("Dark mode\nand search", "", False, "")
+        )
+        self.assertTrue(found.harmless)
+
+    def test_long(self) -> None:
+        """More than 1000 characters or 20 lines are read to their end; bytes and lines are told."""
+        for text, size in (
+            ("é" * 1001, "2,002 bytes in 1 line"),
+            ("\n".join("x" * 21), "41 bytes in 21 lines"),
+            ({"a": "x" * 1001}, "1,014 bytes in 3 lines"),
+        ):
+            found = reading(text)
+            self.assertTrue(found.must_read)
+            self.assertEqual(found.size, f"{size}, all of them here")
+        for short in ("x" * 1000, "\n".join("x" * 20)):
+            self.assertFalse(reading(short).must_read)
+
+    def test_blanks(self) -> None:
+        """Blanks that push words out of sight make it one to read to its end, wherever they are."""
+        for text in ("a" + " " * 10 + "b", "a\n\n\n\nb", "\n\n\nb", "a\n  \n \n\nb", "a\n\n\n\n"):
+            found = reading(text)
+            self.assertTrue(found.must_read, repr(text))
+            self.assertIn("long blanks", found.notes)
+            self.assertNotEqual(found.size, "")
+        for text in ("a" + " " * 9 + "b", "a\n\n\nb"):
+            self.assertFalse(reading(text).must_read, repr(text))
+
+    def test_unseen(self) -> None:
+        """Characters that nobody would see are counted, and those that turn the reading round are told apart."""
+        notes = reading("a\u200bb\u200bc").notes
+        self.assertIn("2 characters that nobody would see are shown as \\u200b", notes)
+        self.assertNotIn("turn", notes)
+        self.assertIn("1 character that nobody would see is shown as \\u202e", reading("\u202egnp").notes)
+        for mark in "\u202e\u2066\u200f":
+            self.assertIn("Some turn the reading round.", reading({"deep": [mark]}).notes, repr(mark))
+
+    def test_not_composed(self) -> None:
+        """A text that is not in composed form is told, since it looks like another."""
+        self.assertIn("NFC", reading("e\u0301").notes)
+        self.assertEqual(reading("\u00e9").notes, "")
+
+    def test_many_notes(self) -> None:
+        """Of many notes of a kind the first are there, and how many more there are."""
+        found = reading(" ".join(f"<@U{number}>" for number in range(10))).notes
+        self.assertEqual(found.count("notifies somebody"), 6)
+        self.assertIn("And 4 more such marks.", found)
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+    def test_visible(self, value: Any) -> None:
+        """Whatever it is, nothing that is said of it acts or hides."""
+        found = reading(value)
+        for text in (found.text, found.notes):
+            self.assertEqual(visible(text, multiline=True), text)
+
+    def test_in_time(self) -> None:
+        """Texts that are made to be slow to search are searched in a moment."""
+        for text in ("[" * 60_000, "<a " * 20_000, "a" * 65_000, "a@" * 30_000, "http://" * 9_000, "![" * 30_000):
+            began = time.process_time()
+            reading(text)
+            self.assertLess(time.process_time() - began, 3, text[:20])
+
+
+class MarkupTests(SynchronousTestCase):
+    """What a service makes of it."""
+
+    def test_notifies(self) -> None:
+        """Marks that notify people are told."""
+        for text in ("<!channel>", "<!here|here>", "<!everyone>", "<!subteam^S01>", "@everyone", "hi @here!"):
+            self.assertIn("notifies everybody", " ".join(markup(text)), text)
+        for text in ("<@U012AB>", "<@U012AB|ann>", "<@!123>", "<@&456>"):
+            self.assertIn("notifies somebody", " ".join(markup(text)), text)
+        self.assertEqual(list(markup("ann@here.example and @everyoneelse")), [])
+
+    def test_links(self) -> None:
+        """A link that does not read as it leads is told, in the ways of Slack, Markdown and HTML."""
+        for text in (
+            "<http://evil.example/x|our wiki>",
+            "[our wiki](http://evil.example/x)",
+            "[our wiki](http://evil.example/x 'title')",
+            '<a class="x" href="http://evil.example/x">our wiki</a>',
+            "<A HREF=http://evil.example/x>our wiki</A>",
+        ):
+            (found,) = markup(text)
+            self.assertEqual(found, "A link reads “our wiki” and leads to “http://evil.example/x”.", text)
+
+    def test_honest_links(self) -> None:
+        """A link that reads as it leads needs no word."""
+        for text in (
+            "<https://a.example/|a.example>",
+            "[https://a.example](https://a.example/)",
+            "<mailto:ann@a.example|ann@a.example>",
+            "https://a.example",
+        ):
+            self.assertEqual(list(markup(text)), [], text)
+
+    def test_pictures(self) -> None:
+        """A picture tells its sender who looks at it."""
+        for text in ("![x](http://evil.example/p.png)", '<img alt="" src="http://evil.example/p.png">'):
+            self.assertEqual(list(markup(text)), ["A picture is fetched from “http://evil.example/p.png”."])
+
+
+class AddressTests(SynchronousTestCase):
+    """Addresses that need a second look."""
+
+    def test_plain(self) -> None:
+        """Plain addresses, and letters beyond ASCII elsewhere, need no word."""
+        for text in ("ann@a.example", "https://a.example/é", "é", "Grüße an alle.", "a.b", "3.14"):
+            self.assertEqual(list(addresses(text)), [], text)
+
+    def test_beyond_ascii(self) -> None:
+        """Letters beyond ASCII are told with code point, name, and what the host is on the wire."""
+        (found,) = addresses("to ann@m\u00fcnchen.example now")
+        self.assertIn(
+            "“ann@münchen.example” has letters beyond ASCII: ü U+00FC LATIN SMALL LETTER U WITH DIAERESIS", found
+        )
+        self.assertIn("On the wire its host is xn--mnchen-3ya.example.", found)
+        self.assertNotIn("mixes", found)
+
+    def test_mixed(self) -> None:
+        """Several scripts in one word are told; the scripts of one language are one."""
+        for text in ("https://p\u0430ypal.com/x", "bob@p\u0430ypal.com", "p\u0430ypal.com", "\u0430nn@a.example"):
+            self.assertIn("mixes scripts: Cyrillic, Latin.", " ".join(addresses(text)), text)
+        self.assertNotIn("mixes", " ".join(addresses("\u6771\u4eac\u30c6\u30b9\u30c8.example")))
+
+    def test_encoded(self) -> None:
+        """An A-label is told as it reads."""
+        (found,) = addresses("https://xn--pypal-4ve.com")
+        self.assertEqual(found.partition(" reads")[0], "“xn--pypal-4ve.com”")
+        self.assertIn("mixes scripts", found)
+        self.assertEqual(list(addresses("https://xn--0.example")), ["“xn--0.example” reads as no valid name."])
+
+    def test_disguise(self) -> None:
+        """What stands before the @ of a URL is no host."""
+        (found,) = addresses("https://paypal.com@evil.example/login")
+        self.assertEqual(found, "“paypal.com@evil.example” leads to evil.example: what stands before the @ is no host.")

@@ -1,0 +1,91 @@
+"""What makes a request one to look at twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.testing import scripted_offer
+from aileron.values import Approval, Precedents, Run, RunState, utc
+from aileron.web.approvals.risks import Risks, new_here, risks
+
+from .case import NOW, planned, sent
+
+DONE = Precedents(3, True, {})
+
+
+def approval(*steps: Any, **arguments: Any) -> Approval:
+    """One that waits, with these steps in its review."""
+    now = utc(NOW)
+    run = Run("1", "send-mail", "1.0.0", "sha256:x", arguments, RunState.PENDING, True, "e", now, now)
+    return Approval(run, "sha256:y", {"steps": list(steps)}, now)
+
+
+class RisksTests(SynchronousTestCase):
+    """Each by itself."""
+
+    def test_none(self) -> None:
+        """Where there is nothing to say, nothing is said."""
+        idempotent = evolve(scripted_offer(), idempotent=True)
+        self.assertEqual(risks(approval(planned(sent())), DONE, idempotent), Risks())
+        self.assertEqual(set(Risks().chips()), {""})
+
+    def test_first(self) -> None:
+        """The first time is told, and then not that everything is new."""
+        found = risks(approval(to="ann@a.example"), Precedents(0, True, {"to": ("ann@a.example",)}), None)
+        self.assertEqual((found.first, found.recipients), ("send-mail was never done before.", ""))
+        self.assertEqual(found.chips()[0], "first time")
+
+    def test_recipients(self) -> None:
+        """New values are told of arguments that say to whom or where: by their name, or since they are an address."""
+        new = dict.fromkeys(("to", "Channel", "webhook_url", "text", "subject"), ("x",))
+        addresses = {"a": ("ann@a.example",), "b": ("https://a.example",), "c": ("#general",), "d": ("+49 30 123456",)}
+        found = risks(approval(), Precedents(200, False, {**new, **addresses}), None)
+        self.assertEqual(
+            found.recipients, "New, in the last 200 calls that were done: to, Channel, webhook_url, a, b, c, d."
+        )
+
+    def test_new_here(self) -> None:
+        """Beside the argument stands which of its values are new; nothing where all is new or none is."""
+        before = Precedents(1, True, {"to": tuple(f"u{number}" for number in range(7)), "text": ("x",)})
+        self.assertEqual(
+            new_here("to", before), "Never used in all 1 call that were done before: u0, u1, u2, u3, u4 and 2 more."
+        )
+        self.assertEqual(new_here("text", before), "")
+        self.assertEqual(new_here("cc", before), "")
+        self.assertEqual(new_here("to", evolve(before, looked_at=0)), "")
+        self.assertEqual(new_here("to", None), "")
+
+    def test_changed(self) -> None:
+        """That the action or a connector is another than last time is told."""
+        found = risks(approval(), evolve(DONE, action_changed=True, connectors_changed=("builtin://slack",)), None)
+        self.assertIn("action's file", found.action)
+        self.assertIn("builtin://slack", found.connectors)
+        self.assertEqual(found.chips()[2], "changed since last time")
+
+    def test_private(self) -> None:
+        """Where a request stays on this machine or its network is told, whether it is known yet or not."""
+        for url in (
+            "http://127.0.0.1:8/x",
+            "http://localhost/x",
+            "https://wiki.internal",
+            "http://10.1.2.3",
+            "http://[::1]/",
+        ):
+            self.assertIn("private network", risks(approval(planned(sent(url=url))), DONE, None).private, url)
+            self.assertIn("private network", risks(approval(planned(None, base_url=url)), DONE, None).private, url)
+        for url in ("https://example.org", "https://8.8.8.8", "https://notlocalhost", "http://[", ""):
+            self.assertEqual(risks(approval(planned(sent(url=url))), DONE, None).private, "", url)
+
+    def test_later(self) -> None:
+        """A request that is not known yet is told."""
+        self.assertIn("Not all is known", risks(approval(planned(None)), DONE, None).later)
+
+    def test_repeat(self) -> None:
+        """That doing it twice is two effects is told, unless the connector declares otherwise or it only reads."""
+        offer = scripted_offer()
+        self.assertIn("happens twice", risks(approval(), DONE, offer).repeat)
+        for harmless in (evolve(offer, idempotent=True), evolve(offer, read_only=True)):
+            self.assertEqual(risks(approval(), DONE, harmless).repeat, "")
