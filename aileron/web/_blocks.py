@@ -121,10 +121,15 @@ def field(name: str, label: str, value: str, kind: str = "text") -> Tag:
     return tags.label(f"{label} ", tags.input(**given))
 
 
-def filters(path: str, *fields: Tag) -> Tag:
-    """A form that leads to the same page, with less on it."""
+def filters(path: str, *fields: Tag, given: bool = False) -> Tag:
+    """A form that leads to the same page, with less on it.
+
+    :param given: whether it is such a page.
+    """
     button = tags.button("Show", type="submit")
-    return tags.form(*fields, button, **{"class": "filters", "data-place": path})
+    form = tags.form(*fields, button, **{"class": "filters", "data-place": path})
+    details = tags.details(tags.summary("Show only some"), form, id="filters")
+    return details(open="open") if given else details
 
 
 def act(words: str, what: str, body: Mapping[str, JSON] | None = None, sure: str = "", name: str = "") -> Tag:

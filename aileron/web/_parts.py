@@ -18,6 +18,7 @@ from aileron.interfaces import (
     IBindings,
     IConnectors,
     INotary,
+    INotifier,
     IOperators,
     IRunner,
     ISessions,
@@ -62,6 +63,7 @@ class PageParts:
 
     :ivar gateway: as the operator has it.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
+    :ivar notifier: tells the operator elsewhere of what waits; L{None}: nobody does.
     :ivar clock: says how late it is.
     :ivar version: Aileron's.
     :ivar started_at: when this life of the daemon began.
@@ -80,6 +82,7 @@ class PageParts:
     connectors: IConnectors
     gateway: GatewaySettings
     totals: ITotals | None
+    notifier: INotifier | None
     clock: IReactorTime
     version: str
     started_at: datetime

@@ -15,7 +15,12 @@ from .approvals.page import draw_approval
 from .records.audit import draw_audit, draw_record
 from .records.runs import draw_run, draw_runs
 from .records.sessions import draw_session, draw_sessions
+from .setup.actions import draw_action, draw_actions
+from .setup.connectors import draw_connectors
+from .setup.grants import draw_grants
+from .setup.settings import draw_settings
 from .setup.trust import draw_trust
+from .traffic.gateway import draw_gateway
 
 Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable]]
 """A coroutine function of L{PageParts}, a L{Visit} and what the path names, to what is shown."""
@@ -29,7 +34,13 @@ PAGES: Mapping[str, Draw] = {
     "/sessions/<session_id>": draw_session,
     "/audit": draw_audit,
     "/audit/<audit_id>": draw_record,
+    "/actions": draw_actions,
+    "/actions/<name>": draw_action,
+    "/connectors": draw_connectors,
+    "/grants": draw_grants,
     "/trust": draw_trust,
+    "/gateway": draw_gateway,
+    "/settings": draw_settings,
 }
 """What each path shows.  All of them are the shell, whose script fetches it."""
 

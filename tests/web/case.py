@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from aileron.api import signed_request
-from aileron.interfaces import ISessions
+from aileron.interfaces import INotifier, ISessions
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
@@ -36,6 +36,7 @@ from aileron.values import (
     Actor,
     Approval,
     Call,
+    ChannelState,
     Event,
     GatewaySettings,
     Page,
@@ -137,6 +138,25 @@ class KnownSessions:
         return Page(tuple(self.known.values())[:limit])
 
 
+@implementer(INotifier)
+@define
+class OneChannel:
+    """A notifier with one channel.
+
+    :ivar words: its name, and its last problem.
+    """
+
+    words: str
+
+    def channels(self) -> tuple[ChannelState, ...]:
+        """See L{INotifier}."""
+        return (ChannelState(self.words, "webhook", sent=3, problem=self.words),)
+
+    async def test(self) -> tuple[ChannelState, ...]:
+        """See L{INotifier}."""
+        return self.channels()
+
+
 @define
 class MemoryDoor:
     """What was put on record.
@@ -188,6 +208,7 @@ class WebCase(SynchronousTestCase):
             connectors=self.connectors,
             gateway=GatewaySettings(),
             totals=None,
+            notifier=None,
             clock=self.clock,
             version="1.2.3",
             started_at=utc(NOW - 60),

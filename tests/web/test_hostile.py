@@ -13,15 +13,27 @@ from typing import Any
 from attrs import define, evolve, field, fields
 from twisted.internet.defer import Deferred
 
-from aileron.values import Actor, Change, Event, Fault, RunState, TrustKind, utc
+from aileron.values import (
+    Actor,
+    Change,
+    Decision,
+    Event,
+    Fault,
+    NewGrant,
+    Predicate,
+    PredicateKind,
+    RunState,
+    TrustKind,
+    utc,
+)
 from aileron.web import pages
 from aileron.web._table import FRAGMENTS
 from tests.hostile import MANY, hostile_strings
 
-from .case import NOW, Heard, Reading, WebCase, planned, sent
+from .case import NOW, Heard, OneChannel, Reading, WebCase, planned, sent
 from .hostility import Misled, Words
 
-_OUR_OWN = ("operators", "door", "known_by")
+_OUR_OWN = ("operators", "door", "known_by", "clock", "version", "started_at")
 """What of a page's parts says nothing that is foreign: who is logged in, and where that is put on record."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -76,11 +88,13 @@ class HostileTests(WebCase):
     def setUp(self) -> None:
         """Have something of everything to show."""
         super().setUp()
+        self.parts = evolve(self.parts, notifier=OneChannel("x"))
         self.runs = list(self.furnish())
         self.known: Mapping[str, Sequence[str]] = {
             "run_id": self.runs,
             "session_id": ["session-1"],
             "audit_id": ["record-1"],
+            "name": ["ship-update"],
         }
         event = Event("record-1", "x", utc(NOW), Actor("human", "x"), {"x": "x"}, *["x"] * 4)
         self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
@@ -112,6 +126,11 @@ class HostileTests(WebCase):
             )
             self.runner.reviews[run.id] = {"review": review, "reason": "x", **decided}
             yield run.id
+        wish = NewGrant((Predicate("x", PredicateKind.PATTERN, "x"),), 1, utc(NOW) + timedelta(hours=1))
+        run = self.ask("x", agent)
+        digest = self.successResultOf(Deferred.fromCoroutine(self.runner.approval(run.id))).digest
+        granting = self.runner.approve_and_grant(run.id, Decision(True, digest, "x"), wish)
+        self.successResultOf(Deferred.fromCoroutine(granting))
         for kind in TrustKind:
             self.runner.lay(kind, "x", "x")
 

@@ -49,7 +49,7 @@ async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
         f"{len(found.items)} records",
         heading("The record"),
         _standing(parts),
-        filters("/audit", *fields),
+        filters("/audit", *fields, given=any(kept.values())),
         table(
             "Records, newest first", ("Kind", "When", "Who", "About"), map(_row, found.items), "No record is like that."
         ),

@@ -85,6 +85,7 @@ async def draw_runs(parts: PageParts, visit: Visit) -> Tag:
             choice("state", "State", options, state),
             field("action", "Action", action),
             field("session", "Session", session),
+            given=bool(state or action or session),
         ),
         runs_table(found.items, "Runs, newest first"),
         older("/runs", {name: query[name] for name in ("state", "action", "session") if name in query}, found.cursor),

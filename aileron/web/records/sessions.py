@@ -44,7 +44,9 @@ async def draw_sessions(parts: PageParts, visit: Visit) -> Tag:
         "Sessions",
         f"{len(found.items)} sessions",
         heading("Sessions"),
-        filters("/sessions", choice("live", "Which", [("", "all"), ("yes", "only those at work")], live)),
+        filters(
+            "/sessions", choice("live", "Which", [("", "all"), ("yes", "only those at work")], live), given=bool(live)
+        ),
         table("Sessions, newest first", heads, (_row(parts, each) for each in found.items), "No agent was here yet."),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )

@@ -1,0 +1,67 @@
+"""Connectors, and which credential is bound to which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twisted.web.template import Tag, tags
+
+from aileron.values import Binding, BindingFlag, ConnectorDescription, Operation, visible
+from aileron.web._blocks import Cell, act, answer, facts, heading, page, quiet, table
+from aileron.web._parts import PageParts, Visit
+
+from .actions import problems
+
+
+async def draw_connectors(parts: PageParts, visit: Visit) -> Tag:
+    """What the daemon can talk to, and as whom."""
+    known, flags = parts.connectors.descriptions(), await parts.flags.all()
+    bound = [(each, _flag(each, flags.get(each.name))) for each in parts.bindings.list()]
+    heads = ("Credential", "Of", "As", "Since", "Goes to", "Beware", "")
+    return page(
+        "Connectors",
+        f"{len(known)} connectors, {len(bound)} credentials",
+        heading("What the daemon can talk to"),
+        tags.h2("Credentials"),
+        quiet(
+            "A secret is never typed into a page, nor shown on one. In your terminal: ",
+            tags.code("aileron binding setup"),
+            ".",
+        ),
+        tags.p(answer()),
+        table("Credentials that are bound", heads, (_binding(*each) for each in bound), "None is bound."),
+        *(part for each in known for part in _connector(each)),
+        *problems(parts.connectors.problems()),
+    )
+
+
+def _flag(binding: Binding, flag: BindingFlag | None) -> str:
+    return flag.reason if flag is not None and flag.revision == binding.revision else ""
+
+
+def _binding(binding: Binding, beware: str) -> tuple[Cell, ...]:
+    where = "nowhere: rebind it" if binding.scope is None else ", ".join(binding.scope.hosts)
+    sure = "Its secret is deleted. Sure?"
+    revoke = act("Revoke", f"DELETE /v1/bindings/{binding.name}", sure=sure, name=f"revoke-{binding.name}")
+    return binding.name, binding.connector, binding.account, binding.created_at, where, beware, revoke
+
+
+def _connector(about: ConnectorDescription) -> Iterator[Tag]:
+    yield tags.h2(visible(about.fqn), " ", tags.span(visible(about.version), **{"class": "quiet"}))
+    yield facts(_about(about))
+    heads = ("Operation", "Does", "Twice is as once", "Can be looked for", "Says")
+    operations = (each for _, each in sorted(about.operations.items()))
+    yield table(f"Operations of {about.fqn}", heads, map(_operation, operations), "It has no operation.")
+
+
+def _about(about: ConnectorDescription) -> Iterator[tuple[str, Cell]]:
+    need = about.credential
+    yield "Talks to", ", ".join(about.hosts)
+    yield "Begins at", about.base_url or "what its credential says"
+    yield "Needs", "no credential" if need is None else f"{need.kind}, in the header {need.header}"
+    yield "Content", about.content_hash
+
+
+def _operation(operation: Operation) -> tuple[Cell, ...]:
+    twice, found = ("yes" if each else "no" for each in (operation.idempotent, operation.reconcilable))
+    return operation.name, f"{operation.effect}s", twice, found, operation.description

@@ -1,0 +1,96 @@
+"""What was allowed beforehand, what holds back, and what is paused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twisted.web.template import Tag, tags
+
+from aileron.values import Grant, GrantState, OwnCap, StandingGrant, compact
+from aileron.web._blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
+from aileron.web._parts import PageParts, Visit
+
+from .actions import limits
+
+_STATES = {
+    GrantState.LIVE: "in force",
+    GrantState.USED_UP: "used up",
+    GrantState.OVER: "over",
+    GrantState.REVOKED: "revoked",
+}
+_DAY_SECONDS = 86400
+
+
+async def draw_grants(parts: PageParts, visit: Visit) -> Tag:
+    """Grants, limits and pauses."""
+    standing = sorted(await parts.runner.grants(), key=lambda each: each.grant.made_at, reverse=True)
+    live = [each for each in standing if each.state is GrantState.LIVE]
+    past = [each for each in standing if each.state is not GrantState.LIVE]
+    return page(
+        "Grants",
+        f"{len(live)} grants in force",
+        heading("What you allowed beforehand"),
+        quiet("A grant is made with an approval, and lets calls like it pass without being asked about."),
+        tags.p(answer()),
+        *([] if live else [quiet("None is in force.")]),
+        *(part for each in live for part in _grant(each)),
+        tags.h2("Your own limits"),
+        table("Limits", ("Of", "Most", "Since", ""), map(_cap, parts.runner.caps()), "You set none."),
+        _new_cap(),
+        tags.h2("Grants that allow nothing any more"),
+        table("Past grants", ("Action", "State", "Made", "Used"), map(_past, past), "There are none."),
+    )
+
+
+def _grant(standing: StandingGrant) -> Iterator[Tag]:
+    grant = standing.grant
+    state = chip("in force", "good") if standing.suspended is None else chip("suspended", "waits")
+    revoke = act("Revoke", f"DELETE /v1/grants/{grant.id}", name=f"revoke-{grant.id}")
+    yield tags.h2(link(f"/actions/{grant.action}", grant.action))
+    yield tags.p(state, " ", revoke)
+    yield facts(_about(standing))
+
+
+def _about(standing: StandingGrant) -> Iterator[tuple[str, Cell]]:
+    grant = standing.grant
+    yield "Suspended", standing.suspended
+    for predicate in grant.predicates:
+        yield f"{predicate.argument} is", predicate.in_words()
+    for name, value in grant.exact.items():
+        yield f"{name} is", f"exactly {compact(value)}"
+    yield "Left", f"{grant.left} of {grant.uses}"
+    yield "Until", grant.not_after
+    whose = None if grant.session_id is None else link(f"/sessions/{grant.session_id}", grant.session_id)
+    yield "For", "every session" if whose is None else whose
+    yield "Made", grant.made_at
+    yield "With", link(f"/approvals/{grant.run_id}", "the approval of one like it")
+    yield "Last used", grant.used_at
+
+
+def _past(standing: StandingGrant) -> tuple[Cell, ...]:
+    grant: Grant = standing.grant
+    return grant.action, _STATES[standing.state], grant.made_at, f"{grant.used} of {grant.uses}"
+
+
+def _cap(own: OwnCap) -> tuple[Cell, ...]:
+    which = {"per_session": own.cap.per_session, "window": "per_day" if own.cap.seconds >= _DAY_SECONDS else "per_hour"}
+    named = {"action": own.action, "argument": own.cap.argument}
+    body = which | {name: value for name, value in named.items() if value is not None}
+    remove = act("Remove", "DELETE /v1/caps", body, sure="More may begin then. Sure?")
+    return own.action or "all actions together", limits([own.cap]), own.set_at, remove
+
+
+def _new_cap() -> Tag:
+    counts = [
+        tags.label(f"At most, {words} ", tags.input(name=name, id=f"cap-{name}", type="number", min="0"))
+        for name, words in (("per_hour", "an hour"), ("per_day", "a day"))
+    ]
+    action = tags.input(name="action", id="cap-action", type="text", autocomplete="off")
+    apart = tags.input(name="per_session", id="cap-session", type="checkbox")
+    return tags.form(
+        *counts,
+        tags.label("of the action (none: of all together) ", action),
+        tags.label(apart, " each session for itself"),
+        tags.button("Set the limit", type="submit", disabled="disabled", id="set-cap"),
+        **{"class": "filters", "data-act": "POST /v1/caps"},
+    )

@@ -1,0 +1,69 @@
+"""What the daemon goes by, and where each of it is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from twisted.web.template import Tag, tags
+
+from aileron.values import ChannelState, OperatorSession
+from aileron.web._blocks import Cell, Part, act, answer, chip, facts, heading, page, quiet, table
+from aileron.web._parts import PageParts, Visit
+
+_LOCK = "What waits is kept, and every login ends: yours too. Sure?"
+
+
+async def draw_settings(parts: PageParts, visit: Visit) -> Tag:
+    """The daemon, its vault, its record, its logins."""
+    logins = parts.operators.list()
+    return page(
+        "Settings",
+        "Settings",
+        heading("What the daemon goes by"),
+        quiet("What is not changed here is changed in ", tags.code("config.yaml"), " of your home, and trusted then."),
+        tags.p(answer()),
+        facts(_daemon(parts)),
+        tags.h2("Vault"),
+        tags.p(
+            chip(parts.vault.state().value, "good"), " ", act("Lock it", "POST /v1/vault/lock", sure=_LOCK, name="lock")
+        ),
+        tags.h2("Record"),
+        facts(_record(parts)),
+        tags.h2("Notifications"),
+        *_notifications(parts),
+        tags.h2("Logins"),
+        table("Logins", ("Login", "In", "Since", "Used", "Ends", ""), _logins(logins, visit.operator), ""),
+        tags.p(act("End all the others", "DELETE /v1/operator/sessions", name="end-others")),
+    )
+
+
+def _daemon(parts: PageParts) -> Iterator[tuple[str, Cell]]:
+    yield "Version", parts.version
+    yield "Runs since", parts.started_at
+
+
+def _record(parts: PageParts) -> Iterator[tuple[str, Cell]]:
+    latest = parts.notary.latest
+    yield "Signed by", parts.notary.fingerprint or "nobody yet: the vault was never open"
+    yield "Signed up to", None if latest is None else f"record {latest.sequence:,}"
+    yield "Signs of tampering in this life", parts.notary.tampered
+
+
+def _notifications(parts: PageParts) -> Iterator[Part]:
+    channels = () if parts.notifier is None else parts.notifier.channels()
+    heads = ("Channel", "Kind", "Sent", "Given up", "On their way", "Last problem")
+    yield table("Channels", heads, map(_channel, channels), "None is configured: you are told here alone.")
+    if channels:
+        yield tags.p(act("Send a test by each", "POST /v1/notifications/test", name="try-channels"))
+
+
+def _channel(state: ChannelState) -> tuple[Cell, ...]:
+    return state.name, state.kind, state.sent, state.failed, state.waiting, state.problem or ""
+
+
+def _logins(logins: tuple[OperatorSession, ...], own: OperatorSession) -> Iterator[tuple[Cell, ...]]:
+    for each in logins:
+        where = "a browser" if each.browser else "a terminal"
+        end = act("End it", f"DELETE /v1/operator/sessions/{each.id}", name=f"end-{each.id}")
+        name = f"{each.id} (this one)" if each.id == own.id else each.id
+        yield name, where, each.started_at, each.used_at, each.ends_at, "" if each.id == own.id else end

@@ -1,0 +1,76 @@
+"""What went through the gateway since the daemon's start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from twisted.web.template import Tag, tags
+
+from aileron.values import Histogram, Provider, Traffic
+from aileron.web._blocks import Cell, Part, facts, heading, page, quiet, table
+from aileron.web._parts import PageParts, Visit
+
+from .charts import bars
+
+_NOTHING = "Nothing went through the gateway since the daemon's start."
+_HEADS = ("Provider", "Requests", "Under way", "Answered", "Sent", "Received", "Tokens in", "Tokens out")
+
+
+async def draw_gateway(parts: PageParts, visit: Visit) -> Tag:
+    """Where model calls go, and what they came to."""
+    counted = {} if parts.totals is None else dict(parts.totals.snapshot().providers)
+    begun = sum(each.begun for each in counted.values())
+    return page(
+        "Gateway",
+        f"{begun} requests",
+        heading("What goes to models"),
+        quiet("Only numbers are kept: nothing of what was asked or answered."),
+        tags.p(_NOTHING) if not counted else "",
+        *(part for name, traffic in sorted(counted.items()) for part in _provider(name, traffic)),
+        table("All of it in numbers", _HEADS, (_row(*each) for each in sorted(counted.items())), "") if counted else "",
+        tags.h2("Where it goes"),
+        table("Providers", ("Provider", "Address", "Said by", "Key"), map(_upstream, parts.gateway.providers), ""),
+        facts(_settings(parts)),
+    )
+
+
+def _provider(name: str, traffic: Traffic) -> Iterator[Part]:
+    yield tags.h2(name)
+    answers = [(kind, float(count), f"{count:,}") for kind, count in sorted(traffic.answers.items())]
+    if answers:
+        yield bars(f"Answers of {name} by status", answers)
+    waits = _waits(traffic.added)
+    if waits:
+        yield tags.h3("What we added until the first byte")
+        yield bars(f"Time added to answers of {name}", waits)
+
+
+def _waits(added: Histogram) -> list[tuple[str, float, str]]:
+    names = [f"up to {_milliseconds(bound)}" for bound in added.bounds] + ["longer"]
+    return [(name, float(count), f"{count:,}") for name, count in zip(names, added.counts, strict=True) if count]
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:g} ms"
+
+
+def _row(name: str, traffic: Traffic) -> tuple[Cell, ...]:
+    answered = ", ".join(f"{kind}: {count:,}" for kind, count in sorted(traffic.answers.items()))
+    sizes = (f"{count:,} bytes" for count in (traffic.sent_bytes, traffic.received_bytes))
+    return name, traffic.begun, traffic.under_way, answered, *sizes, traffic.usage.input, traffic.usage.output
+
+
+def _upstream(provider: Provider) -> tuple[Cell, ...]:
+    key = "the agent's own" if provider.credential is None else f"yours: {provider.credential}"
+    return provider.name, provider.base_url, provider.source.value, key
+
+
+def _settings(parts: PageParts) -> Iterator[tuple[str, Cell]]:
+    settings = parts.gateway
+    yield "Tokens are read", "yes" if settings.accounting else "no: switched off in config.yaml"
+    yield "Silence ends a call after", f"{settings.silence_seconds:g} s"
+    most = settings.max_body_bytes
+    yield "A request may have", None if most is None else f"{most:,} bytes"
+    for name, value in settings.environment:
+        yield name, urlsplit(value).hostname if "://" in value else value

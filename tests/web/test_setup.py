@@ -1,0 +1,158 @@
+"""What the daemon may do and by what: actions, connectors, grants, the gateway, settings."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from attrs import evolve
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from aileron.interfaces import ITotals
+from aileron.testing import scripted_offer
+from aileron.values import (
+    Actor,
+    Cap,
+    Decision,
+    GatewayTotals,
+    Histogram,
+    LoadError,
+    NewGrant,
+    OwnCap,
+    Predicate,
+    PredicateKind,
+    Traffic,
+    Usage,
+    VaultState,
+    utc,
+    visible,
+)
+from aileron.web import pages
+from tests.web.case import NOW, OneChannel, WebCase, read
+
+HOSTILE = "<b onclick=x>\u202e</b>"
+VISIBLE = visible("\u202e")
+OPERATOR = Actor("human", "operator-1")
+
+
+@implementer(ITotals)
+class _Counted:
+    """Some traffic of one provider."""
+
+    def snapshot(self) -> GatewayTotals:
+        """See L{ITotals}."""
+        added = Histogram((0.001, 0.01), (7, 0, 2))
+        usage = Usage(1234, 56)
+        return GatewayTotals({"openai": Traffic(begun=10, answers={"2xx": 8, "5xx": 1}, usage=usage, added=added)})
+
+    def of_session(self, session_id: str) -> Traffic | None:
+        """See L{ITotals}."""
+        return None
+
+
+class ActionPagesTests(WebCase):
+    """C{/actions} and C{/actions/…}."""
+
+    def test_list(self) -> None:
+        """Each action says whether it asks, and has a switch for what it is not; what did not load says where."""
+        self.runner.offer(
+            scripted_offer(), scripted_offer("off", enabled=False), load_errors=[LoadError("x", HOSTILE, "bad.md", 3)]
+        )
+        text = self.fragment("/actions").text
+        acts = {each["data-act"]: each["data-body"] for _, each in read(text).tags if "data-act" in each}
+        self.assertEqual(
+            acts,
+            {"PATCH /v1/actions/ship-update": '{"enabled": false}', "PATCH /v1/actions/off": '{"enabled": true}'},
+        )
+        for part in ("bad.md", VISIBLE, "always"):
+            self.assertIn(part, text)
+
+    def test_one(self) -> None:
+        """One action is shown as the model reads it, with its schema and its last runs."""
+        run = self.ask()
+        text = self.fragment("/actions/ship-update").text
+        for part in ("ship_update", "As JSON Schema", f'href="/runs/{run.id}"', "What the model reads"):
+            self.assertIn(part, text)
+        self.assertEqual(self.fragment("/actions/none").status, 404)
+
+
+class ConnectorPageTests(WebCase):
+    """C{/connectors}."""
+
+    def test_shown(self) -> None:
+        """Each connector says where it talks to and what it can do; no field asks for a secret."""
+        text = self.fragment("/connectors").text
+        (about,) = self.connectors.descriptions()
+        for part in (about.fqn, *about.operations, "aileron binding setup"):
+            self.assertIn(part, text)
+        self.assertNotIn("<input", text)
+
+
+class GrantPageTests(WebCase):
+    """C{/grants}."""
+
+    def test_nothing(self) -> None:
+        """Without any it says so."""
+        text = self.fragment("/grants").text
+        self.assertIn("None is in force.", text)
+        self.assertIn("You set none.", text)
+
+    def test_standing(self) -> None:
+        """A grant is told in words and can be revoked; limits can be set and removed."""
+        run = self.ask(HOSTILE)
+        digest = self.successResultOf(Deferred.fromCoroutine(self.runner.approval(run.id))).digest
+        wish = NewGrant((Predicate("text", PredicateKind.PATTERN, HOSTILE),), 5, utc(NOW) + timedelta(hours=1), False)
+        decision = Decision(True, digest, "operator-1")
+        _, grant = self.successResultOf(Deferred.fromCoroutine(self.runner.approve_and_grant(run.id, decision, wish)))
+        cap = OwnCap(Cap(3, 3600.0), utc(NOW), "operator-1", "ship-update")
+        self.successResultOf(Deferred.fromCoroutine(self.runner.set_caps([cap], OPERATOR)))
+        text = self.fragment("/grants").text
+        for part in (f'data-act="DELETE /v1/grants/{grant.id}"', VISIBLE, "5 of 5", "every session", "3 an hour"):
+            self.assertIn(part, text)
+        self.assertIn("DELETE /v1/caps", text)
+        self.assertIn('name="per_hour"', text)
+
+
+class GatewayPageTests(WebCase):
+    """C{/gateway}."""
+
+    def test_nothing(self) -> None:
+        """Before anything went through, it says so, and where it would go."""
+        text = self.fragment("/gateway").text
+        self.assertIn("Nothing went through the gateway", text)
+        self.assertIn("https://api.anthropic.com", text)
+
+    def test_counted(self) -> None:
+        """What was counted is drawn, and stands there in numbers as well."""
+        self.resource = pages(evolve(self.parts, totals=_Counted()))
+        text = self.fragment("/gateway").text
+        self.assertIn("1,234", text)
+        charts = [each for tag, each in read(text).tags if tag == "svg"]
+        self.assertEqual(len(charts), 2)
+        self.assertIn("2xx 8, 5xx 1", charts[0]["aria-label"])
+        self.assertIn("up to 1 ms 7, longer 2", charts[1]["aria-label"])
+
+
+class SettingsPageTests(WebCase):
+    """C{/settings}."""
+
+    def test_shown(self) -> None:
+        """Version, vault, record and logins; one's own login cannot be ended here by mistake."""
+        other = self.operators.log_in()[1]
+        text = self.fragment("/settings").text
+        for part in (
+            "1.2.3",
+            VaultState.UNLOCKED.value,
+            f"DELETE /v1/operator/sessions/{other.id}",
+            "POST /v1/vault/lock",
+        ):
+            self.assertIn(part, text)
+        self.assertEqual(text.count('data-act="DELETE /v1/operator/sessions/'), len(self.operators.list()) - 1)
+        self.assertIn("None is configured", text)
+
+    def test_channels(self) -> None:
+        """Channels are shown with how they do, and can be tried."""
+        self.resource = pages(evolve(self.parts, notifier=OneChannel(HOSTILE)))
+        text = self.fragment("/settings").text
+        self.assertIn("POST /v1/notifications/test", text)
+        self.assertIn(VISIBLE, text)
