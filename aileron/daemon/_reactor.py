@@ -7,17 +7,13 @@ C{_newTimedCalls} and C{_pendingTimedCalls}.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from select import EPOLLIN
-from threading import get_ident
 
 from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.main import installReactor
 from twisted.logger import Logger
 
 _MOST_EVENTS = 512
-_SET_SECONDS = 1.0  # a clock that differs by less goes a little faster or slower, as clocks do
 
 _log = Logger()
 _logged = _log.failureHandler("in the reactor's loop")
@@ -27,32 +23,7 @@ class LeanReactor(EPollReactor):
     """Twisted's own tells the log, for each event, whose it is, and looks twice what is due around a lone one.
 
     The first is a quarter of a relayed request, the second a third of a relayed event.
-
-    Twisted's own waits for a time of the wall clock.  Here whatever is due in so many seconds is due then, also where
-    that clock is set back meanwhile, and right again.  Set forward it finds due what would be by then.
-
-    :param monotonic: seconds by a clock that nobody sets.
     """
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic, self._owner = monotonic, get_ident()
-        self._ahead, self._back = super().seconds() - monotonic(), 0.0
-        super().__init__()  # type: ignore[no-untyped-call]
-
-    def seconds(self) -> float:
-        """See L{IReactorTime.seconds}; by whom it is asked first, it finds that the clock was set."""
-        now = super().seconds()
-        ahead = now - self._monotonic()
-        if abs(self._ahead - ahead) > _SET_SECONDS and get_ident() == self._owner:
-            self._follow(ahead)
-        return now
-
-    def _follow(self, ahead: float) -> None:
-        """Set back what waits together with the clock, and forward no further than it was set back before."""
-        shift = max(self._ahead - ahead, -self._back)
-        self._ahead, self._back = ahead, self._back + shift
-        for call in (*self._pendingTimedCalls, *self._newTimedCalls):
-            call.time -= shift
 
     def mainLoop(self) -> None:
         """See L{EPollReactor.mainLoop}; events are followed until a call is due or the reactor was stopped."""
@@ -103,4 +74,4 @@ def install() -> None:
 
     :raises ReactorAlreadyInstalledError: there is one.
     """
-    installReactor(LeanReactor())
+    installReactor(LeanReactor())  # type: ignore[no-untyped-call]

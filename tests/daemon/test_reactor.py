@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any, cast
 
-from twisted.internet.base import ReactorBase
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IReadDescriptor
 from twisted.python.failure import Failure
@@ -172,77 +170,3 @@ class LoopTests(SynchronousTestCase):
         self.patch(self.reactor, "_patience", lambda: (self.patch(self.reactor, "_patience", patience), 1 // 0))
         self.run_with(lambda: self.reactor.callLater(0.01, self.reactor.crash))
         self.assertEqual((self.late, len(self.flushLoggedErrors(ZeroDivisionError))), (False, 1))
-
-
-class ClockTests(SynchronousTestCase):
-    """What waits, while somebody sets the wall clock."""
-
-    skip = None if LINUX else "there is no epoll"
-
-    def setUp(self) -> None:
-        """Two calls wait, of which one was put off, and a third is new."""
-        self.wall = self.passed = 1000.0
-        self.patch(ReactorBase, "seconds", staticmethod(lambda: self.wall))
-        self.reactor: Any = LeanReactor(lambda: self.passed)
-        self.addCleanup(self.reactor.removeAll)
-        self.made: list[str] = []
-        self.reactor.callLater(10, self.made.append, "ten")
-        self.reactor.callLater(5, self.made.append, "put off").reset(20)
-        self.turn(0)
-        self.reactor.callLater(15, self.made.append, "new")
-
-    def turn(self, seconds: float, set_by: float = 0.0) -> list[str]:
-        """Let time pass and somebody set the clock, and the reactor do what is due; what it did by now."""
-        self.passed += seconds
-        self.wall += seconds + set_by
-        self.reactor.runUntilCurrent()
-        return self.made
-
-    def test_set_back(self) -> None:
-        """Each is made when its seconds are over, though the wall clock was set back, even twice."""
-        self.assertEqual(self.turn(9, -86_400.0), [])
-        self.assertAlmostEqual(self.reactor.timeout(), 1.0)
-        self.assertEqual(self.turn(1), ["ten"])
-        self.assertEqual(self.turn(4, -3600.0), ["ten"])
-        self.assertEqual(self.turn(1), ["ten", "new"])
-        self.assertEqual(self.turn(4), ["ten", "new"])
-        self.assertEqual(self.turn(1), ["ten", "new", "put off"])
-
-    def test_set_right_again(self) -> None:
-        """A clock that is set back and right again makes nothing due sooner, of whenever it was asked for."""
-        self.turn(1, -86_400.0)
-        self.reactor.callLater(10, self.made.append, "meanwhile")
-        self.assertEqual(self.turn(8, 86_400.0), [])
-        self.assertEqual(self.turn(1), ["ten"])
-        self.assertEqual(self.turn(1), ["ten", "meanwhile"])
-        self.assertEqual(self.turn(0, 86_400.0), ["ten", "meanwhile", "new", "put off"])
-
-    def test_asked_for_after(self) -> None:
-        """What is asked for, or put off, once the clock was set back waits its own seconds."""
-        self.wall -= 86_400.0
-        later = self.reactor.callLater(3, self.made.append, "three")
-        self.assertEqual(self.turn(2), [])
-        later.reset(3)
-        self.assertEqual(self.turn(2), [])
-        self.assertEqual(self.turn(1), ["three"])
-
-    def test_set_forward(self) -> None:
-        """A clock that was set forward finds all of it due; set right again, what is new waits as it should."""
-        self.assertEqual(self.turn(0, 86_400.0), ["ten", "new", "put off"])
-        self.reactor.callLater(3, self.made.append, "three")
-        self.assertEqual(self.turn(2, -86_400.0), ["ten", "new", "put off"])
-        self.assertEqual(self.turn(1), ["ten", "new", "put off", "three"])
-
-    def test_small_change(self) -> None:
-        """A clock that goes a little slower is followed."""
-        self.assertEqual(self.turn(10, -0.5), [])
-        self.assertEqual(self.turn(0.5), ["ten"])
-
-    def test_another_thread(self) -> None:
-        """Who asks for the time in another thread touches nothing that waits."""
-        self.wall -= 86_400.0
-        asking = threading.Thread(target=self.reactor.seconds)
-        asking.start()
-        asking.join()
-        self.assertEqual({call.getTime() for call in self.reactor.getDelayedCalls()}, {1010.0, 1015.0, 1020.0})
-        self.assertEqual(self.turn(10), ["ten"])
