@@ -17,6 +17,7 @@ from .governing import Governing
 from .sites import GoneError, Said, Site
 
 _WORDS = ("approve",) * 7 + ("deny", "withdraw", "edit", "approve twice", "contradict", "approve and withdraw")
+_CALLED = KINDS + tuple(kind for kind in KINDS if kind.granted) * 3
 _PUT_OFF_SECONDS = 0.4
 _TAKEN_ANEW = (409, 410, 503)  # another was faster, or it is paused
 _AT_ONCE = {
@@ -64,7 +65,7 @@ class Load:
     def _fresh(self) -> Call:
         text = f"t{len(self.book.calls)}"
         key = None if self.chance.random() < 0.3 else f"key-{text}"
-        call = self.book.calls[text] = Call(text, self.chance.choice(KINDS), key)
+        call = self.book.calls[text] = Call(text, self.chance.choice(_CALLED), key)
         return call
 
     async def _call(self, call: Call) -> None:
@@ -146,7 +147,7 @@ class Load:
             call.begins = min(call.begins, now + (_PUT_OFF_SECONDS if later else UNDO_SECONDS))
             if later:
                 body["not_before"] = _moment(now + _PUT_OFF_SECONDS)
-            if call.kind.granted and not call.children and self.chance.random() < 0.3:
+            if call.kind.granted and not call.children and self.chance.random() < 0.5:
                 body["grant"] = self._grant(str(item["id"]), now)
         return body
 

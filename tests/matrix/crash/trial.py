@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import signal
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -34,6 +35,9 @@ _LOAD_SECONDS = 1.5
 _DRAIN_SECONDS = 30.0
 _START_SECONDS = 0.8
 _MOST_SECONDS = 60.0  # of a life, whatever it waits for
+_SETTLED_SECONDS, _SLOWEST = 1.5, 8.0
+"""How long the first life takes on a quiet machine; where it is slower, all lives get as many times more."""
+
 _LOCKED, _EARLY = 0.15, 0.3
 
 
@@ -62,7 +66,10 @@ class Points:
 
 @define(eq=False)
 class Trial:
-    """A home under trial."""
+    """A home under trial.
+
+    :ivar pace: how much longer everything takes than on a quiet machine.
+    """
 
     root: Path
     nursery: Nursery
@@ -75,6 +82,7 @@ class Trial:
     agent: Site = field(init=False)
     life: Life | None = field(init=False, default=None)
     died: str = field(init=False, default=AT_RANDOM)
+    pace: float = field(init=False, default=1.0)
 
     def __attrs_post_init__(self) -> None:
         self.world = World(self.chance, self._kill)
@@ -113,8 +121,9 @@ class Trial:
         who = await operator(found, self.key)
         await trust_all(who)
         await limit(who)
-        self.agent = await agent(found)
+        self.agent, began = await agent(found), time.monotonic()
         await self._load(self.agent, who, new=20).run()
+        self.pace = min(_SLOWEST, max(1.0, (time.monotonic() - began) / _SETTLED_SECONDS))
         life.end(signal.SIGTERM)
         self.points.saw(tuple(point for point in (await life.death).points if "trust" not in point))
         self.world.calm = False
@@ -146,7 +155,7 @@ class Trial:
         before, life = self.world.kills, await self.nursery.begin(birth)
         self.life = life
         early = not birth.point and self.chance.random() < _EARLY
-        self._end_in(life, self.chance.random() * _START_SECONDS if early else _MOST_SECONDS)
+        self._end_in(life, self.chance.random() * _START_SECONDS * self.pace if early else _MOST_SECONDS)
         found = await life.found()
         if found is not None:
             with suppress(GoneError):
@@ -164,7 +173,8 @@ class Trial:
         who = None if birth.key is None else await operator(found, self.key)
         await self._hold(asking)
         assert self.life is not None
-        self._end_in(self.life, _LOAD_SECONDS if birth.point else self.chance.random() * _LOAD_SECONDS)
+        seconds = _LOAD_SECONDS * self.pace
+        self._end_in(self.life, seconds if birth.point else self.chance.random() * seconds)
         await self._load(asking, who).run()
 
     def _end_in(self, life: Life, seconds: float) -> None:

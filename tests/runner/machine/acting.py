@@ -52,12 +52,17 @@ class Acting(RuleBasedStateMachine):
         self.began: Counter[str] = Counter()
         self.gated: dict[str, bool] = {}  # as each was called
         self.forged: set[str] = set()  # runs into whose rows somebody wrote
+        self.granted: dict[str, str] = {}  # by run, the grant that the record says allowed it
         self.troubles: set[str] = set()
 
     @initialize(troubles=st.sets(st.sampled_from(TROUBLES), max_size=2))
     def begin(self, troubles: set[str]) -> None:
         """What this game has."""
         self.troubles = troubles
+
+    def holds(self) -> None:
+        """Whether all is as it must be; a step of several parts asks between them as well."""
+        raise NotImplementedError
 
     @property
     def now(self) -> float:

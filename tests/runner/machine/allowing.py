@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from aileron.values import Actor, Cap, Decision, OwnCap, utc
+from aileron.values import Actor, Approval, Cap, Decision, OwnCap, utc
 from tests.runner.kit import OPERATOR
 
 from .acting import FATE, NUMBER, UNCLEAR, Fate
@@ -13,6 +13,8 @@ from .calling import PICKS, SESSION, Calling
 from .model import Allowance
 
 _UNTIL = st.sampled_from((100.0, 7200.0))
+_ALLOWED = st.sampled_from(("gated", "undone", "sticky"))
+_WELL = ("goes well", 0)
 _LIMITED = st.sampled_from((None, "open", "gated"))
 
 
@@ -24,8 +26,23 @@ class Allowing(Calling):
     def grant(self, which: int, uses: int, seconds: float, exact: bool, own: bool, fate: Fate) -> None:
         """The operator approves, and allows more like it."""
         shown = self.shown(self.pending[which % len(self.pending)])
-        if shown is None:
-            return
+        if shown is not None:
+            self.allow(shown, (uses, seconds, exact, own), fate)
+
+    @rule(action=_ALLOWED, uses=st.integers(1, 2), exact=st.booleans(), own=st.booleans(), who=SESSION)
+    def allow_and_use(self, action: str, uses: int, exact: bool, own: bool, who: str) -> None:
+        """An agent calls, the operator allows more like it, and the agent calls once more."""
+        run = self.call(action, "a", who, _WELL)
+        self.holds()
+        shown = self.shown(run.id) if run is not None else None
+        if shown is not None:
+            self.allow(shown, (uses, 7200.0, exact, own), _WELL)
+            self.holds()
+            self.call(action, "a", who, _WELL)
+
+    def allow(self, shown: Approval, terms: tuple[int, float, bool, bool], fate: Fate) -> None:
+        """The operator approves what is shown, and allows more like it."""
+        uses, seconds, exact, own = terms
         run = shown.run
         until = float(int(self.now + seconds))
         text, whose = str(run.arguments["text"]) if exact else None, run.session_id if own else None
@@ -36,6 +53,17 @@ class Allowing(Calling):
         yes = Decision(True, shown.digest, OPERATOR.id)
         told = self.meets(fate, lambda: self.home.runner.approve_and_grant(run.id, yes, wish.wish()))
         self.decided(shown, True, told)
+
+    @precondition(lambda self: self.held_by_grants())
+    @rule(which=NUMBER, fate=FATE)
+    def repent(self, which: int, fate: Fate) -> None:
+        """The operator ends the grant by which something was approved that has not begun."""
+        self.end_grant(sorted(self.held_by_grants())[which % len(self.held_by_grants())], fate)
+
+    def held_by_grants(self) -> set[str]:
+        """The grants by which something was approved that has not begun."""
+        held = {run.id for run in self.last.values() if run.state.value == "approved"}
+        return {grant_id for run_id, grant_id in self.granted.items() if run_id in held}
 
     @precondition(lambda self: self.model.grants)
     @rule(which=NUMBER, text=st.sampled_from(("a", "b", None)), who=SESSION, fate=FATE)
@@ -60,7 +88,10 @@ class Allowing(Calling):
     @rule(which=NUMBER, fate=FATE)
     def revoke(self, which: int, fate: Fate) -> None:
         """The operator ends a grant."""
-        grant_id = [*self.model.grants][which % len(self.model.grants)]
+        self.end_grant([*self.model.grants][which % len(self.model.grants)], fate)
+
+    def end_grant(self, grant_id: str, fate: Fate) -> None:
+        """The operator ends it."""
         told = self.meets(fate, lambda: self.home.runner.revoke_grant(grant_id, OPERATOR))
         if told is not None and told is not UNCLEAR:
             self.model.grants[grant_id].ended = True
@@ -103,7 +134,7 @@ class Allowing(Calling):
         denied = [run for run in self.last.values() if run.action == "sticky" and run.state.value == "denied"]
         if denied:
             text = str(denied[which % len(denied)].asked_for["text"])
-            self.call("sticky", words.format(text), who, ("goes well", 0))
+            self.call("sticky", words.format(text), who, _WELL)
 
     @rule(which=NUMBER, fate=FATE)
     def forgive(self, which: int, fate: Fate) -> None:

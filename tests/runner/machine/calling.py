@@ -30,13 +30,17 @@ class Calling(Acting):
         """An agent calls."""
         self.call(action, text, who, fate, key)
 
-    def call(self, action: str, text: str, who: str, fate: Fate, key: str | None = None) -> None:
-        """An agent calls; what was denied lately is not taken."""
+    def call(self, action: str, text: str, who: str, fate: Fate, key: str | None = None) -> Run | None:
+        """An agent calls; what was denied lately is not taken.
+
+        :return: the run, if somebody was told of it.
+        """
         sticks = self.model.sticks(action, text, self.unforged(), self.now)
         call = self.home.call(action, {"text": text}, key, who)
         told = self.meets(fate, lambda: self.home.runner.submit(call))
         new = isinstance(told, Run) and told.id not in self.runs
         assert not (sticks and new), f"asked again though it was denied: {told}"
+        return told if isinstance(told, Run) else None
 
     @rule(action=ACTION, texts=st.lists(st.sampled_from("ab"), min_size=2, max_size=4), who=SESSION, picks=PICKS)
     def crowd(self, action: str, texts: list[str], who: str, picks: list[int]) -> None:

@@ -84,18 +84,17 @@ class Judging(Allowing, Doubting, Disturbing):
         """A grant is the operator's, is used as often as the record says and no more, and not where things changed."""
         self.adopt()
         uses = defaultdict(list)
-        by_run = {}
         for told in story:
             if told.type == "grant.used":
                 uses[told.payload["grant"]].append(told.payload["left"])
-                by_run[told.run_id] = told.payload["grant"]
+                self.granted[told.run_id] = told.payload["grant"]
         for grant in self.home.grants.all():
             known, left = self.model.grants[grant.id], uses[grant.id]
             assert len(set(left)) == len(left) <= grant.used <= grant.uses, (grant, left)
             assert not known.ended or grant.revoked_at is not None or grant.state(grant.not_after) is GrantState.OVER
         for told in fresh:
-            if told.run_id in by_run and not self.model.words.get(told.run_id):
-                self.judge_bound(told, by_run[told.run_id])
+            if told.run_id in self.granted and not self.model.words.get(told.run_id):
+                self.judge_bound(told, self.granted[told.run_id])
 
     def judge_bound(self, told: Told, grant_id: str) -> None:
         """What began by a grant is what that was given for."""
