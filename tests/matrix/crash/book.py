@@ -68,10 +68,15 @@ class Book:
         call = self.calls[text]
         return call if parent_id is None else self.child(call, run_id)
 
+    def all(self) -> Iterator[Call]:
+        """All of them."""
+        for call in self.calls.values():
+            yield call
+            yield from call.children.values()
+
     def by_run(self) -> dict[str, Call]:
         """All of them whose runs are known, by their ids."""
-        found = {call.run_id: call for call in self.calls.values() if call.run_id is not None}
-        return found | {run_id: child for call in self.calls.values() for run_id, child in call.children.items()}
+        return {call.run_id: call for call in self.all() if call.run_id is not None}
 
     def heard(self, text: str) -> None:
         """Something happens."""

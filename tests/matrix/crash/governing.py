@@ -62,7 +62,7 @@ class Governing:
     async def resume(self, operator: Site) -> None:
         """Let things begin again: what had been approved and had not begun must be approved anew."""
         said_before = {run_id: call.approvals for run_id, call in self.book.by_run().items()}
-        for call in self.book.by_run().values():
+        for call in self.book.all():  # also those of which nobody was told yet as which run they are kept
             call.asked.add("resume")
         self.book.words.resuming()
         said = await operator.post("/v1/resume", {})

@@ -126,7 +126,8 @@ class Load:
 
     async def _ask(self, call: Call, word: str, who: Site, item: dict[str, Any] | None = None) -> Said:
         call.asked.add(word)
-        path = f"/v1/action-approvals/{call.run_id or (item or {})['id']}"
+        call.run_id = call.run_id or (item or {})["id"]
+        path = f"/v1/action-approvals/{call.run_id}"
         if word == "withdraw":
             said = await who.post(f"{path}/withdraw", {})
         elif word == "edit":
