@@ -10,7 +10,7 @@ from .orders import Explored, explore
 from .table import races
 
 MOST = 20_000
-"""How many orders of each race are tried; none has as many."""
+"""How many orders of each race are tried at most."""
 
 
 def report(most: int) -> Iterator[tuple[str, bool]]:
