@@ -19,6 +19,7 @@ from aileron.interfaces import (
     INotary,
     INotifier,
     IOperators,
+    IPasskeys,
     IRunner,
     ISessions,
     ITotals,
@@ -66,6 +67,7 @@ class Parts:
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: IOperators = field(validator=_provides(IOperators))
+    passkeys: IPasskeys = field(validator=_provides(IPasskeys))
     launch_key_digest: bytes = field(repr=False)
     clock: IReactorTime = field(validator=_provides(IReactorTime))
     ids: Callable[[], str]

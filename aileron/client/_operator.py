@@ -55,6 +55,23 @@ class Operator:
         """The same of all but our own."""
         return (await self._wire.ask("DELETE", "v1", "operator", "sessions", body={})).body
 
+    async def passkeys(self) -> Mapping[str, Any]:
+        """C{{items, rule}}: the passkeys that count, and what may not be approved without one."""
+        return await self._get("operator", "passkeys")
+
+    async def confirm_passkey(self, words: str) -> Mapping[str, Any]:
+        """Let the passkey count whose page shows these words."""
+        return (await self._wire.ask("POST", "v1", "operator", "passkeys", "confirm", body={"words": words})).body
+
+    async def require_passkey(self, everything: bool, actions: Sequence[str]) -> Mapping[str, Any]:
+        """C{{items, rule}}, the rule being this one from now on."""
+        body: dict[str, JSON] = {"everything": everything, "actions": list(actions)}
+        return (await self._wire.ask("POST", "v1", "operator", "passkeys", "rule", body=body)).body
+
+    async def reset_passkeys(self) -> Mapping[str, Any]:
+        """Forget every passkey and the rule."""
+        return (await self._wire.ask("DELETE", "v1", "operator", "passkeys", body={})).body
+
     async def hand_over(self) -> Mapping[str, Any]:
         """C{{code}}: what one browser may redeem once."""
         return await self._post("operator", "handover")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from attrs import field, frozen
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
@@ -19,7 +20,7 @@ from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, make_store
 from aileron.values import AuditQuery, utc
-from aileron.vault import VaultFile
+from aileron.vault import Passkeys, VaultFile
 
 from ._config_file import ConfigFile
 from ._heap import settle_heap
@@ -35,6 +36,18 @@ _DRAIN_SECONDS = 20.0
 _SALT_BYTES = 16
 
 Around: TypeAlias = Callable[[Collaborators], Collaborators]
+
+
+@frozen
+class _Own:
+    """Where this daemon listens, once it does.
+
+    :ivar ports: of both sites: no connector may be led there.
+    :ivar urls: of the operator's.
+    """
+
+    ports: set[int] = field(factory=set)
+    urls: set[str] = field(factory=set)
 
 
 def as_they_are(collaborators: Collaborators) -> Collaborators:
@@ -58,12 +71,13 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
-    own_ports: set[int] = set()
+    own = _Own()
     notary = await take_over(reactor, settings.audit, store, vault, witness, life)
-    runner, connectors = await _start_runner(reactor, settings, store, vault, config_file, own_ports, life, around)
-    sites = Sites(reactor, settings, store, vault, runner, connectors, notary)
+    runner, connectors, passkeys = await _start_runner(reactor, settings, store, vault, config_file, own, life, around)
+    sites = Sites(reactor, settings, store, vault, passkeys, runner, connectors, notary)
     agent, operator = await sites.open(life)
-    own_ports.update((agent.port, operator.port))
+    own.ports.update((agent.port, operator.port))
+    own.urls.add(operator.url)
     life.at_end(sites.notifier.stop)
     await sites.notifier.start()
     await keep_on(reactor, settings.audit, store, vault, notary, life)
@@ -88,15 +102,16 @@ async def _start_runner(
     store: Store,
     vault: VaultFile,
     config_file: ConfigFile,
-    own_ports: set[int],
+    own: _Own,
     life: Life,
     around: Around,
-) -> tuple[Runner, Registry]:
+) -> tuple[Runner, Registry, Passkeys]:
     home = settings.home
-    transport = system_transport(reactor, lambda: own_ports)
+    transport = system_transport(reactor, lambda: own.ports)
     connectors = Registry(
         home.connectors, lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
     )
+    passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(
         runs=store.runs,
@@ -117,13 +132,14 @@ async def _start_runner(
         limits=settings.limits,
         monotonic=time.monotonic,
         brakes=vault,
+        passkeys=passkeys,
     )
     runner = build(around(collaborators))
     catalogue.refresh()
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()
     _follow(reactor, runner, life)
-    return runner, connectors
+    return runner, connectors, passkeys
 
 
 def _follow(reactor: Any, runner: Runner, life: Life) -> None:

@@ -15,7 +15,7 @@ from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_disc
 from aileron.runner import Runner
 from aileron.store import Store
 from aileron.values import timestamp, utc
-from aileron.vault import Operators, VaultFile
+from aileron.vault import Operators, Passkeys, VaultFile
 
 from ._descriptors import allow_descriptors, most_relays
 from ._ids import fresh_ids
@@ -38,6 +38,7 @@ class Sites:
         settings: Settings,
         store: Store,
         vault: VaultFile,
+        passkeys: Passkeys,
         runner: Runner,
         connectors: Registry,
         notary: Notary,
@@ -63,6 +64,7 @@ class Sites:
             flags=store.flags,
             connectors=connectors,
             operators=operators,
+            passkeys=passkeys,
             launch_key_digest=token_digest(self._launch_key),
             clock=reactor,
             ids=fresh_ids(reactor),

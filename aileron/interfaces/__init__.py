@@ -21,6 +21,7 @@ from ._meters import IMeter, IMeters, ITotals
 from ._notary import INotary
 from ._notices import IChannel, INotifier
 from ._operators import IOperators
+from ._passkeys import IPasskeyBook, IPasskeys
 from ._record_keys import IRecordKeys
 from ._runner import IRunner
 from ._runs import IRuns
@@ -51,6 +52,8 @@ __all__ = [
     "INotary",
     "INotifier",
     "IOperators",
+    "IPasskeyBook",
+    "IPasskeys",
     "IRecordKeys",
     "IRunner",
     "IRuns",

@@ -143,6 +143,7 @@ class IRunner(Interface):
         :raises VaultLocked: the vault is not unlocked; nothing is decided.
         :raises Paused: it would be approved, and everything is paused, or its session.
         :raises InvalidRequest: it would be put off for too long.
+        :raises Forbidden: it needs a passkey, and none was used for exactly this; C{details["passkey"]} is true.
         """
 
     async def withdraw(run_id: str, actor: Actor, reason: str | None) -> Run:
@@ -170,7 +171,7 @@ class IRunner(Interface):
         :raises InvalidRequest: it cannot be granted, or does not match the call itself; every fault at once, each
             by its pointer from C{/grant} on.
         :raises Conflict: as of L{decide}; or as many grants are in force as can be.
-        :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable: as of L{decide}; nothing is granted.
+        :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable, Forbidden: as of L{decide}; nothing is granted.
         """
 
     async def grants() -> tuple[StandingGrant, ...]:

@@ -18,6 +18,7 @@ from aileron.interfaces import (
     IContents,
     IControl,
     IGrants,
+    IPasskeys,
     IRuns,
     ITrust,
     IVault,
@@ -95,6 +96,7 @@ class Collaborators:
     control: IControl
     brakes: IBrakes
     grants: IGrants
+    passkeys: IPasskeys
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]
@@ -178,6 +180,7 @@ class _Room:
             self.undo,
             self.pauses,
             self.grant_check,
+            self._with.passkeys,
         )
 
     @cached_property

@@ -252,6 +252,7 @@ class Runner:
         return await self._tasks.shielded(self._decide(run_id, decision))
 
     async def _decide(self, run_id: str, decision: Decision) -> Approval:
+        await self._gate.admit(run_id, decision)
         preview = await self._gate.seen_before_decision(run_id, decision)
         return self._decided(await self._turns.take(run_id, lambda: self._gate.decide(run_id, decision, preview)))
 
@@ -300,6 +301,7 @@ class Runner:
         return await self._tasks.shielded(self._approve_and_grant(run_id, decision, wish))
 
     async def _approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        await self._gate.admit(run_id, decision, wish)
         preview = await self._gate.seen_before_decision(run_id, decision)
         made = self._turns.take(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))
         approval, grant = await made

@@ -21,6 +21,7 @@ from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
 from ._notary import example_notary
 from ._operators_contract import OperatorsContract
+from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._runs_contract import RunsContract
@@ -52,6 +53,7 @@ __all__ = [
     "MemoryCredential",
     "MemoryGrants",
     "MemoryOperators",
+    "MemoryPasskeyBook",
     "MemoryRecordKeys",
     "MemoryTrust",
     "MemoryVault",
@@ -65,6 +67,7 @@ __all__ = [
     "Sending",
     "SessionsContract",
     "SigningBrowser",
+    "SoftwareAuthenticator",
     "TrustContract",
     "UnthreadedPool",
     "UnthreadedReactor",

@@ -60,12 +60,14 @@ from ._grants import (
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._pages import Page
+from ._passkeys import Passkey, PasskeyRule, approval_statement
 from ._places import place
 from ._plainly import plainly
 from ._precedents import Precedents
 from ._runs import (
     Approval,
     Ask,
+    Assertion,
     AttemptRow,
     Call,
     Change,
@@ -116,6 +118,7 @@ __all__ = [
     "Approval",
     "ApprovalRule",
     "Ask",
+    "Assertion",
     "AttemptRow",
     "AuditQuery",
     "Binding",
@@ -166,6 +169,8 @@ __all__ = [
     "Outcome",
     "OwnCap",
     "Page",
+    "Passkey",
+    "PasskeyRule",
     "Pause",
     "PendingLimits",
     "Precedents",
@@ -200,6 +205,7 @@ __all__ = [
     "Usage",
     "VaultState",
     "Verdict",
+    "approval_statement",
     "bare",
     "base64_inside",
     "canonical",

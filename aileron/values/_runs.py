@@ -153,10 +153,23 @@ class Approval:
 
 
 @frozen
+class Assertion:
+    """What a passkey answered.
+
+    :ivar nonce: by which the daemon had asked.
+    :ivar credential: as the browser gave it (C{PublicKeyCredential.toJSON}).
+    """
+
+    nonce: str
+    credential: Mapping[str, JSON] = field(repr=False)
+
+
+@frozen
 class Decision:
     """What the operator says of one approval, naming the digest that was on the page.
 
     :ivar not_before: the operator wants it done no sooner.
+    :ivar assertion: of a passkey, where one was used.
     :ivar decided_at: from here on the runner's: when it was taken, until when it holds, and its mark.
     """
 
@@ -165,6 +178,7 @@ class Decision:
     decided_by: str
     reason: str | None = None
     not_before: datetime | None = None
+    assertion: Assertion | None = None
     decided_at: datetime | None = None
     not_after: datetime | None = None
     mark: bytes | None = field(default=None, repr=False)

@@ -9,6 +9,7 @@ from ._grant_book import with_new as grants_with_new
 from ._grant_book import with_use as grants_with_use
 from ._names import binding_of, check_binding, check_scope
 from ._operators import Operators
+from ._passkeys import Passkeys
 from ._proofs import Exchange, client_proof, daemon_proof
 from ._vault import VaultFile
 
@@ -18,6 +19,7 @@ __all__ = [
     "Exchange",
     "NoVault",
     "Operators",
+    "Passkeys",
     "VaultDamaged",
     "VaultFile",
     "binding_of",

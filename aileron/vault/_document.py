@@ -7,7 +7,7 @@ from datetime import datetime
 
 from attrs import evolve, field, frozen
 
-from aileron.values import Binding, Grant, OwnCap, Pause, Trusted, TrustKind
+from aileron.values import Binding, Grant, OwnCap, Passkey, PasskeyRule, Pause, Trusted, TrustKind
 
 from ._cipher import Sealed
 from ._kdf import KdfParameters
@@ -51,6 +51,8 @@ class Document:
     :ivar pauses: what the operator has stopped, and agents for themselves.
     :ivar caps: the operator's own, by their name.
     :ivar record: the keys of the record, once there are any.
+    :ivar passkeys: oldest first.
+    :ivar passkey_rule: what may not be approved without one.
     :ivar mac: over all the rest, under the data key.
     """
 
@@ -68,6 +70,8 @@ class Document:
     pauses: tuple[Pause, ...] = ()
     caps: tuple[OwnCap, ...] = ()
     record: RecordKeys | None = None
+    passkeys: tuple[Passkey, ...] = ()
+    passkey_rule: PasskeyRule = field(factory=PasskeyRule)
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> Entry | None:

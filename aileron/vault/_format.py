@@ -15,6 +15,7 @@ from ._fields import Fields
 from ._grant_format import grant_json, grant_of
 from ._kdf import KdfParameters
 from ._names import check_binding
+from ._passkey_format import passkey_json, passkey_of, rule_json, rule_of
 
 VERSION = 1
 _ALGORITHM = "argon2id"
@@ -45,6 +46,8 @@ def body_json(document: Document) -> dict[str, JSON]:
         "pauses": [pause.as_json() for pause in document.pauses],
         "caps": [_cap_json(own) for own in document.caps],
         "record": None if document.record is None else _record_json(document.record),
+        "passkeys": [passkey_json(key, _text_of(key.public_key)) for key in document.passkeys],
+        "passkey_rule": rule_json(document.passkey_rule),
     }
 
 
@@ -144,6 +147,8 @@ def _document(fields: Fields) -> Document:
         pauses=tuple(_pause(each) for each in fields.list("pauses")),
         caps=tuple(_cap(each) for each in fields.list("caps")),
         record=_record(fields.optional_inner("record")),
+        passkeys=tuple(passkey_of(each) for each in fields.list("passkeys")),
+        passkey_rule=rule_of(fields.inner("passkey_rule")),
         mac=fields.data("mac"),
     )
     fields.end()

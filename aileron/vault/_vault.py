@@ -18,14 +18,15 @@ from ._cipher import DataKey
 from ._control import FileControl
 from ._grants import FileGrants
 from ._open_file import OpenFile
+from ._passkey_book import FilePasskeys
 from ._proofs import operator_key
 from ._record_keys import FileRecordKeys
 from ._trust import FileTrust
 
 
 @implementer(IVault)
-class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes):
-    """The vault at C{path}: state, bindings, trust, grants, brakes and keys over one open file.
+class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
+    """The vault at C{path}: state, bindings, trust, grants, brakes, passkeys and keys over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
     A file that is not what the holder of the key wrote last is refused at every use: L{VaultDamaged}.
@@ -49,6 +50,7 @@ class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes):
         FileControl.__init__(self, self._file)
         self.grants = FileGrants(self._file, clock)
         FileBrakes.__init__(self, self._file)
+        FilePasskeys.__init__(self, self._file)
         self.record_keys = FileRecordKeys(self._file)
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ from aileron.interfaces import (
     INotary,
     INotifier,
     IOperators,
+    IPasskeys,
     IRunner,
     ISessions,
     ITotals,
@@ -72,6 +73,7 @@ class PageParts:
     runner: IRunner
     sessions: ISessions
     operators: IOperators
+    passkeys: IPasskeys
     door: DoorRecord
     known_by: KnownBy
     audit: IAudit

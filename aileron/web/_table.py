@@ -18,6 +18,7 @@ from .records.sessions import draw_session, draw_sessions
 from .setup.actions import draw_action, draw_actions
 from .setup.connectors import draw_connectors
 from .setup.grants import draw_grants
+from .setup.passkeys import draw_passkeys
 from .setup.settings import draw_settings
 from .setup.trust import draw_trust
 from .traffic.gateway import draw_gateway
@@ -41,6 +42,7 @@ PAGES: Mapping[str, Draw] = {
     "/trust": draw_trust,
     "/gateway": draw_gateway,
     "/settings": draw_settings,
+    "/settings/passkeys": draw_passkeys,
 }
 """What each path shows.  All of them are the shell, whose script fetches it."""
 

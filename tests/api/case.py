@@ -24,6 +24,7 @@ from aileron.testing import (
     MemoryConnectors,
     MemoryControl,
     MemoryOperators,
+    MemoryPasskeyBook,
     MemoryRecordKeys,
     MemoryVault,
     ScriptedConnector,
@@ -34,6 +35,7 @@ from aileron.testing import (
     scripted_offer,
 )
 from aileron.values import AuditQuery, VaultState, utc
+from aileron.vault import Passkeys
 
 NOW = 1_760_000_000.0
 COOKIE = "aileron_life"
@@ -67,6 +69,7 @@ class ApiCase(SynchronousTestCase):
         self.clock.advance(NOW)
         self.vault = MemoryVault(self.vault_state)
         self.operators = MemoryOperators(self.vault, self.clock)
+        self.passkeys = Passkeys(MemoryPasskeyBook(self.vault), lambda: (MemoryOperators.ADDRESS,), self.clock)
         self.runner = ScriptedRunner.of(scripted_offer(), scripted_offer("look-up", gated=False), clock=self.clock)
         self.store = memory_store(self, self.clock)
         self.control, self.record_keys = MemoryControl(self.vault), MemoryRecordKeys(self.vault)
@@ -84,6 +87,7 @@ class ApiCase(SynchronousTestCase):
             flags=self.store.flags,
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,
+            passkeys=self.passkeys,
             launch_key_digest=token_digest(LAUNCH_KEY),
             clock=self.clock,
             ids=self.fresh_id,

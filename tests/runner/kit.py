@@ -22,6 +22,7 @@ from aileron.testing import (
     MemoryConnectors,
     MemoryControl,
     MemoryGrants,
+    MemoryPasskeyBook,
     MemoryTrust,
     MemoryVault,
     ScriptedConnector,
@@ -46,8 +47,10 @@ from aileron.values import (
     digest_of_bytes,
     utc,
 )
+from aileron.vault import Passkeys
 
 T = TypeVar("T")
+OPERATOR_URL = "http://localhost:7001"
 START = 1_800_000_000.0
 AGENT = Actor("agent", "session-1")
 OPERATOR = Actor("human", "operator-1")
@@ -116,6 +119,7 @@ class RunnerCase(SynchronousTestCase):
         self.grants = MemoryGrants(self.vault, self.control, self.clock)
         self.bindings = MemoryBindings(self.vault)
         self.brakes = MemoryBrakes(self.vault)
+        self.passkeys = Passkeys(MemoryPasskeyBook(self.vault), lambda: (OPERATOR_URL,), self.clock)
         self.believe_connectors()
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
@@ -150,6 +154,7 @@ class RunnerCase(SynchronousTestCase):
                 control=self.control,
                 brakes=self.brakes,
                 grants=self.grants,
+                passkeys=self.passkeys,
                 config=self.config,
                 clock=self.clock,
                 ids=self.fresh_id,

@@ -195,7 +195,9 @@ class FileTests(VaultCase):
         """The file is JSON that says its version and parameters."""
         content = json.loads(self.path.read_bytes())
         expected = "version vault revision kdf data_key entry_revisions entries trust sealed spent forgotten"
-        self.assertEqual(set(content), {*expected.split(), "grants", "pauses", "caps", "record", "mac"})
+        self.assertEqual(
+            set(content), {*expected.split(), "grants", "pauses", "caps", "record", "passkeys", "passkey_rule", "mac"}
+        )
         self.assertEqual(content["version"], 1)
 
     def test_newer(self) -> None:

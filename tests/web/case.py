@@ -21,6 +21,7 @@ from aileron.testing import (
     MemoryConnectors,
     MemoryControl,
     MemoryOperators,
+    MemoryPasskeyBook,
     MemoryRecordKeys,
     MemoryVault,
     ScriptedConnector,
@@ -46,6 +47,7 @@ from aileron.values import (
     VaultState,
     utc,
 )
+from aileron.vault import Passkeys
 from aileron.web import KnownBy, PageParts, pages
 
 COOKIE, POLL = b"aileron_life", "X-Aileron-Poll"
@@ -198,6 +200,7 @@ class WebCase(SynchronousTestCase):
             runner=self.runner,
             sessions=self.sessions,
             operators=self.operators,
+            passkeys=Passkeys(MemoryPasskeyBook(self.vault), lambda: (ADDRESS,), self.clock),
             door=self.door,
             known_by=known_by,
             audit=self.store.audit,

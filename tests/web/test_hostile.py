@@ -13,6 +13,7 @@ from typing import Any
 from attrs import define, evolve, field, fields
 from twisted.internet.defer import Deferred
 
+from aileron.testing import SoftwareAuthenticator
 from aileron.values import (
     Actor,
     Change,
@@ -20,6 +21,7 @@ from aileron.values import (
     Event,
     Fault,
     NewGrant,
+    PasskeyRule,
     Predicate,
     PredicateKind,
     RunState,
@@ -30,7 +32,7 @@ from aileron.web import pages
 from aileron.web._table import FRAGMENTS
 from tests.hostile import MANY, hostile_strings
 
-from .case import NOW, Heard, OneChannel, Reading, WebCase, planned, sent
+from .case import ADDRESS, NOW, Heard, OneChannel, Reading, WebCase, planned, sent
 from .hostility import Misled, Words
 
 _OUR_OWN = ("operators", "door", "known_by", "clock", "version", "started_at")
@@ -133,6 +135,13 @@ class HostileTests(WebCase):
         self.successResultOf(Deferred.fromCoroutine(granting))
         for kind in TrustKind:
             self.runner.lay(kind, "x", "x")
+        self.add_passkey()
+
+    def add_passkey(self) -> None:
+        """A passkey, and a rule that names an action."""
+        passkeys = self.parts.passkeys
+        passkeys.confirm(passkeys.propose("x", SoftwareAuthenticator(ADDRESS).made(passkeys.offer())))
+        passkeys.require(PasskeyRule(False, ("x",)))
 
     def use(self, words: Words) -> None:
         """Let everything foreign that a page can reach say these."""

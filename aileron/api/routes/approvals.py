@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any, cast
 
 from aileron.api._endpoint import Parts, Table, Visit
 from aileron.api._faults import Answer, answer
@@ -30,7 +31,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import approval_json, moment, page, status_of
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Decision, Run, RunState, from_timestamp
+from aileron.values import JSON, Assertion, Decision, Run, RunState, from_timestamp
 
 from .grants import NEW_GRANT, decided, new_grant_json
 from .run import RETRY_AFTER_SECONDS, begins_later, edited, fault_of
@@ -51,9 +52,11 @@ _RESULT = made_of(
         "begins_at": {**MOMENT, "description": "approved, and can be taken back until then"},
     },
 )
-_DECISION = made_of(
+DECISION = made_of(
     {"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "not_before": MOMENT, "grant": NEW_GRANT}
 )
+_PASSKEY = made_of({"nonce": TEXT, "credential": ANY_OBJECT})
+_DECIDED = {**DECISION, "properties": {**cast("Mapping[str, JSON]", DECISION["properties"]), "passkey": _PASSKEY}}
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=Who.OPERATOR, query=_FILTERS, answers={200: page_of("Approval")})
@@ -76,19 +79,12 @@ async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     "POST",
     "/v1/action-approvals/<approval_id>/decide",
     operators=Who.OPERATOR,
-    body=_DECISION,
+    body=_DECIDED,
     answers={200: ref("Approval")},
 )
 async def decide(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """Approve or deny exactly what the digest binds; an approval can grant more calls like it."""
-    decision = Decision(
-        approved=visit.body["approved"] is True,
-        digest=str(visit.body["digest"]),
-        decided_by=visit.caller.actor.id,
-        reason=visit.text("reason"),
-        not_before=_moment(visit, "not_before"),
-    )
-    approval, grant = await decided(visit, parts, approval_id, decision)
+    approval, grant = await decided(visit, parts, approval_id, decision_of(visit))
     shown = approval_json(approval, parts.review_url)
     return answer(shown if grant is None else {**shown, "grant": new_grant_json(grant)})
 
@@ -134,6 +130,22 @@ async def withdraw(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     await visible_run(visit, parts, approval_id)
     run = await parts.runner.withdraw(approval_id, visit.caller.actor, visit.text("reason"))
     return answer(_result(run, parts))
+
+
+def decision_of(visit: Visit) -> Decision:
+    """What the body says.
+
+    :raises InvalidRequest: its C{not_before} is no moment.
+    """
+    passkey = cast("Mapping[str, Any] | None", visit.body.get("passkey"))
+    return Decision(
+        approved=visit.body["approved"] is True,
+        digest=str(visit.body["digest"]),
+        decided_by=visit.caller.actor.id,
+        reason=visit.text("reason"),
+        not_before=_moment(visit, "not_before"),
+        assertion=None if passkey is None else Assertion(str(passkey["nonce"]), passkey["credential"]),
+    )
 
 
 def _moment(visit: Visit, name: str) -> datetime | None:

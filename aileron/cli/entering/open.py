@@ -15,23 +15,25 @@ from aileron.errors import InvalidRequest
 from .letting_in import let_in
 from .operator import token_from_child
 
+_PASSKEYS = "/settings/passkeys"
+
 
 @click.command("open")
-@click.argument("what", required=False, type=click.Choice(["approval", "approvals"]))
+@click.argument("what", required=False, type=click.Choice(["approval", "approvals", "passkeys"]))
 @click.argument("approval_id", metavar="[ID]", required=False)
 @_options.passphrase_fd
 @pass_surroundings
 def open_pages(around: Surroundings, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
     """Open your pages in the browser.
 
-    All of them, or with `approval ID` the one where it is decided.
+    All of them, or with `approval ID` the one where it is decided, or with `passkeys` the one where they are added.
 
     The browser comes by a private file that works once, within a minute, and shows two words. You type them here; only
     then is it let in. It stays logged in when this ends.
     """
     if (what == "approval") != (approval_id is not None):
-        raise click.UsageError("Want: aileron open, or: aileron open approval ID")
-    path = f"/approvals/{approval_id}" if approval_id else "/"
+        raise click.UsageError("Want: aileron open, or: aileron open approval ID, or: aileron open passkeys")
+    path = _PASSKEYS if what == "passkeys" else f"/approvals/{approval_id}" if approval_id else "/"
     url = around.running().operator_url
     with ExitStack() as stack:
         terminal = _terminal(around, stack)

@@ -12,6 +12,7 @@ from aileron.cli._session import log_in
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 
 from .logins import list_logins, revoke
+from .passkeys import passkey
 
 
 @click.group()
@@ -53,6 +54,7 @@ def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: in
 
 operator.add_command(list_logins)
 operator.add_command(revoke)
+operator.add_command(passkey)
 
 
 def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) -> str:

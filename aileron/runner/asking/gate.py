@@ -16,6 +16,7 @@ from aileron.errors import (
     StateConflict,
     StoreUnavailable,
 )
+from aileron.interfaces import IPasskeys
 from aileron.runner._ledger import Ledger
 from aileron.runner._lifecycle import transition
 from aileron.runner._offering import Offerings
@@ -23,7 +24,18 @@ from aileron.runner._pen import Pen
 from aileron.runner._plan import Plan
 from aileron.runner.brakes.pausing import Pauses
 from aileron.runner.granting.check import GrantCheck
-from aileron.values import Actor, Approval, ApprovalRule, Decision, Run, RunState, Transition, timestamp
+from aileron.values import (
+    Actor,
+    Approval,
+    ApprovalRule,
+    Decision,
+    NewGrant,
+    Run,
+    RunState,
+    Transition,
+    approval_statement,
+    timestamp,
+)
 
 from .asking import Asking, difference, still_shows, told
 from .decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, NoDecision, NotYet
@@ -47,6 +59,19 @@ class Gate:
     _undo: Undo
     _pauses: Pauses
     _grants: GrantCheck
+    _passkeys: IPasskeys
+
+    async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> None:
+        """Let only who used a passkey approve what needs one, before anything else comes of it.
+
+        :param wish: the grant that goes with it.
+        :raises NotFound: there is no such approval.
+        :raises Forbidden: a passkey is needed and was not used for exactly this.
+        """
+        if decision.approved:
+            approval = await self._ledger.approval(run_id)
+            statement = approval_statement(run_id, decision, wish)
+            self._passkeys.check(approval.run.action, statement, decision.assertion)
 
     async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
         """The preview as it is now, where an approval may rest on it.  It takes its time, so take no turn for it.

@@ -5,6 +5,7 @@
 // What went wrong is shown in the nearest .answer.
 
 import { call } from "./key.js";
+import { assertion } from "./passkey.js";
 
 const SETTLE_MS = 500;
 
@@ -22,16 +23,26 @@ export function armActs(root, changed) {
 // One request; what went wrong, in words, or nothing.
 export async function send(method, path, body) {
   try {
-    const answer = await call(path, {
-      method,
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    });
+    const answer = await callJSON(method, path, body);
     if (!answer) return "Nobody is logged in any more; nothing was changed.";
-    return answer.ok ? "" : told((await answer.json()).error);
+    if (answer.ok) return "";
+    const { error } = await answer.json();
+    return error.details?.passkey && !body.passkey ? await withPasskey(method, path, body) : told(error);
   } catch (error) {
     return "The daemon did not answer. This page will show whether your word arrived.";
   }
+}
+
+// The same, with a passkey that signs exactly this.
+async function withPasskey(method, path, body) {
+  const answer = await callJSON("POST", path.replace(/decide$/, "passkey"), body);
+  if (!answer?.ok) return answer ? told((await answer.json()).error) : "Nobody is logged in any more.";
+  const passkey = await assertion(await answer.json());
+  return passkey ? send(method, path, { ...body, passkey }) : "Your passkey was not used, so nothing was decided.";
+}
+
+function callJSON(method, path, body) {
+  return call(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }
 
 function told(error) {

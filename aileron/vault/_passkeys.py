@@ -1,0 +1,224 @@
+"""What passkeys are asked, and whether what they answered is it (ADR 19)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, cast
+
+from attrs import evolve, frozen
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from aileron.errors import Conflict, Forbidden, InvalidRequest
+from aileron.interfaces import IPasskeyBook, IPasskeys
+from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
+
+from ._cipher import Randomness
+from ._passphrase import generate_words
+from ._proofs import NONCE_BYTES, base64url, same
+from ._spent_once import SpentOnce
+
+SITE = "localhost"
+"""What a passkey belongs to (WebAuthn's rpId); an address of numbers cannot be one."""
+
+_LABEL = "aileron.passkey.v1"
+_USER = b"operator"
+_ANSWER_SECONDS, _WORDS_SECONDS = 60.0, 120.0
+_MAX_ASKED, _MAX_KEYS = 256, 16
+_WORDS, _CHOICE_BYTES = 2, 8
+_OFFERED, _PROPOSED = "offered", "proposed"
+_NEEDED = "This needs your passkey: decide it on its page, by `aileron open`."
+
+
+@frozen
+class _Proposal:
+    key: Passkey
+    words: str
+
+
+@implementer(IPasskeys)
+class Passkeys:
+    """Passkeys of one life of the daemon's: what is asked for is in memory, what counts is in the book.
+
+    :param addresses: the operator URLs that we listen on; of these, those at L{SITE} can have passkeys.
+    """
+
+    def __init__(
+        self,
+        book: IPasskeyBook,
+        addresses: Callable[[], Collection[str]],
+        clock: IReactorTime,
+        randomness: Randomness = secrets.token_bytes,
+    ) -> None:
+        self._book = book
+        self._addresses = addresses
+        self._clock = clock
+        self._randomness = randomness
+        self._asked: SpentOnce[bytes] = SpentOnce(clock, _ANSWER_SECONDS, _MAX_ASKED)
+        self._offered: SpentOnce[bytes] = SpentOnce(clock, _ANSWER_SECONDS, 1)
+        self._proposed: SpentOnce[_Proposal] = SpentOnce(clock, _WORDS_SECONDS, 1)
+
+    def passkeys(self) -> tuple[Passkey, ...]:
+        """See L{IPasskeys}."""
+        return self._book.passkeys()
+
+    def passkey_rule(self) -> PasskeyRule:
+        """See L{IPasskeys}."""
+        return self._book.passkey_rule()
+
+    def offer(self) -> Mapping[str, JSON]:
+        """See L{IPasskeys}."""
+        webauthn = self._webauthn()
+        challenge = self._randomness(NONCE_BYTES)
+        self._offered.put(_OFFERED, challenge)
+        structs = webauthn.helpers.structs
+        options = webauthn.generate_registration_options(
+            rp_id=SITE,
+            rp_name="Aileron",
+            user_name="operator",
+            user_id=_USER,
+            challenge=challenge,
+            authenticator_selection=structs.AuthenticatorSelectionCriteria(
+                user_verification=structs.UserVerificationRequirement.REQUIRED
+            ),
+            exclude_credentials=self._described(structs),
+        )
+        return cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
+
+    def propose(self, name: str, credential: Mapping[str, JSON]) -> str:
+        """See L{IPasskeys}."""
+        webauthn, challenge = self._webauthn(), self._offered.take(_OFFERED)
+        if challenge is None:
+            raise InvalidRequest("No passkey was offered, or it took longer than a minute: begin again.")
+        try:
+            found = webauthn.verify_registration_response(
+                credential=dict(credential),
+                expected_challenge=challenge,
+                expected_rp_id=SITE,
+                expected_origin=self._origins(),
+                require_user_verification=True,
+            )
+        except _unsound(webauthn) as error:
+            raise InvalidRequest("This is no passkey that answers what was asked of it.") from error
+        key_id = base64url(found.credential_id)
+        if key_id in {each.id for each in self._book.passkeys()}:
+            raise Conflict("This passkey counts already.")
+        made_at = utc(self._clock.seconds())
+        words = generate_words(_WORDS, self._choose)
+        key = Passkey(key_id, name, found.credential_public_key, made_at, found.sign_count)
+        self._proposed.put(_PROPOSED, _Proposal(key, words))
+        return words
+
+    def confirm(self, words: str) -> Passkey:
+        """See L{IPasskeys}."""
+        proposal = self._proposed.take(_PROPOSED)
+        if proposal is None:
+            raise Conflict("No passkey waits: add one on the page first.")
+        if not same(proposal.words, " ".join(words.casefold().split())):
+            raise Forbidden("These are not the words that the page shows, so nothing was added. Begin again there.")
+        keys = self._book.passkeys()
+        if len(keys) >= _MAX_KEYS:
+            raise Conflict("There are as many passkeys as there can be.")
+        self._book.keep_passkeys((*keys, proposal.key), self._book.passkey_rule())
+        return proposal.key
+
+    def require(self, rule: PasskeyRule) -> None:
+        """See L{IPasskeys}."""
+        keys = self._book.passkeys()
+        if not keys:
+            raise Conflict("There is no passkey yet: add one on the page first.")
+        if not rule.keeps(self._book.passkey_rule()):
+            raise Conflict("That would ask for less than now: only `aileron operator passkey reset` can.")
+        self._book.keep_passkeys(keys, rule)
+
+    def reset(self) -> None:
+        """See L{IPasskeys}."""
+        self._proposed.clear()
+        self._book.keep_passkeys((), PasskeyRule())
+
+    def ask(self, about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
+        """See L{IPasskeys}."""
+        webauthn = self._webauthn()
+        if not self._book.passkeys():
+            raise Conflict("There is no passkey that could be asked for.")
+        nonce = base64url(self._randomness(NONCE_BYTES))
+        self._asked.put(nonce, _challenge(nonce, about))
+        structs = webauthn.helpers.structs
+        options = webauthn.generate_authentication_options(
+            rp_id=SITE,
+            challenge=_challenge(nonce, about),
+            allow_credentials=self._described(structs),
+            user_verification=structs.UserVerificationRequirement.REQUIRED,
+        )
+        return nonce, cast(Mapping[str, JSON], json.loads(webauthn.options_to_json(options)))
+
+    def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
+        """See L{IPasskeys}.  Without what C{aileron[passkey]} installs nothing passes that needs one."""
+        if not self._book.passkey_rule().needs(action):
+            return
+        if assertion is None:
+            raise _refused(_NEEDED)
+        challenge = self._asked.take(assertion.nonce)
+        if challenge is None or challenge != _challenge(assertion.nonce, about):
+            raise _refused("Your passkey was not asked for this, or longer than a minute ago: try again.")
+        self._use(challenge, assertion.credential)
+
+    def _use(self, challenge: bytes, credential: Mapping[str, JSON]) -> None:
+        keys, webauthn = self._book.passkeys(), self._webauthn()
+        key = next((each for each in keys if each.id == credential.get("id")), None)
+        if key is None:
+            raise _refused("This passkey does not count here.")
+        try:
+            used = webauthn.verify_authentication_response(
+                credential=dict(credential),
+                expected_challenge=challenge,
+                expected_rp_id=SITE,
+                expected_origin=self._origins(),
+                credential_public_key=key.public_key,
+                credential_current_sign_count=key.count,
+                require_user_verification=True,
+            )
+        except _unsound(webauthn) as error:
+            raise _refused("Your passkey's answer does not hold.") from error
+        kept = (evolve(each, count=used.new_sign_count) if each is key else each for each in keys)
+        self._book.keep_passkeys(tuple(kept), self._book.passkey_rule())
+
+    def _described(self, structs: Any) -> list[Any]:
+        return [structs.PublicKeyCredentialDescriptor(id=_decoded(each.id)) for each in self._book.passkeys()]
+
+    def _origins(self) -> list[str]:
+        return [address for address in self._addresses() if address.startswith(f"http://{SITE}:")]
+
+    def _webauthn(self) -> Any:
+        """The library, which only who uses passkeys needs to have."""
+        if not self._origins():
+            raise Conflict("Passkeys need the operator's site to be called localhost.")
+        try:
+            import webauthn
+        except ImportError:
+            raise Conflict("Passkeys need what `pip install 'aileron[passkey]'` installs.") from None
+        return webauthn
+
+    def _choose(self, below: int) -> int:
+        return int.from_bytes(self._randomness(_CHOICE_BYTES), "big") % below
+
+
+def _challenge(nonce: str, about: Mapping[str, JSON]) -> bytes:
+    return hashlib.sha256(canonical([_LABEL, nonce, about])).digest()
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _unsound(webauthn: Any) -> tuple[type[Exception], ...]:
+    """What the library raises for whatever a page may send."""
+    return (webauthn.helpers.exceptions.WebAuthnException, ValueError, TypeError, KeyError, AttributeError)
+
+
+def _refused(message: str) -> Forbidden:
+    return Forbidden(message, {"passkey": True})

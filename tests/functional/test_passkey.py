@@ -1,0 +1,55 @@
+"""A passkey in a real browser, whose authenticator is virtual: made, let count, and used for one approval."""
+
+import json
+
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.operated import GATED, PASSPHRASE, kinds
+
+
+class PasskeyTests(BrowsedTestCase):
+    """A user whose browser has an authenticator that makes sure who uses it."""
+
+    async def test_whole(self) -> None:
+        """It counts once its words were typed; then an approval needs it, in the terminal as well."""
+        await self.begin()
+        page = await self.browser.page()
+        await page.call("WebAuthn.enable")
+        options = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}
+        made = await page.call(
+            "WebAuthn.addVirtualAuthenticator",
+            options={**options, "isUserVerified": True, "automaticPresenceSimulation": True},
+        )
+        await self.log_in(page, "passkeys")
+        await page.shows("There is no passkey yet.")
+        await page.click("#passkey-name")
+        await page.write("My laptop")
+        await page.click("#add-passkey button")
+        await page.shows("typed these two words")
+        await self.keep(page, "passkey-words")
+        adding = self.start(self.home.on_terminal("aileron", "operator", "passkey", "add"))
+        await adding.expect("The two words that the page shows: ", 30)
+        adding.send(await page.text("#passkey-words"))
+        await adding.expect("Passphrase of the vault: ", 30)
+        adding.send(PASSPHRASE)
+        self.assertEqual((await adding.finish(30)).exit_code, 0)
+        await self.operator("operator", "passkey", "require", GATED)
+        await page.shows(f"Approvals of these actions need one: {GATED}.")
+        await self.keep(page, "passkey-required")
+        run_id = await self.ask()
+        refused = await self.operator("approval", "approve", run_id, "--yes", code=1)
+        self.assertIn("needs your passkey", refused.stderr)
+        await page.open(f"{self.url}/approvals/{run_id}")
+        await self.ready(page)
+        await page.call("WebAuthn.setUserVerified", authenticatorId=made["authenticatorId"], isUserVerified=False)
+        await page.click("#approve")
+        await page.shows("Your passkey was not used, so nothing was decided.")
+        self.assertEqual((await self.outcome(run_id))[0], "pending_approval")
+        await page.call("WebAuthn.setUserVerified", authenticatorId=made["authenticatorId"], isUserVerified=True)
+        await page.click("#approve")
+        await self.stands(page, "completed")
+        told = [kind for kind in kinds(await self.audit()) if "passkey" in kind]
+        self.assertEqual(sorted(told), [f"operator.passkey_{each}" for each in ("added", "proposed", "required")])
+        self.assertEqual([each for each in page.problems if "403" not in each and "file:" not in each], [])
+        await self.operator("operator", "passkey", "reset")
+        listed = await self.operator("operator", "passkey", "list", "--json")
+        self.assertEqual(json.loads(listed.stdout)["items"], [])

@@ -1,0 +1,93 @@
+"""The runner's decision door, where an approval needs a passkey."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from attrs import evolve
+
+from aileron.errors import Forbidden
+from aileron.testing import SoftwareAuthenticator
+from aileron.values import (
+    Assertion,
+    Decision,
+    NewGrant,
+    PasskeyRule,
+    Run,
+    RunState,
+    approval_statement,
+    utc,
+)
+
+from .kit import OPERATOR, OPERATOR_URL, RunnerCase
+
+
+class PasskeyTests(RunnerCase):
+    """A gated action that needs one."""
+
+    def setUp(self) -> None:
+        """Have a passkey, and ask for it."""
+        super().setUp()
+        self.person = SoftwareAuthenticator(OPERATOR_URL)
+        self.passkeys.confirm(self.passkeys.propose("Mine", self.person.made(self.passkeys.offer())))
+        self.passkeys.require(PasskeyRule(False, ("gated",)))
+
+    def decision(self, run: Run) -> Decision:
+        """A yes to what is shown."""
+        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+
+    def signed(self, run: Run, decision: Decision, wish: NewGrant | None = None) -> Decision:
+        """The same, with the passkey used for it."""
+        nonce, options = self.passkeys.ask(approval_statement(run.id, decision, wish))
+        return evolve(decision, assertion=Assertion(nonce, self.person.used(options)))
+
+    def refused(self, run: Run, decision: Decision) -> None:
+        """It is not taken, and nothing comes of it."""
+        self.fails(self.runner.decide(run.id, decision), Forbidden)
+        self.assertIs(self.now(run).state, RunState.PENDING)
+        self.assertEqual(self.connector.sendings, [])
+
+    def wish(self) -> NewGrant:
+        """A grant of more like it."""
+        return NewGrant((), 5, utc(self.clock.seconds()) + timedelta(hours=1), session=False)
+
+    def test_needed(self) -> None:
+        """Without it the run stays where it is; with it it is done."""
+        run = self.submit()
+        self.refused(run, self.decision(run))
+        self.sync(self.runner.decide(run.id, self.signed(run, self.decision(run))))
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def test_for_this(self) -> None:
+        """What was signed for another run, digest or time is nothing here."""
+        run, other = self.submit(), self.submit("gated", {"text": "other"})
+        decision = self.decision(run)
+        self.refused(run, evolve(decision, assertion=self.signed(other, self.decision(other)).assertion))
+        later = evolve(decision, not_before=utc(self.clock.seconds() + 60))
+        self.refused(run, evolve(later, assertion=self.signed(run, decision).assertion))
+        self.refused(run, evolve(decision, reason="other", assertion=self.signed(run, decision).assertion))
+
+    def test_grant(self) -> None:
+        """A grant needs it as well, for exactly that grant; a refused one was never in force."""
+        run, wish = self.submit(), self.wish()
+        plain = self.decision(run)
+        for decision in (plain, self.signed(run, plain), self.signed(run, plain, evolve(wish, uses=6))):
+            self.fails(self.runner.approve_and_grant(run.id, decision, wish), Forbidden)
+            self.assertEqual(self.grants.all(), ())
+        _approved, grant = self.sync(self.runner.approve_and_grant(run.id, self.signed(run, plain, wish), wish))
+        self.assertEqual(grant.uses, 5)
+
+    def test_denied_without(self) -> None:
+        """To say no needs none."""
+        run = self.submit()
+        self.approve(run, approved=False)
+        self.assertIs(self.now(run).state, RunState.DENIED)
+
+    def test_others(self) -> None:
+        """Actions that the rule does not name need none."""
+        self.passkeys.reset()
+        self.passkeys.confirm(self.passkeys.propose("Mine", self.person.made(self.passkeys.offer())))
+        self.passkeys.require(PasskeyRule(False, ("another", "gate-*")))
+        run = self.submit()
+        self.approve(run)
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
