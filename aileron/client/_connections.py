@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,7 +10,9 @@ from attrs import field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.interfaces import IStreamClientEndpoint
-from twisted.web.client import BrowserLikePolicyForHTTPS
+from twisted.web.client import URI, Agent, BrowserLikePolicyForHTTPS
+from twisted.web.iweb import IAgentEndpointFactory
+from zope.interface import implementer
 
 from ._agent import Daemon
 from ._courier import Courier, Site
@@ -18,6 +21,18 @@ from ._wire import MAX_BODY_BYTES, Wire
 
 _CONNECT_SECONDS = 5.0
 _PORTS = {b"http": 80, b"https": 443}
+
+
+@implementer(IAgentEndpointFactory)
+@frozen
+class _Endpoints:
+    """The same ways to a site, for answers that do not end."""
+
+    _of: Callable[[Site], IStreamClientEndpoint]
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """The way to the site of C{uri}."""
+        return self._of((uri.scheme, uri.netloc))
 
 
 @frozen
@@ -33,6 +48,13 @@ class Connections:
     @_courier.default
     def _make_courier(self) -> Courier:
         return Courier(self._endpoint, MAX_BODY_BYTES)
+
+    _streams: Agent = field(init=False)
+
+    @_streams.default
+    def _make_streams(self) -> Agent:
+        agent: Agent = Agent.usingEndpointFactory(self._reactor, _Endpoints(self._endpoint))
+        return agent
 
     def daemon(self, url: str, token: str | None) -> Daemon:
         """The agent site.
@@ -53,7 +75,7 @@ class Connections:
         return self._courier.close()
 
     def _wire(self, url: str, token: str | None) -> Wire:
-        return Wire(self._courier, url, token, self._reactor)
+        return Wire(self._courier, url, token, self._reactor, self._streams)
 
     def _endpoint(self, site: Site) -> IStreamClientEndpoint:
         scheme, authority = site

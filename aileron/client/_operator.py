@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -83,6 +83,13 @@ class Operator:
     async def confirm_hand_over(self, words: str) -> Mapping[str, Any]:
         """Let the browser in that shows these two words; its session."""
         return await self._post("operator", "handover", "confirm", body={"words": words})
+
+    async def follow(self, heard: Callable[[], None]) -> None:
+        """Call C{heard} when the daemon begins to tell, and whenever something is put on record, until that is over.
+
+        Cancelling ends it.
+        """
+        await self._wire.follow("v1", "events", heard=heard)
 
     async def approvals(self, filters: Filters | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, oldest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -19,7 +19,8 @@ from twisted.web.iweb import IAgent
 from aileron.values import JSON, Fault, writer
 
 from ._body import TooLong, Whole, read_body
-from ._faults import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
+from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._news import News
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 DEADLINE_SECONDS = 15.0
@@ -55,12 +56,14 @@ class Wire:
     :ivar agent: what reaches the site.
     :ivar base_url: the site's, without a path.
     :ivar token: sent as bearer, shown nowhere.
+    :ivar streams: what reaches the site for an answer that does not end; L{None}: the same.
     """
 
     agent: IAgent
     base_url: str = field(converter=_bare)
     token: str | None = field(repr=False)
     clock: IReactorTime
+    streams: IAgent | None = None
     _known: dict[tuple[object, ...], Headers] = field(factory=dict, init=False, repr=False, eq=False)
 
     @base_url.validator
@@ -101,6 +104,29 @@ class Wire:
         given = self._headers(headers or {}, typed=body is not None)
         asking = Deferred.fromCoroutine(self._exchange(method, self._url(path, query or {}), given, content))
         return await asking.addTimeout(seconds, self.clock, lambda _result, _seconds: self._late(seconds))
+
+    async def follow(self, *path: str, heard: Callable[[], None]) -> None:
+        """Ask for a stream of events, and return when it is over; cancelling ends it.
+
+        :param heard: called for each event.
+        :raises DaemonUnreachable: it could not be asked for.
+        :raises DaemonFault: the daemon refuses.
+        :raises AnswerNotUnderstood: anything else came.
+        """
+        news = News(self.clock, heard)
+        asking = (self.streams or self.agent).request(
+            b"GET", self._url(path, {}).encode(), self._headers({}, typed=False)
+        )
+        try:
+            response = await asking.addTimeout(DEADLINE_SECONDS, self.clock)
+            if response.code != 200:
+                understand(response.code, await read_body(response, MAX_BODY_BYTES))
+        except DaemonError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the transport's own exceptions have no common base
+            raise self._lost(error) from None
+        response.deliverBody(news)
+        await news.ended
 
     def _url(self, path: tuple[str, ...], query: Mapping[str, str | int | float | None]) -> str:
         given = {key: value for key, value in query.items() if value is not None}

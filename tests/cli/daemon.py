@@ -103,7 +103,7 @@ class MemoryDaemon(Resource):
             body = {"error": {**error.fault().as_json(), "run_id": RUN}}
         if isinstance(body, Mapping) and body.get("status") == "pending_approval" and asked.path.endswith("/run"):
             request.setResponseCode(202)
-        return json.dumps(body).encode()
+        return body if isinstance(body, bytes) else json.dumps(body).encode()
 
     def _body(self, asked: Asked) -> Any:
         ours = {

@@ -38,6 +38,9 @@ class Screen(Protocol):
     def forget(self) -> None:
         """Throw away what was typed and not yet read."""
 
+    def wake(self) -> None:
+        """End the wait for what is typed."""
+
     async def typed(self, seconds: float) -> bytes | None:
         """What is typed first; empty: nothing in so many seconds, or another size; L{None}: the terminal is gone."""
 
@@ -106,6 +109,10 @@ class TerminalScreen:
     def forget(self) -> None:
         """See L{Screen.forget}."""
         termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+    def wake(self) -> None:
+        """See L{Screen.wake}."""
+        self._tell(b"")
 
     async def typed(self, seconds: float) -> bytes | None:
         """See L{Screen.typed}."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import evolve
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
 
 from aileron.cli._errors import Trouble, lines_of
 from aileron.cli._output import written
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
     from .screen import Screen
 
-POLL_SECONDS = 1.0
+POLL_SECONDS, HEARING_POLL_SECONDS, LISTEN_AGAIN_SECONDS = 1.0, 30.0, 15.0
 _OUTCOME_SECONDS = 3.0
 _MOST = 200
 _NOBODY = "you"
@@ -51,6 +54,7 @@ class View:
         self._state = State(screen.size())
         self._due = around.seconds()
         self._away = ""
+        self._poll_seconds = POLL_SECONDS
 
     async def run(self) -> None:
         """Show and do, until the person leaves or the terminal is gone.
@@ -58,6 +62,28 @@ class View:
         :raises DaemonFault: the login has ended.
         """
         await self._follow(first=True)
+        listening = Deferred.fromCoroutine(self._listen())
+        try:
+            await self._converse()
+        finally:
+            listening.addErrback(_cancelled).cancel()
+
+    async def _listen(self) -> None:
+        """Hear of what is put on record, as long as the daemon tells; else the view asks by itself more often."""
+        from aileron.client import DaemonError
+
+        while True:
+            with suppress(DaemonError):
+                await self._operator.follow(self._hear)
+            self._poll_seconds = POLL_SECONDS
+            await self._around.pause(LISTEN_AGAIN_SECONDS)
+
+    def _hear(self) -> None:
+        self._poll_seconds = HEARING_POLL_SECONDS
+        self._due = self._around.seconds()
+        self._screen.wake()
+
+    async def _converse(self) -> None:
         while True:
             self._draw()
             typed = await self._screen.typed(max(0.0, self._due - self._around.seconds()))
@@ -88,7 +114,7 @@ class View:
             self._say(self._away)
         if away and not self._away and self._state.news == away:
             self._say("")
-        self._due = self._around.seconds() + POLL_SECONDS
+        self._due = self._around.seconds() + self._poll_seconds
 
     async def _look_around(self, first: bool) -> None:
         found = await self._operator.approvals({"limit": _MOST})
@@ -196,3 +222,7 @@ class View:
 
     def _say(self, news: str) -> None:
         self._state = evolve(self._state, news=news)
+
+
+def _cancelled(failure: Failure) -> None:
+    failure.trap(CancelledError)

@@ -8,6 +8,7 @@ from contextlib import contextmanager, redirect_stderr
 from typing import Any, TypeAlias
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from aileron.cli._surroundings import Links
 from aileron.cli.watching.drawing import Row
@@ -35,6 +36,7 @@ class MemoryScreen:
     script: list[Typed]
     shown: list[str] = attrs.Factory(list)
     rung: int = 0
+    woken: int = 0
     aside_with: list[str] = attrs.Factory(list)
 
     def size(self) -> Size:
@@ -48,6 +50,10 @@ class MemoryScreen:
     def ring(self) -> None:
         """Count it."""
         self.rung += 1
+
+    def wake(self) -> None:
+        """Nobody waits here."""
+        self.woken += 1
 
     def forget(self) -> None:
         """Nothing is typed ahead here."""
@@ -77,6 +83,7 @@ class ViewCase(CommandCase):
         self.now = 0.0
         self.waits(approval())
         self.site.answer("GET", "/v1/sessions/S", SESSION)
+        self.site.answer("GET", "/v1/events", NotFound("There is no such stream."))
         self.site.answer("POST", DECIDE, approval(approved=True))
         self.result({"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}})
 
@@ -98,7 +105,9 @@ class ViewCase(CommandCase):
     def view(self, *script: Typed, bell: bool = True) -> MemoryScreen:
         """The screen after a script."""
         screen = MemoryScreen(list(script))
-        around = attrs.evolve(self.surroundings(), seconds=lambda: self.now, wall=lambda: 1_767_225_700.0)
+        around = attrs.evolve(
+            self.surroundings(), seconds=lambda: self.now, wall=lambda: 1_767_225_700.0, pause=lambda _: Deferred()
+        )
 
         async def whole(links: Links) -> None:
             await View(around, screen, links.operator(OPERATOR_URL, TOKEN), bell=bell).run()
@@ -130,6 +139,12 @@ class FollowTests(ViewCase):
         self.assertIn("2 waiting for you", screen.shown[2])
         self.assertIn("Nothing waits for you.", screen.shown[3])
         self.assertEqual(screen.rung, 1)
+
+    def test_heard(self) -> None:
+        """What the daemon tells of wakes the view, and what only shows that it is there does not."""
+        told = b"event: ready\ndata: {}\n\n: still here\n\nevent: record\n\n"
+        self.site.answer("GET", "/v1/events", lambda _: told)
+        self.assertEqual(self.view("").woken, 2)
 
     def test_no_bell(self) -> None:
         """Without the bell nothing rings."""
