@@ -11,6 +11,9 @@ Question: TypeAlias = Callable[[JSON], bool]
 
 _UNDERSTOOD = frozenset({"type", "properties", "required", "additionalProperties"})
 _NOTES = frozenset({"type", "title", "description", "default"})
+_BOUND = frozenset({"maxLength"})
+_PLAIN: Mapping[str, type] = {"string": str, "boolean": bool, "object": dict}
+"""Types of which a validator takes all that Python takes for them; not so of numbers."""
 
 
 class Checks(Protocol):
@@ -46,7 +49,12 @@ def plainly(schema: Mapping[str, Any], checks: Callable[[Any], Checks]) -> Quest
 
 
 def _member(schema: Mapping[str, Any] | bool, checks: Checks) -> Question:
-    kind = schema.get("type") if isinstance(schema, Mapping) and schema.keys() <= _NOTES else None
-    if isinstance(kind, str):
-        return lambda value: checks.is_type(value, kind)
-    return checks.is_valid
+    kind = schema.get("type") if isinstance(schema, Mapping) and schema.keys() <= _NOTES | _BOUND else None
+    if not isinstance(kind, str) or not isinstance(schema, Mapping):
+        return checks.is_valid
+    most, plain = schema.get("maxLength"), _PLAIN.get(kind)
+    if most is not None:
+        return (lambda value: isinstance(value, str) and len(value) <= most) if plain is str else checks.is_valid
+    if plain is not None:
+        return lambda value: isinstance(value, plain)
+    return lambda value: checks.is_type(value, kind)
