@@ -78,6 +78,12 @@ ELSEWHERE = {
     "POST /v1/operator/challenge",  # every login; so are the two after it
     "POST /v1/operator/login",
     "POST /v1/operator/logout",
+    "POST /v1/action-approvals/{approval_id}/passkey",  # in a browser alone, which C{open approval} brings there
+    "POST /v1/operator/passkeys",  # C{operator passkey}, with an authenticator
+    "POST /v1/operator/passkeys/offer",
+    "POST /v1/operator/passkeys/confirm",
+    "POST /v1/operator/passkeys/rule",
+    "DELETE /v1/operator/passkeys",
     "POST /v1/operator/handover",  # C{open}, with a child and a browser
     "POST /v1/operator/handover/confirm",
 }
