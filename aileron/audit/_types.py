@@ -62,7 +62,7 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "of the daemon.",
         "vault.replaced": "Another vault took the place of the earlier one; what was approved by then is asked anew.",
         "operator.login": "The operator proved the passphrase, or let a browser in, and that was given a session.",
-        "operator.login_refused": "Logins or tokens were refused, so many since the last of these; at most one in ten seconds.",
+        "operator.login_refused": "Logins or tokens were refused, so many since the last of these; one in ten seconds.",
         "operator.logout": "A session of the operator was ended.",
         "operator.handover_opened": "A browser came with the code of `aileron open`, and waits for its two words.",
         "operator.handover_refused": "A browser was not let in: its code was used twice, or the two words were wrong.",

@@ -3,7 +3,7 @@
 from ._agents import AGENTS
 from ._bell import Bell
 from ._iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
-from ._launch import DaemonFacts, Launcher
+from ._launch import DaemonFacts, Enclose, Launcher
 from ._plan import Plan, Programs, find_programs, plan
 from ._signals import OSSignals, Signals
 
@@ -11,6 +11,7 @@ __all__ = [
     "AGENTS",
     "Bell",
     "DaemonFacts",
+    "Enclose",
     "Gateway",
     "IAgent",
     "Invocation",

@@ -36,7 +36,7 @@ class Child(ProcessProtocol):
         :raises OSError: it could not be started.
         """
         environment = {os.fsencode(name): os.fsencode(value) for name, value in plan.environment.items()}
-        inherited = {0: 0, 1: 1, 2: 2}
+        inherited = {0: 0, 1: 1, 2: 2, **plan.descriptors}
         self._running = reactor.spawnProcess(self, plan.argv[0], plan.argv, environment, None, childFDs=inherited)
 
     def signal(self, number: int) -> None:

@@ -91,3 +91,6 @@ class IAgent(Interface):
 
         :raises InvalidRequest: something there cannot be added to without losing it.
         """
+
+    def own_directories(environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Where it keeps sessions and logs, but no settings: what it may write in a sandbox besides the project."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from attrs import field, frozen
@@ -17,6 +17,9 @@ from ._child import Child, exit_status
 from ._iagent import Gateway, IAgent, Invocation, Upstream
 from ._plan import Plan, find_programs, plan, refuse_passphrase
 from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
+
+Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
+"""From what would be run, and the agent site's URL, to what is run in its place, behind walls."""
 
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
@@ -59,10 +62,18 @@ class Launcher:
     interpreter: str
     bell: Bell | None = None
 
-    async def launch(self, agent: IAgent, invocation: Invocation, *, through_gateway: bool = True) -> int:
+    async def launch(
+        self,
+        agent: IAgent,
+        invocation: Invocation,
+        *,
+        through_gateway: bool = True,
+        enclose: Enclose | None = None,
+    ) -> int:
         """Run the agent to its end.
 
         :param through_gateway: whether its LLM traffic may be sent through the gateway.
+        :param enclose: puts it into a sandbox; L{None}: it runs as any program of the user's.
         :return: its exit code, or 128 + n where signal n ended it or us.
         :raises Forbidden: the vault's passphrase is in the environment.
         :raises NotFound: a program is not installed.
@@ -75,10 +86,11 @@ class Launcher:
         register = agent.prepare(invocation)
         facts = await self.ensure_daemon()
 
-        def planned(session: OpenedSession) -> Plan:
+        def planned(session: OpenedSession) -> AbstractContextManager[Plan]:
             environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
-            return plan(programs, invocation, register=register, session=environment, gateway=gateway)
+            whole = plan(programs, invocation, register=register, session=environment, gateway=gateway)
+            return nullcontext(whole) if enclose is None else enclose(whole, facts.url)
 
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)
@@ -88,10 +100,12 @@ class Launcher:
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
-                with self._watched(
-                    self.connect(facts.url, session.token), facts, agent.full_screen(invocation.arguments)
+                watched = self.connect(facts.url, session.token)
+                with (
+                    planned(session) as runs,
+                    self._watched(watched, facts, agent.full_screen(invocation.arguments)),
                 ):
-                    code = await self._run(child, planned(session))
+                    code = await self._run(child, runs)
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code

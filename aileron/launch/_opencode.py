@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from attrs import frozen
 from zope.interface import implementer
@@ -25,6 +26,8 @@ _SCREENLESS = frozenset(
     "acp agent auth completion debug export github import mcp models pr run serve session stats uninstall upgrade "
     "web --help -h --version -v".split()
 )
+
+_OWN = (("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache"))
 
 
 @implementer(IAgent)
@@ -56,6 +59,11 @@ class OpenCode:
             return Registration({CONFIGURATION: json.dumps(plain(merged)), **past}, routes.notes)
 
         return register
+
+    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """See L{IAgent}."""
+        home = Path(environment.get("HOME", "/"))
+        return tuple(str(Path(environment.get(name) or home / usual) / "opencode") for name, usual in _OWN)
 
 
 def _entry(server: McpServer) -> JSON:

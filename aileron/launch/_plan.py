@@ -33,11 +33,13 @@ class Plan:
     :ivar argv: holds no secret.
     :ivar environment: the whole environment, the session's token and gateway key in it.
     :ivar notes: what the user is to be told, a line each.
+    :ivar descriptors: that it inherits besides the standard ones: its number for each, and ours.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     notes: tuple[str, ...] = ()
+    descriptors: Mapping[int, int] = field(factory=dict)
 
 
 def plan(

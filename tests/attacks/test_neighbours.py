@@ -66,6 +66,7 @@ class NeighbourTests(DoorCase):
         await self.begin_beside()
         self.assertIn("aileron_", self.neighbour.cookies[-1], "no cookie went there: this shows nothing")
         await self.attack_all()
+        await self.replay(self.neighbour.cookies[-1])
         await self.set_cookies(self.neighbour.cookies[-1].partition("=")[0])
 
     async def test_another_host(self) -> None:
@@ -157,6 +158,17 @@ class NeighbourTests(DoorCase):
         for _ in range(10):
             self.assertIn(await self.foreign.evaluate(looked), ("SecurityError", ""))
             await self.pause(0.1)
+
+    async def replay(self, cookie: str) -> None:
+        """Even with a signature that the operator's page sent, and the cookie, nothing is had."""
+        proofs = {headers["X-Aileron-Proof"] for headers in self.page.headers if "X-Aileron-Proof" in headers}
+        self.assertGreater(len(proofs), 1, "the page signed nothing: this shows nothing")
+        for proof, path in product(sorted(proofs)[-3:], ("/fragments/approvals", "/v1/runs", "/v1/vault/lock")):
+            body: Mapping[str, Any] | None = {} if path.endswith("lock") else None
+            method = "GET" if body is None else "POST"
+            url = self.url + path
+            answered = await self.web.ask(method, url, None, body, Cookie=cookie, X_Aileron_Proof=proof)
+            self.assertEqual(answered.status, 401, path)
 
     async def set_cookies(self, name: str) -> None:
         """A cookie of the daemon's name that another port sets is never taken for a session."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from aileron.web._pages import FRAGMENTS, SHOWN
+from aileron.web._table import FRAGMENTS, SHOWN
 from tests.attacks.raw import Answered, Asked, RawTestCase
 from tests.functional.operated import GATED, SHIP, AgentSession
 

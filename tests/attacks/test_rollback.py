@@ -183,6 +183,14 @@ class RewrittenTests(RollbackCase):
         await self.unlock()
         self.assertEqual((await self.run_action(session, UNGATED, wait=20)).status, 200)
 
+    async def test_cap(self) -> None:
+        """A limit that somebody raises in the file: it counts as little as the rest of that file."""
+        await self.furnish()
+        await self.operator("cap", "set", UNGATED, "--per-hour", "1")
+        session = await self.session()
+        await self.rewrite("caps", 0, "most", "1000000")
+        await self.assert_refused(session)
+
     def place(self, part: str, name: str) -> int:
         """Where an entry stands in the file."""
         entries = json.loads(self.state.secrets.read_text())[part]

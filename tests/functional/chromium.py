@@ -166,6 +166,8 @@ class Page:
 
     :ivar problems: exceptions, errors on the console and violations of the content security policy, so far.
     :ivar requests: method and URL of every request so far.
+    :ivar headers: what its scripts put into each of them.
+    :ivar dialogs: what a dialog asked.
     """
 
     _reactor: IKitReactor
@@ -173,6 +175,8 @@ class Page:
     _session: str
     problems: list[str] = attrs.Factory(list)
     requests: list[tuple[str, str]] = attrs.Factory(list)
+    headers: list[Mapping[str, str]] = attrs.Factory(list)
+    dialogs: list[str] = attrs.Factory(list)
 
     async def call(self, method: str, **arguments: Any) -> Any:
         """One command of the protocol to this tab."""
@@ -293,6 +297,10 @@ class Page:
 
     def _request(self, given: Mapping[str, Any]) -> None:
         self.requests.append((given["request"]["method"], given["request"]["url"]))
+        self.headers.append(given["request"]["headers"])
+
+    def _dialog(self, given: Mapping[str, Any]) -> None:
+        self.dialogs.append(str(given["message"]))
 
 
 _NOTED: Mapping[str, Callable[[Page, Mapping[str, Any]], None]] = {
@@ -300,6 +308,7 @@ _NOTED: Mapping[str, Callable[[Page, Mapping[str, Any]], None]] = {
     "Runtime.consoleAPICalled": Page._console,
     "Runtime.exceptionThrown": Page._exception,
     "Network.requestWillBeSent": Page._request,
+    "Page.javascriptDialogOpening": Page._dialog,
 }
 
 

@@ -1,4 +1,4 @@
-"""Installs the functional tests' agent, browser and axe-core: ``python -m tests.functional.install DIRECTORY``.
+"""Installs what functional tests drive or are judged by: ``python -m tests.functional.install DIRECTORY``.
 
 The only part of them that downloads anything. Where the right version lies already, it does nothing.
 """
@@ -14,6 +14,7 @@ VERSION = "1.18.33"
 AXE = "axe-core"
 AXE_VERSION = "4.14.1"
 BROWSER = Path("/usr/bin/chromium")
+SANDBOX = Path("/usr/bin/bwrap")
 
 
 def binary(directory: Path) -> Path:
@@ -62,15 +63,30 @@ def install_browser() -> Path:
     :raises subprocess.CalledProcessError: when apt fails.
     :raises RuntimeError: when it is missing and we may not install it, or does not start.
     """
-    if not BROWSER.exists():
-        if os.geteuid() != 0:
-            raise RuntimeError(f"{BROWSER} is missing: as root, apt-get install chromium")
-        _run("apt-get", "update", "-q", directory=Path("/"))
-        _run("apt-get", "install", "-q", "-y", "--no-install-recommends", "chromium", directory=Path("/"))
+    _install(BROWSER, "chromium")
     answer = subprocess.run([BROWSER, "--version"], capture_output=True, text=True, timeout=60, check=False)
     if answer.returncode != 0:
         raise RuntimeError(f"{BROWSER} does not start: {answer.stderr}")
     return BROWSER
+
+
+def install_sandbox() -> Path:
+    """Make bubblewrap be there and return its program.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    :raises RuntimeError: when it is missing and we may not install it.
+    """
+    _install(SANDBOX, "bubblewrap")
+    return SANDBOX
+
+
+def _install(program: Path, package: str) -> None:
+    if program.exists():
+        return
+    if os.geteuid() != 0:
+        raise RuntimeError(f"{program} is missing: as root, apt-get install {package}")
+    _run("apt-get", "update", "-q", directory=Path("/"))
+    _run("apt-get", "install", "-q", "-y", "--no-install-recommends", package, directory=Path("/"))
 
 
 def _package(directory: Path, package: str = PACKAGE) -> Path:
@@ -100,10 +116,11 @@ def _run(*arguments: str, directory: Path) -> None:
 
 
 def main() -> None:
-    """Install the browser, and agent and judge into the directory named on the command line; print the agent's path."""
+    """Install all of it, agent and judge into the directory named on the command line; print the agent's path."""
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.executable} -m tests.functional.install DIRECTORY")
     install_browser()
+    install_sandbox()
     directory = Path(sys.argv[1]).absolute()
     install_axe(directory)
     print(install(directory))

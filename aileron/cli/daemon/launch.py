@@ -22,7 +22,7 @@ from .process import start
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
 
-    from aileron.launch import DaemonFacts, IAgent, Upstream
+    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Upstream
 
 _LOCKED = (
     "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
@@ -33,6 +33,7 @@ _LOCKED = (
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
 @click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
+@click.option("--sandbox", is_flag=True, help="Show the agent neither Aileron's home nor browsers, and no network.")
 @click.argument("agent", shell_complete=names.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -42,6 +43,7 @@ def launch(
     context: click.Context,
     no_bell: bool,
     no_gateway: bool,
+    sandbox: bool,
     agent: str,
     arguments: tuple[str, ...],
 ) -> None:
@@ -76,9 +78,35 @@ def launch(
             bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty()),
         )
         invocation = Invocation(theirs, around.environ, os.getcwd())
-        return await launcher.launch(chosen, invocation, through_gateway=not no_gateway)
+        enclose = _walled(around, chosen, invocation) if sandbox else None
+        return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
 
     context.exit(around.drive(whole))
+
+
+def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Enclose:
+    """The walls for an agent, once it is known that they can stand.
+
+    :raises NotFound: there is nothing here that makes them.
+    :raises Forbidden: the system does not allow it.
+    :raises InvalidRequest: the agent is not to work here.
+    """
+    from twisted.internet import reactor
+
+    from aileron.launch import find_programs
+    from aileron.launch.sandbox import Walls, find_sandbox
+
+    programs = find_programs(agent, invocation.environment, sys.executable)
+    walls = Walls(
+        home=invocation.environment.get("HOME", "/"),
+        state=str(around.home.root),
+        project=invocation.directory,
+        own=agent.own_directories(invocation.environment),
+        programs=(sys.prefix, sys.base_prefix, programs.agent, os.path.dirname(programs.agent)),
+    )
+    walls.arguments()
+    sandbox = find_sandbox(reactor, invocation.environment)
+    return lambda plan, url: sandbox.around(plan, walls, url)
 
 
 def _to_terminal(text: str) -> None:

@@ -1,0 +1,125 @@
+"""What is started in the place of an agent, and the one way out."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import Forbidden, InvalidRequest, NotFound
+from aileron.launch import Plan
+from aileron.launch.sandbox import Sandbox, Walls, find_sandbox
+from aileron.launch.sandbox._probe import refuse_unable
+
+_SECRET = "ail_a_canary"
+
+
+@define
+class MemoryReactor:
+    """What the passage asks of a reactor."""
+
+    readers: list[Any] = field(factory=list)
+    adopted: list[int] = field(factory=list)
+    closed: int = 0
+
+    def addReader(self, reader: Any) -> None:
+        """See C{IReactorFDSet}."""
+        self.readers.append(reader)
+
+    def removeReader(self, reader: Any) -> None:
+        """See C{IReactorFDSet}."""
+        self.readers = [each for each in self.readers if each is not reader]
+
+    def adoptStreamPort(self, descriptor: int, family: int, factory: Any) -> Any:
+        """See C{IReactorSocket}."""
+        self.adopted.append(descriptor)
+        return self
+
+    def stopListening(self) -> None:
+        """See C{IListeningPort}."""
+        self.closed += 1
+
+
+class SandboxTests(SynchronousTestCase):
+    """One sandbox."""
+
+    def setUp(self) -> None:
+        """Have a project."""
+        root = Path(self.mktemp()).resolve()
+        (root / "project").mkdir(parents=True)
+        self.walls = Walls(str(root / "user"), str(root / "state"), str(root / "project"), (str(root / "own"),))
+        self.reactor = MemoryReactor()
+        self.sandbox = Sandbox(self.reactor, "/usr/bin/bwrap", "/usr/bin/python3", "x86_64")
+        self.plan = Plan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
+
+    def test_command(self) -> None:
+        """bubblewrap starts what becomes the agent; the environment is the plan's, and in no argument."""
+        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+            self.assertEqual(runs.argv[0], "/usr/bin/bwrap")
+            behind = runs.argv[runs.argv.index("--") + 1 :]
+            self.assertEqual(behind[:2] + behind[3:], ("/usr/bin/python3", "-I", "7777", "3", "/usr/bin/agent", "run"))
+            self.assertTrue(Path(behind[2]).is_file())
+            self.assertEqual(runs.environment, self.plan.environment)
+            self.assertNotIn(_SECRET, " ".join(runs.argv))
+            self.assertTrue(Path(self.walls.own[0]).is_dir())
+
+    def test_terminal(self) -> None:
+        """The terminal is guarded by a filter that is inherited; on a machine without one the agent loses its own."""
+        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+            self.assertEqual(runs.argv[runs.argv.index("--seccomp") + 1], "4")
+            self.assertEqual(set(runs.descriptors), {3, 4})
+        with evolve(self.sandbox, machine="vax").around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+            self.assertIn("--new-session", runs.argv)
+            self.assertNotIn("--seccomp", runs.argv)
+            self.assertEqual(set(runs.descriptors), {3})
+
+    def test_way_out(self) -> None:
+        """The socket that comes from within is listened at until the sandbox is over."""
+        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+            (passage,) = self.reactor.readers
+            with (
+                socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
+                socket.create_server(("127.0.0.1", 0)) as listening,
+            ):
+                socket.send_fds(inside, [b"x"], [listening.fileno()])
+                passage.doRead()
+            self.assertEqual((len(self.reactor.adopted), self.reactor.readers, self.reactor.closed), (1, [], 0))
+        self.assertEqual(self.reactor.closed, 1)
+
+    def test_nothing_came(self) -> None:
+        """A sandbox that ends before it began leaves nothing behind."""
+        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777"):
+            (passage,) = self.reactor.readers
+        self.assertEqual((self.reactor.readers, self.reactor.adopted, passage.fileno()), ([], [], -1))
+        passage.close()
+
+    def test_refused(self) -> None:
+        """Where it cannot stand nothing is begun."""
+        walls = evolve(self.walls, project="/")
+        with self.assertRaises(InvalidRequest):
+            self.sandbox.around(self.plan, walls, "http://127.0.0.1:7777").__enter__()
+        self.assertEqual(self.reactor.readers, [])
+
+
+class ProbeTests(SynchronousTestCase):
+    """Machines that can make none."""
+
+    def test_missing(self) -> None:
+        """Without bubblewrap the person is told what to install."""
+        with self.assertRaises(NotFound) as raised:
+            find_sandbox(None, {"PATH": "/nowhere"})
+        self.assertIn("install the package bubblewrap", str(raised.exception))
+
+    def test_not_allowed(self) -> None:
+        """Where it does not work, its own words and what to do are said."""
+        program = Path(self.mktemp()).resolve()
+        program.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
+        program.chmod(0o700)
+        with self.assertRaises(Forbidden) as raised:
+            refuse_unable(str(program))
+        for words in ("No permissions to create new namespace", "unprivileged_userns_clone", "without --sandbox"):
+            self.assertIn(words, str(raised.exception))

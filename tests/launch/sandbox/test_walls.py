@@ -1,0 +1,106 @@
+"""What is hidden, open and closed, as bubblewrap is told it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from attrs import evolve
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import InvalidRequest
+from aileron.launch.sandbox import Walls
+
+
+class WallsCase(SynchronousTestCase):
+    """A user with a home, a project in it, and Aileron's home."""
+
+    def setUp(self) -> None:
+        """Make them."""
+        self.root = Path(self.mktemp()).resolve()
+        self.home = self.made("user")
+        self.project = self.made("user/work/project")
+        self.state = self.made("user/.aileron")
+        self.walls = Walls(str(self.home), str(self.state), str(self.project))
+
+    def made(self, name: str) -> Path:
+        """A directory."""
+        path = self.root / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def told(self, option: str, walls: Walls | None = None) -> list[str]:
+        """The paths after each such option."""
+        arguments = (walls or self.walls).arguments()
+        return [after for word, after in pairwise(arguments) if word == option]
+
+    def last(self, arguments: Sequence[str], path: Path) -> str:
+        """The option that is said last of a path, which is the one that holds."""
+        places = [number for number, word in enumerate(arguments) if word == str(path)]
+        before = arguments[places[-1] - 1]
+        return arguments[places[-1] - 2] if before == str(path) else before
+
+
+class WallsTests(WallsCase):
+    """The walls."""
+
+    def test_apart(self) -> None:
+        """It has processes, messages, a network and users of its own, no rights, and ends with the launcher."""
+        arguments = self.walls.arguments()
+        for kind in ("user", "pid", "ipc", "net"):
+            self.assertIn(f"--unshare-{kind}", arguments)
+        self.assertEqual(arguments[arguments.index("--cap-drop") + 1], "ALL")
+        self.assertIn("--die-with-parent", arguments)
+        self.assertEqual(self.told("--proc"), ["/proc"])
+        self.assertEqual(self.told("--dev"), ["/dev"])
+
+    def test_closed(self) -> None:
+        """Everything is there to be read, and only the project and the agent's own to be written."""
+        own = self.made("user/.local/share/agent")
+        walls = evolve(self.walls, own=(str(own),))
+        self.assertEqual(walls.arguments().index("--ro-bind"), walls.arguments().index("/") - 1)
+        self.assertEqual(self.told("--bind", walls), [str(self.project), str(own)])
+        self.assertEqual(self.told("--chdir"), [str(self.project)])
+
+    def test_hidden(self) -> None:
+        """Aileron's home, browsers' profiles that are there, and what users share are empty."""
+        profiles = [
+            self.made(f"user/{name}") for name in (".mozilla", ".config/chromium", ".cache/google-chrome", "snap")
+        ]
+        hidden = self.told("--tmpfs")
+        self.assertLessEqual({"/tmp", "/run/user", str(self.state), *map(str, profiles)}, set(hidden))
+        self.assertNotIn(str(self.home / ".config/BraveSoftware"), hidden)
+
+    def test_hidden_wherever(self) -> None:
+        """What is hidden stays so within the project, and behind a link."""
+        state = self.made("user/work/project/state")
+        profile = self.made("elsewhere")
+        (self.home / ".mozilla").symlink_to(profile)
+        arguments = evolve(self.walls, state=str(state)).arguments()
+        self.assertEqual(self.last(arguments, state), "--tmpfs")
+        self.assertEqual(self.last(arguments, profile), "--tmpfs")
+        self.assertLess(arguments.index(str(self.project)), arguments.index(str(state)))
+
+    def test_repository(self) -> None:
+        """All of the project's repository can be written, but none that has the home in it."""
+        self.made("user/work/.git")
+        self.assertEqual(self.told("--bind"), [str(self.home / "work")])
+        self.made("user/work/project/.git")
+        self.assertEqual(self.told("--bind"), [str(self.project)])
+        self.made(".git")
+        outside = evolve(self.walls, project=str(self.made("user/alone")))
+        self.assertEqual(self.told("--bind", outside), [str(self.home / "alone")])
+
+    def test_not_at_home(self) -> None:
+        """An agent that would work in the home itself, or above it, is not let in."""
+        for project in (self.home, self.root, Path("/")):
+            with self.assertRaises(InvalidRequest):
+                evolve(self.walls, project=str(project)).arguments()
+
+    def test_programs(self) -> None:
+        """What it must run is there, though it lies where all else is hidden; other things are there anyway."""
+        walls = evolve(self.walls, programs=("/tmp/tools/agent", "/usr/bin/agent"))
+        opened = self.told("--ro-bind", walls)
+        self.assertIn("/tmp/tools/agent", opened)
+        self.assertNotIn("/usr/bin/agent", opened)
