@@ -6,6 +6,7 @@ from ._iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstr
 from ._launch import DaemonFacts, Enclose, Launcher
 from ._plan import Plan, Programs, find_programs, plan
 from ._signals import OSSignals, Signals
+from .sandbox import Sandbox, Walls, find_sandbox
 
 __all__ = [
     "AGENTS",
@@ -21,8 +22,11 @@ __all__ = [
     "Plan",
     "Programs",
     "Registration",
+    "Sandbox",
     "Signals",
     "Upstream",
+    "Walls",
     "find_programs",
+    "find_sandbox",
     "plan",
 ]

@@ -12,8 +12,7 @@ from tests.functional.operated import CONNECTOR, GATED, UNGATED, AgentSession, k
 
 # Runs each command with nothing on standard input and no terminal, several at a time; how each ended, and what it said.
 _RUN = """
-import concurrent.futures, json, os, subprocess, sys
-os.setsid()
+import concurrent.futures, json, subprocess, sys
 def ended(words):
     nothing = subprocess.DEVNULL
     done = subprocess.run([sys.argv[1], *words], stdin=nothing, capture_output=True, text=True, timeout=100)
@@ -52,7 +51,7 @@ class CommandTests(AgentCase):
     """The user's own commands, in the agent's hands."""
 
     async def test_every_deed(self) -> None:
-        """Without the passphrase none of them decides, trusts, switches, binds, grants, limits, resumes or unlocks."""
+        """Without the passphrase none of them decides, trusts, switches, binds, grants, limits or resumes."""
         await self.begin()
         await self.operator("action", "disable", UNGATED)
         await self.operator("pause", "--session", self.given.id)
@@ -81,7 +80,6 @@ class CommandTests(AgentCase):
             "cap remove",
             f"resume --session {self.given.id}",
             "resume",
-            "vault unlock",
             "vault passphrase",
             "vault init",
             "vault lock",

@@ -73,8 +73,7 @@ class SandboxTests(OperatedTestCase):
         self.assertEqual(list(found["written"].values()), ["written", "EROFS", "EROFS", "EROFS"])
         self.assertEqual((found["signal"], found["secrets"]), ("ESRCH", []))
         self.assertLess(found["processes"], 6)
-        (waits,) = await self.waiting()
-        self.assertEqual((waits["action"], self.workspace.requests), (GATED, []))
+        self.assertEqual((len(await self.waiting()), self.workspace.requests), (1, []))
 
     async def test_typing(self) -> None:
         """What it would type into the terminal that it shares with your shell is refused, and outside it is not."""

@@ -93,8 +93,7 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
     """
     from twisted.internet import reactor
 
-    from aileron.launch import find_programs
-    from aileron.launch.sandbox import Walls, find_sandbox
+    from aileron.launch import Walls, find_programs, find_sandbox
 
     programs = find_programs(agent, invocation.environment, sys.executable)
     walls = Walls(
