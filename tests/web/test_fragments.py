@@ -268,6 +268,17 @@ class ApprovalTests(WebCase):
         for words in ("What you edited of what was asked for", "It was: asked", "It is: better"):
             self.assertIn(words, text)
 
+    def test_lines(self) -> None:
+        """Of two long texts the lines that differ are told as well; of short ones the texts are enough."""
+        before = "\n".join(f"line {number}" for number in range(30))
+        changes = (
+            Change("/a", "changed", before, before.replace("line 7\n", "other\n")),
+            Change("/b", "changed", "x", "y"),
+        )
+        shown = self.shown(self.ask(changes=changes).id)
+        self.assertIn("-line 7\n+other\n", shown.text)
+        self.assertEqual(shown.text.count("@@"), 2)
+
     def test_stale_and_expiring(self) -> None:
         """Why it is asked anew, and when it expires, is said."""
         run = self.ask(stale="The action was changed since.", expires_at=utc(NOW) + timedelta(hours=1))

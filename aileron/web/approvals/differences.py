@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 
 from twisted.web.template import Tag
@@ -10,6 +11,9 @@ from aileron.values import JSON, Change, place, visible
 
 from .boxes import box
 from .reading import reading
+
+_FEW_LINES = 4
+_MOST_LINES = 1000
 
 
 def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterator[Tag]:
@@ -21,13 +25,27 @@ def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterat
         before = _text(change.before, f"{name}-{number}-before", there=change.kind != "added")
         after = _text(change.after, f"{name}-{number}-after", there=change.kind != "removed")
         if change.kind == "more":
-            yield tag.clone().fillSlots(**{"place": "…", "was": "", "before": "", "is": "", "after": after})
+            yield tag.clone().fillSlots(
+                **{"place": "…", "was": "", "before": "", "is": "", "after": after, "lines": ""}
+            )
             continue
         where = visible(place(change.path, review).removeprefix("/")) or "all of it"
         yield tag.clone().fillSlots(
-            **{"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after}
+            **{"place": where, "was": "It was:", "before": before, "is": "It is:", "after": after},
+            lines=_lines(change.before, change.after),
         )
 
 
 def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
     return box(reading(value), name) if there else "nothing"
+
+
+def _lines(before: JSON, after: JSON) -> str:
+    """Of two texts in several lines those that differ, with what stands around them; nothing of others."""
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return ""
+    pages = before.split("\n"), after.split("\n")
+    if max(map(len, pages)) < _FEW_LINES or sum(map(len, pages)) > _MOST_LINES:
+        return ""
+    differing = difflib.unified_diff(*pages, "was", "is", lineterm="", n=1)
+    return visible("\n".join(differing), multiline=True)

@@ -6,16 +6,19 @@ const SETTLE_MS = 500;
 const troubles = new Map();
 let outcome = "";
 let working = false;
+let count = () => {};
 
 // Only a row that shows all there is has a tick that can be set; one that shows something else by now has lost it.
 export function armBatch(root, changed) {
   const button = root.querySelector("#approve-ticked");
   if (!button) return;
   const ticks = [...root.querySelectorAll("input[data-tickable]")];
-  const count = () => {
-    const chosen = ticks.filter((tick) => tick.checked && !tick.disabled).length;
-    button.textContent = chosen ? `Approve the ${chosen} ticked` : "Approve the ticked";
-    button.disabled = !chosen || working;
+  const chosen = () => ticks.filter((tick) => tick.checked && tick.dataset.tickable === "yes");
+  let settled = false;
+  count = () => {
+    const many = chosen().length;
+    button.textContent = many ? `Approve the ${many} ticked` : "Approve the ticked";
+    button.disabled = !many || working || !settled;
   };
   ticks.forEach((tick) => tick.addEventListener("change", () => {
     outcome = "";
@@ -23,16 +26,18 @@ export function armBatch(root, changed) {
     count();
   }));
   setTimeout(() => {
+    settled = true;
     ticks.forEach((tick) => { tick.disabled = tick.dataset.tickable !== "yes"; });
     count();
   }, SETTLE_MS);
   showTroubles(root);
-  button.addEventListener("click", () => approve(ticks.filter((tick) => tick.checked && !tick.disabled), changed));
+  count();
+  button.addEventListener("click", () => approve(chosen(), changed));
 }
 
 async function approve(ticks, changed) {
   working = true;
-  document.getElementById("approve-ticked").disabled = true;
+  count();
   troubles.clear();
   let done = 0;
   for (const { dataset: { id, digest } } of ticks) {
@@ -46,6 +51,7 @@ async function approve(ticks, changed) {
   working = false;
   await changed();
   showTroubles(document);
+  count();
 }
 
 function showTroubles(root) {
