@@ -75,7 +75,7 @@ class BrowsedTestCase(OperatedTestCase):
     async def open_approval(self, page: Page, run_id: str) -> None:
         """Follow the list's link to an approval."""
         await page.click(f'a[href="/approvals/{run_id}"]')
-        await page.until(f"document.querySelector('[data-id=\"{run_id}\"]') !== null")
+        await page.until(f"document.querySelector('article[data-id=\"{run_id}\"]') !== null")
 
     async def ready(self, page: Page) -> None:
         """Wait until the approval that the page shows can be decided."""
