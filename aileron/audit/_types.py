@@ -64,6 +64,10 @@ RECORDED: Mapping[str, str] = MappingProxyType(
         "operator.login": "The operator proved the passphrase, or let a browser in, and that was given a session.",
         "operator.login_refused": "Logins or tokens were refused, so many since the last of these; one in ten seconds.",
         "operator.logout": "A session of the operator was ended.",
+        "operator.passkey_proposed": "A page made a passkey, which waits for its two words.",
+        "operator.passkey_added": "A passkey counts from now on: its words were typed in a terminal.",
+        "operator.passkey_required": "From now on these approvals need a passkey.",
+        "operator.passkey_reset": "All passkeys were forgotten, and no approval needs one.",
         "operator.handover_opened": "A browser came with the code of `aileron open`, and waits for its two words.",
         "operator.handover_refused": "A browser was not let in: its code was used twice, or the two words were wrong.",
     }

@@ -34,6 +34,8 @@ async def draw_settings(parts: PageParts, visit: Visit) -> Tag:
         tags.h2("Logins"),
         table("Logins", ("Login", "In", "Since", "Used", "Ends", ""), _logins(logins, visit.operator), ""),
         tags.p(act("End all the others", "DELETE /v1/operator/sessions", name="end-others")),
+        tags.h2("Passkeys"),
+        tags.p(tags.a("Have approvals need your passkey", href="/settings/passkeys")),
     )
 
 
