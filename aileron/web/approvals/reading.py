@@ -62,8 +62,8 @@ def _notes(texts: Iterable[str]) -> Iterator[str]:
     yield _unseen("".join(texts))
     if not all(unicodedata.is_normalized("NFC", text) for text in texts):
         yield "It is not in composed form (NFC): what looks the same as another text may be other bytes."
-    yield from _some("notices", [note for text in texts for note in addresses(text)])
-    yield from _some("such marks", [note for text in texts for note in markup(text)])
+    yield from _some("notices", (note for text in texts for note in addresses(text)))
+    yield from _some("such marks", (note for text in texts for note in markup(text)))
 
 
 def _unseen(text: str) -> str:
@@ -79,11 +79,16 @@ def _unseen(text: str) -> str:
     )
 
 
-def _some(what: str, notes: list[str]) -> Iterator[str]:
-    distinct = list(dict.fromkeys(notes))
-    yield from distinct[:_MOST_OF_A_KIND]
-    if len(distinct) > _MOST_OF_A_KIND:
-        yield f"And {len(distinct) - _MOST_OF_A_KIND:,} more {what}."
+def _some(what: str, notes: Iterator[str]) -> Iterator[str]:
+    """The first of them, each once; no more are worked out than are shown."""
+    distinct: dict[str, None] = {}
+    for note in notes:
+        if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
+            yield f"And more {what}."
+            return
+        if note not in distinct:
+            distinct[note] = None
+            yield note
 
 
 def _size(value: JSON, text: str) -> str:
