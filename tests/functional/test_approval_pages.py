@@ -204,6 +204,7 @@ class ListTests(BrowsedTestCase):
         await self.keep(page, "keys")
         await page.press("Escape")
         self.assertFalse(await page.evaluate("document.querySelector('#keys').open"))
+        await page.until("document.querySelector('.tick input:not(:disabled)') !== null")
         await page.press("x", "Space")
         await page.shows("Approve the 1 ticked")
         await page.press("k", "Enter")

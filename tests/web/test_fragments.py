@@ -303,7 +303,10 @@ class ApprovalTests(WebCase):
         self.assertIn("not on a Friday", self.shown(denied.id).text)
         unknown = self.ask()
         self.runner.finish(unknown.id, RunState.UNKNOWN)
-        self.assertIn(f"aileron runs settle {unknown.id}", self.shown(unknown.id).text)
+        text = self.fragment(f"/approvals/{unknown.id}").text
+        self.assertIn(f"aileron runs settle {unknown.id}", text)
+        self.assertIn(f'href="/runs/{unknown.id}"', text)
+        self.assertIn(f'href="/audit/audit-{unknown.id}"', text)
 
     def test_moments(self) -> None:
         """Each moment is there for the script to show in the reader's own time."""

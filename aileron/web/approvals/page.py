@@ -8,19 +8,18 @@ from attrs import frozen
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
-from aileron.values import JSON, Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
+from aileron.values import Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
 from aileron.web._parts import PageParts, Visit, template
-from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending, shown
+from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending
 
 from .boxes import box
 from .decision import DecisionForm
 from .differences import rows
 from .edit_form import EditForm
+from .outcome import BEGUN, outcome
 from .reading import reading
 from .review import SentStep, arguments, seen, steps
 from .risks import host_of, new_here, risks
-
-_BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 
 
 @frozen
@@ -183,25 +182,8 @@ class ApprovalPage(Element):
     @renderer
     def outcome(self, request: IRequest | None, tag: Tag) -> Tag | str:
         """What was decided, and what became of it."""
-        rows = [(name, value) for name, value in self._outcome() if value]
-        return tag([[tags.dt(name), tags.dd(value)] for name, value in rows]) if rows else ""
-
-    def _outcome(self) -> Iterator[tuple[str, str | list[Tag | str]]]:
-        run, approval = self._run, self._approval
-        if run.state is RunState.PENDING:
-            return
-        if approval.decided_at is not None:
-            word = "approved at " if approval.approved else "denied at "
-            yield "Decision", [word, moment(approval.decided_at), f" by {visible(approval.decided_by or 'unknown')}"]
-        yield "Reason", _unless_none(run.reason or approval.reason)
-        yield "Result", _unless_none(run.result)
-        yield "Failure", "" if run.fault is None else shown(run.fault.message)
-        if run.state in _BEGUN:
-            done = [visible(step.step_id) for step in self._page.history if step.state == "succeeded"]
-            yield "Steps that were done", ", ".join(done) or "none"
-        if run.state is RunState.UNKNOWN:
-            yield "What to do", f"See whether it happened, then tell it: aileron runs settle {visible(run.id)}"
-        yield "On record as", visible(run.audit_id or "")
+        found = list(outcome(self._approval, self._page.history))
+        return tag([[tags.dt(name), tags.dd(words)] for name, words in found]) if found else ""
 
     @renderer
     def begins(self, request: IRequest | None, tag: Tag) -> Tag | str:
@@ -245,7 +227,7 @@ async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Approval
     found = await parts.runner.approval(run_id)
     session_id = found.run.session_id
     session = None if session_id is None else await parts.sessions.get(session_id)
-    history = (await parts.runner.history(run_id))[0] if found.run.state in _BEGUN else ()
+    history = (await parts.runner.history(run_id))[0] if found.run.state in BEGUN else ()
     asked = await _asked(parts, found) if found.run.state is RunState.PENDING else None
     return ApprovalPage(Shown(found, session, history, asked))
 
@@ -260,7 +242,3 @@ async def _asked(parts: PageParts, approval: Approval) -> Asked:
 
 def _later(step: SentStep, lacking: str) -> str:
     return visible(lacking or f"The request is built from what an earlier step answers. It goes to {step.base_url}")
-
-
-def _unless_none(value: JSON) -> str:
-    return "" if value is None else shown(value)
