@@ -22,6 +22,7 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9]
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_NAME = 253
 _MOST_HOSTS = 32
+_MOST_UID = 2**32 - 2
 _MOST_PENDING = 1_000_000
 _MOST_DAYS = 36_500
 _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
@@ -47,6 +48,7 @@ class Config:
     :ivar listen: endpoint string of the agent site.
     :ivar operator_listen: of the operator site.
     :ivar hosts: further names, without a port, by which clients may call both.
+    :ivar agent_uids: other users, by number, whose processes may speak to the agent site.
     :ivar gateway: whole: what the file says of it, and defaults for the rest.
     :ivar metrics_token_digest: SHA-256 of a scraper's token.
     :ivar audit: whole: what the file says of the record.
@@ -56,6 +58,7 @@ class Config:
     listen: str | None = None
     operator_listen: str | None = None
     hosts: tuple[str, ...] | None = None
+    agent_uids: tuple[int, ...] | None = None
     per_session: int | None = None
     per_home: int | None = None
     per_action: int | None = None
@@ -115,6 +118,14 @@ def _host(node: Node) -> str:
     return text
 
 
+def _uids(node: Node, name: str, line: int) -> tuple[int, ...]:
+    from yaml import SequenceNode
+
+    if not isinstance(node, SequenceNode) or len(node.value) > _MOST_HOSTS:
+        raise NotConfig(f"{name} must be a list of numbers of users, {_MOST_HOSTS} at most", line)
+    return tuple(number(each, f"each of {name}", line_of(each), _MOST_UID) for each in node.value)
+
+
 def _pending(node: Node) -> Iterator[tuple[str, int]]:
     for limit, (most, line) in keys(node, "pending", ("per_session", "per_home", "per_action")).items():
         yield limit, number(most, f"pending.{limit}", line, _MOST_PENDING)
@@ -160,7 +171,12 @@ def _anchor(node: Node, where: str) -> Iterator[tuple[str, Any]]:
 
 
 _Reader: TypeAlias = Callable[["Node", str, int], Any]
-_READERS: Mapping[str, _Reader] = {"listen": _endpoint, "operator_listen": _endpoint, "hosts": _hosts}
+_READERS: Mapping[str, _Reader] = {
+    "listen": _endpoint,
+    "operator_listen": _endpoint,
+    "hosts": _hosts,
+    "agent_uids": _uids,
+}
 _PARTS: Mapping[str, Callable[[Node], Iterator[tuple[str, Any]]]] = {
     "pending": _pending,
     "gateway": _gateway,

@@ -66,6 +66,11 @@ class Settings:
         return self.config.hosts or ()
 
     @property
+    def agent_uids(self) -> tuple[int, ...]:
+        """Other users whose processes may be agents."""
+        return self.config.agent_uids or ()
+
+    @property
     def limits(self) -> PendingLimits:
         """How many approvals may wait."""
         return self.config.limits()

@@ -107,7 +107,9 @@ class Sites:
         self._relay.gateway.open((agent.port, operator.port))
         life.at_end(self._relay.gateway.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
-        self._agent_site.rules = SiteRules(agent.called(settings.hosts), peer_uid=lookup, own_uid=uid)
+        self._agent_site.rules = SiteRules(
+            agent.called(settings.hosts), peer_uid=lookup, own_uid=uid, other_uids=frozenset(settings.agent_uids)
+        )
         self._operator_site.rules = SiteRules(
             operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid, _landing()
         )

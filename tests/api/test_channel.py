@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.interfaces import IPushProducer, ITCPTransport
@@ -567,6 +568,14 @@ class PeerTests(ChannelCase):
         """Our own uid is served."""
         self.site = self.make_site(peer_uid=lambda _transport: 501, own_uid=501)
         self.accepted(head())
+
+    def test_others(self) -> None:
+        """So are users that were named, and nobody else."""
+        rules = SiteRules([HOST], peer_uid=lambda _transport: 1001, own_uid=501)
+        transport = FakeTransport(None, True)
+        self.assertTrue(evolve(rules, other_uids=frozenset({1001})).admits(transport))
+        self.assertFalse(evolve(rules, other_uids=frozenset({1002})).admits(transport))
+        self.assertFalse(evolve(rules, peer_uid=lambda _: None, other_uids=frozenset({1001})).admits(transport))
 
     def test_stranger(self) -> None:
         """Another uid, or one that cannot be told, is dropped without a word."""

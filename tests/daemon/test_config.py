@@ -25,6 +25,7 @@ _WHOLE = """\
 listen: tcp:8081:interface=0.0.0.0
 operator_listen: "tcp:8082"
 hosts: [aileron.internal, box]
+agent_uids: [1001, 1002]
 pending:
   per_session: 5
   per_action: 7
@@ -45,7 +46,7 @@ class ReadingTests(SynchronousTestCase):
         config = read_config(_WHOLE)
         self.assertEqual(
             config,
-            Config("tcp:8081:interface=0.0.0.0", "tcp:8082", ("aileron.internal", "box"), per_session=5, per_action=7),
+            Config("tcp:8081:interface=0.0.0.0", "tcp:8082", ("aileron.internal", "box"), (1001, 1002), 5, None, 7),
         )
         self.assertEqual(config.limits(), PendingLimits(5, PendingLimits().per_home, 7))
 
@@ -80,6 +81,9 @@ class ReadingTests(SynchronousTestCase):
             self.refused(text, 1, "list")
         for text in ("hosts: [Box]", "hosts: [box:80]", "hosts:\n  - '*'", "hosts: [1]", "hosts: [box.]"):
             self.refused(text, text.count("\n") + 1, "lower case")
+        self.refused("agent_uids: 1001", 1, "list")
+        for text in ("0", "-1", "nobody", "'5'", "4294967295"):
+            self.refused(f"agent_uids: [{text}]", 1, "whole number")
         for text in ("0", "-1", "1.5", "'5'", "true", "1000001", "٣", "9" * 5000, "0x10"):
             self.refused(f"pending: {{per_home: {text}}}", 1, "whole number")
         self.refused("pending: 5", 1, "mapping")

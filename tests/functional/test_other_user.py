@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from typing import Any
 
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command
@@ -26,6 +27,22 @@ except ConnectionError:  # it may be dropped before the connecting has ended
 print(json.dumps([os.getuid(), came[:12].decode()]))
 """
 _NOBODY = 65534
+# As that user: what becomes of the home's files, and of a signal to the daemon.
+_TOUCH = """
+import errno, json, os, sys
+uid, pid, paths = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+os.setgroups([])
+os.setgid(uid)
+os.setuid(uid)
+def tried(attempt, *arguments):
+    try:
+        attempt(*arguments)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "done"
+looked = tried(os.listdir, f"/proc/{pid}/fd")
+print(json.dumps([tried(os.kill, pid, 15), looked, *(tried(open, path) for path in paths)]))
+"""
 
 
 class OtherUserTests(OperatedTestCase):
@@ -36,14 +53,34 @@ class OtherUserTests(OperatedTestCase):
     async def test_dropped(self) -> None:
         """Whoever runs the daemon is answered by both sites; another user gets not one byte."""
         await self.command("daemon", "start")
-        found = self.home.discovery()
-        for url in (found["url"], found["operator_url"]):
+        for site in ("url", "operator_url"):
             for uid, came in ((os.getuid(), "HTTP/1.1 200"), (_NOBODY, "")):
-                asking = Command(
-                    arguments=(sys.executable, "-I", "-c", _ASK, str(uid), str(url)),
-                    environment=self.home.environment(),
-                    directory=self.home.project,
-                )
-                finished = await self.run_command(asking, 30)
-                self.assertEqual((finished.exit_code, finished.stderr), (0, ""))
-                self.assertEqual(json.loads(finished.stdout), [uid, came])
+                self.assertEqual(await self.asked(uid, site), [uid, came])
+
+    async def test_agents_user(self) -> None:
+        """A user that is named for agents is answered by their site, and by nothing else of Aileron's."""
+        await self.operator("vault", "init")
+        self.state.config.write_text(f"agent_uids: [{_NOBODY}]\n")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        self.assertEqual(await self.asked(_NOBODY, "url"), [_NOBODY, ""], "nobody trusted that yet")
+        await self.operator("config", "trust", "--yes")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        self.assertEqual(await self.asked(_NOBODY, "url"), [_NOBODY, "HTTP/1.1 200"])
+        self.assertEqual(await self.asked(_NOBODY, "operator_url"), [_NOBODY, ""])
+        paths = [str(path) for path in (self.state.discovery, self.state.secrets, self.state.database)]
+        touched = await self.program(_TOUCH, str(_NOBODY), str(self.home.discovery()["pid"]), *paths)
+        self.assertEqual(touched, ["EPERM", "EACCES", *["EACCES"] * len(paths)])
+
+    async def asked(self, uid: int, site: str) -> Any:
+        """As whom it asked, and the beginning of what came."""
+        return await self.program(_ASK, str(uid), str(self.home.discovery()[site]))
+
+    async def program(self, source: str, *arguments: str) -> Any:
+        """What a program prints."""
+        running = (sys.executable, "-I", "-c", source, *arguments)
+        command = Command(arguments=running, environment=self.home.environment(), directory=self.home.project)
+        finished = await self.run_command(command, 30)
+        self.assertEqual((finished.exit_code, finished.stderr), (0, ""))
+        return json.loads(finished.stdout)

@@ -48,7 +48,8 @@ class SiteRules:
     :ivar hosts: C{name:port} of every address that we bound for this site; empty refuses everything.
     :ivar form_posts: paths that take a form from a page of no origin: their own single-use code is their proof.
     :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
-    :ivar own_uid: the one user that may connect, where C{peer_uid} is asked.
+    :ivar own_uid: the user that may connect, where C{peer_uid} is asked.
+    :ivar other_uids: users that may as well.
     :ivar landing: what a navigation gets that another site began; L{None}: it is refused.
     """
 
@@ -57,10 +58,11 @@ class SiteRules:
     peer_uid: Callable[[ITransport], int | None] | None = None
     own_uid: int = -1
     landing: Answer | None = None
+    other_uids: frozenset[int] = frozenset()
 
     def admits(self, transport: ITransport) -> bool:
-        """Whether the other end belongs to our own user; a peer that cannot be told does not."""
-        return self.peer_uid is None or self.peer_uid(transport) == self.own_uid
+        """Whether the other end belongs to a user that may connect; a peer that cannot be told does not."""
+        return self.peer_uid is None or self.peer_uid(transport) in {self.own_uid, *self.other_uids}
 
     def check_address(self, head: RequestHead) -> None:
         """Refuse another version, another form of target, and any Host but ours.
