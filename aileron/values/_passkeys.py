@@ -40,6 +40,11 @@ class PasskeyRule:
     everything: bool = False
     actions: tuple[str, ...] = ()
 
+    @property
+    def asks(self) -> bool:
+        """Whether anything needs one."""
+        return self.everything or bool(self.actions)
+
     def needs(self, action: str) -> bool:
         """Whether a call of this action needs one."""
         return self.everything or any(

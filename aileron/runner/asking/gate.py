@@ -68,7 +68,7 @@ class Gate:
         :raises NotFound: there is no such approval.
         :raises Forbidden: a passkey is needed and was not used for exactly this.
         """
-        if decision.approved:
+        if decision.approved and self._passkeys.passkey_rule().asks:
             approval = await self._ledger.approval(run_id)
             statement = approval_statement(run_id, decision, wish)
             self._passkeys.check(approval.run.action, statement, decision.assertion)
