@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.interfaces import IPushProducer, ITCPTransport
@@ -571,11 +570,10 @@ class PeerTests(ChannelCase):
 
     def test_others(self) -> None:
         """So are users that were named, and nobody else."""
-        rules = SiteRules([HOST], peer_uid=lambda _transport: 1001, own_uid=501)
-        transport = FakeTransport(None, True)
-        self.assertTrue(evolve(rules, other_uids=frozenset({1001})).admits(transport))
-        self.assertFalse(evolve(rules, other_uids=frozenset({1002})).admits(transport))
-        self.assertFalse(evolve(rules, peer_uid=lambda _: None, other_uids=frozenset({1001})).admits(transport))
+        table: list[tuple[int | None, int, bool]] = [(1001, 1001, True), (1001, 1002, False), (None, 1001, False)]
+        for uid, other, admitted in table:
+            self.site = self.make_site(peer_uid=lambda _, uid=uid: uid, own_uid=501, other_uids=frozenset({other}))
+            self.assertEqual(Line(self.site).closed, not admitted, (uid, other))
 
     def test_stranger(self) -> None:
         """Another uid, or one that cannot be told, is dropped without a word."""

@@ -95,13 +95,17 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
 
     from aileron.launch import Walls, find_programs, find_sandbox
 
-    programs = find_programs(agent, invocation.environment, sys.executable)
+    agent_path = find_programs(agent, invocation.environment, sys.executable).agent
     walls = Walls(
         home=invocation.environment.get("HOME", "/"),
         state=str(around.home.root),
         project=invocation.directory,
         own=agent.own_directories(invocation.environment),
-        programs=(sys.prefix, sys.base_prefix, programs.agent, os.path.dirname(programs.agent)),
+        programs=(
+            sys.prefix,
+            sys.base_prefix,
+            *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
+        ),
     )
     walls.arguments()
     sandbox = find_sandbox(reactor, invocation.environment)

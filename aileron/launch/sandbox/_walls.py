@@ -43,7 +43,7 @@ class Walls:
     :ivar state: Aileron's home.
     :ivar project: where the agent works.
     :ivar own: directories in which the agent keeps what is its own.
-    :ivar programs: what it must be able to read, though it lies where others' files are hidden.
+    :ivar programs: directories that it must be able to read, though they lie where others' files are hidden.
     """
 
     home: str
@@ -63,7 +63,7 @@ class Walls:
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
         for place in _SHARED:
             yield from ("--tmpfs", place)
-        for path in dict.fromkeys((realpath(self.home), *map(realpath, self.programs), *self.programs)):
+        for path in dict.fromkeys((realpath(self.home), *self.programs)):
             if any(_within(path, place) for place in _SHARED):
                 yield from ("--ro-bind", path, path)
 
