@@ -44,6 +44,7 @@ from aileron.testing import (
     MemoryControl,
     MemoryGrants,
     MemoryOperators,
+    MemoryPasskeyBook,
     MemoryRecordKeys,
     MemoryTrust,
     MemoryVault,
@@ -66,6 +67,7 @@ from aileron.values import (
     TrustKind,
     utc,
 )
+from aileron.vault import Passkeys
 
 ACTION = """+++
 name = "noop"
@@ -231,6 +233,7 @@ async def started(
             trust=MemoryTrust(vault, [*_words(reactor, catalogue, connectors)]),
             control=control,
             grants=MemoryGrants(vault, control, reactor),
+            passkeys=_passkeys(vault, reactor),
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=lambda: 0.0,
@@ -240,6 +243,11 @@ async def started(
     )
     await runner.start()
     return runner
+
+
+def _passkeys(vault: MemoryVault, reactor: Any) -> Passkeys:
+    """None, and no rule that asks for one."""
+    return Passkeys(MemoryPasskeyBook(vault), lambda: (MemoryOperators.ADDRESS,), reactor)
 
 
 async def opened(reactor: Any, home: Path) -> Store:
@@ -269,6 +277,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         flags=store.flags,
         connectors=connectors,
         operators=MemoryOperators(vault, reactor),
+        passkeys=_passkeys(vault, reactor),
         launch_key_digest=token_digest(key),
         clock=reactor,
         ids=ids,

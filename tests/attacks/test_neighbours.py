@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from tests.attacks.test_operator_door import DoorCase
+from tests.attacks.test_operator_door import DoorTestCase
 from tests.functional.chromium import Page
 from tests.functional.loopback import Neighbour
 
@@ -54,7 +54,7 @@ _FRAME = """new Promise((done) => {
 })"""
 
 
-class NeighbourTests(DoorCase):
+class NeighbourTests(DoorTestCase):
     """A page of another origin, which does all that a page can do to ours."""
 
     page: Page

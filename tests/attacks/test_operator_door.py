@@ -135,7 +135,7 @@ print(json.dumps([status(port, host.replace("PORT", str(port))) for host in sys.
 """
 
 
-class DoorCase(AttackTestCase, BrowsedTestCase):
+class DoorTestCase(AttackTestCase, BrowsedTestCase):
     """A user with a vault and nothing else."""
 
     async def begin(self) -> None:
@@ -176,7 +176,7 @@ class DoorCase(AttackTestCase, BrowsedTestCase):
         return [record["payload"] for record in await self.audit() if record["type"] == kind]
 
 
-class HandOverTests(DoorCase):
+class HandOverTests(DoorTestCase):
     """The file by which the browser is let in."""
 
     async def steal(self) -> tuple[Running, Path, Mapping[str, Any]]:
@@ -213,7 +213,7 @@ class HandOverTests(DoorCase):
         self.assertEqual(len(await self.events("operator.handover_opened")), 1)
 
 
-class ImpostorTests(DoorCase):
+class ImpostorTests(DoorTestCase):
     """A program that stands where the daemon stood."""
 
     async def impostor(self, relayed: str = "", pid: int | None = None) -> Path:
@@ -259,7 +259,7 @@ class ImpostorTests(DoorCase):
         self.assertEqual([each for each in await self.events("operator.login") if each["browser"]], [])
 
 
-class PageTests(DoorCase):
+class PageTests(DoorTestCase):
     """Pages in the operator's own browser."""
 
     async def test_other_port(self) -> None:

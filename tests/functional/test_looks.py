@@ -48,5 +48,6 @@ class LooksTests(BrowsedTestCase):
         for style, size in STYLES.items():
             await page.look(**size)
             await self.keep(page, f"{name}-{style}")
-            self.assertLessEqual(*await page.evaluate("[document.documentElement.scrollWidth, innerWidth]"), path)
+            wanted, there = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            self.assertLessEqual(wanted, there, path)
             self.assertEqual(await faults(page), [], f"{path} {style}")

@@ -80,8 +80,8 @@ GUARDS = (
         ANY_ORDER,
         "limits are looked at in the transaction that begins a run",
         "store/_charges_table.py",
-        "    room(cursor, charges, at)\n    if keys:",
-        "    if keys:",
+        "        if not tallies.has_room(each, since):",
+        "        if not each:",
         _TEST,
         (
             (

@@ -30,7 +30,7 @@ def find_sandbox(reactor: Any, environment: Mapping[str, str]) -> Sandbox:
     """
     program = shutil.which("bwrap", path=environment.get("PATH")) if sys.platform == "linux" else None
     if program is None:
-        raise NotFound("--sandbox needs Linux and bubblewrap: install the package bubblewrap (its program is bwrap).")
+        raise NotFound("The sandbox needs Linux and bubblewrap: install the package bubblewrap (its program is bwrap).")
     refuse_unable(program)
     return Sandbox(reactor, program, sys.executable, platform.machine())
 
