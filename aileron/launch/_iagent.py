@@ -94,3 +94,6 @@ class IAgent(Interface):
 
     def own_directories(environment: Mapping[str, str]) -> tuple[str, ...]:
         """Where it keeps sessions and logs, but no settings: what it may write in a sandbox besides the project."""
+
+    def settings_directories(environment: Mapping[str, str]) -> tuple[str, ...]:
+        """Where it reads settings, and may want to write: in a sandbox that is thrown away."""

@@ -62,8 +62,15 @@ class OpenCode:
 
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """See L{IAgent}."""
-        home = Path(environment.get("HOME", "/"))
-        return tuple(str(Path(environment.get(name) or home / usual) / "opencode") for name, usual in _OWN)
+        return tuple(_directory(environment, name, usual) for name, usual in _OWN)
+
+    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """See L{IAgent}; it writes a C{.gitignore} there at each start, and does not start if it cannot."""
+        return (_directory(environment, "XDG_CONFIG_HOME", ".config"),)
+
+
+def _directory(environment: Mapping[str, str], name: str, usual: str) -> str:
+    return str(Path(environment.get(name) or Path(environment.get("HOME", "/")) / usual) / "opencode")
 
 
 def _entry(server: McpServer) -> JSON:

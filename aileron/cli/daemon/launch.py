@@ -101,6 +101,7 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
         state=str(around.home.root),
         project=invocation.directory,
         own=agent.own_directories(invocation.environment),
+        settings=agent.settings_directories(invocation.environment),
         programs=(
             sys.prefix,
             sys.base_prefix,

@@ -48,7 +48,7 @@ class Sandbox:
         site = urlsplit(url)
         port = site.port or 80
         prefix = walls.arguments()
-        for directory in walls.own:
+        for directory in (*walls.own, *walls.settings):
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
         passage = Passage(self.reactor, site.hostname or "", port, ours)

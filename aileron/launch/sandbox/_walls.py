@@ -43,6 +43,7 @@ class Walls:
     :ivar state: Aileron's home.
     :ivar project: where the agent works.
     :ivar own: directories in which the agent keeps what is its own.
+    :ivar settings: directories of the agent's settings: what it writes there is thrown away.
     :ivar programs: directories that it must be able to read, though they lie where others' files are hidden.
     """
 
@@ -51,13 +52,23 @@ class Walls:
     project: str
     own: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
         """The options of bubblewrap that make these walls.
 
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
-        return [*_NAMESPACES, *_NO_RIGHTS, *self._world(), *self._opened(), *self._hidden(), "--chdir", self.project]
+        return [
+            *_NAMESPACES,
+            *_NO_RIGHTS,
+            *self._world(),
+            *self._opened(),
+            *self._thrown_away(),
+            *self._hidden(),
+            "--chdir",
+            self.project,
+        ]
 
     def _world(self) -> Iterator[str]:
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
@@ -70,6 +81,13 @@ class Walls:
     def _opened(self) -> Iterator[str]:
         for path in dict.fromkeys((self._writable(), *map(realpath, self.own))):
             yield from ("--bind", path, path)
+
+    def _thrown_away(self) -> Iterator[str]:
+        """A directory that is forgotten, with what the true one holds to be read in it."""
+        for directory in dict.fromkeys(map(realpath, self.settings)):
+            yield from ("--tmpfs", directory)
+            for path in sorted(map(str, Path(directory).iterdir())) if Path(directory).is_dir() else ():
+                yield from ("--ro-bind", path, path)
 
     def _writable(self) -> str:
         """The project's repository, or where there is none the project's directory."""

@@ -82,6 +82,16 @@ class WallsTests(WallsCase):
         self.assertEqual(self.last(arguments, profile), "--tmpfs")
         self.assertLess(arguments.index(str(self.project)), arguments.index(str(state)))
 
+    def test_settings(self) -> None:
+        """What the agent's settings say can be read, and what it writes beside them is gone afterwards."""
+        settings = self.made("user/.config/agent")
+        (settings / "agent.json").write_text("{}")
+        walls = evolve(self.walls, settings=(str(settings), str(self.root / "none")))
+        arguments = walls.arguments()
+        self.assertEqual(self.last(arguments, settings), "--tmpfs")
+        self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
+        self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
+
     def test_repository(self) -> None:
         """All of the project's repository can be written, but none that has the home in it."""
         self.made("user/work/.git")

@@ -1,0 +1,32 @@
+"""The main job with the real agent behind walls."""
+
+from __future__ import annotations
+
+import attrs
+
+from tests.functional.gatewayed import GatewayedTestCase
+from tests.functional.operated import SHIP
+from tests.functional.script import Call, Say
+
+MODEL = "gpt-5.1"
+
+
+class SandboxTests(GatewayedTestCase):
+    """C{aileron launch --sandbox opencode}."""
+
+    async def test_main_job(self) -> None:
+        """The agent thinks through the gateway and asks for an action, which runs when it is approved."""
+        llm = self.llm({MODEL: [Call("_ship_update", SHIP), Say("all done")]})
+        self.use_upstream(llm)
+        await self.furnish()
+        self.configure_agent(f"openai/{MODEL}")
+        command = self.launched(OPENAI_API_KEY="sk-not-a-key")
+        place = command.arguments.index("launch") + 1
+        walled = (*command.arguments[:place], "--sandbox", *command.arguments[place:])
+        agent = self.start(attrs.evolve(command, arguments=walled))
+        (approval,) = await self.waiting()
+        await self.approve(approval["id"])
+        finished = await agent.finish(90)
+        self.assertEqual(finished.exit_code, 0, finished.stderr)
+        self.assertIn("all done", finished.stdout)
+        self.assertEqual([each.text for each in self.workspace.messages], [SHIP["summary"]])
