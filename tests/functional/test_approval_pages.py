@@ -190,10 +190,10 @@ class ListTests(BrowsedTestCase):
     async def test_keys(self) -> None:
         """By j and k one goes through the list, Enter opens, ? explains; in a field a letter is only a letter."""
         await self.begin()
-        first, second = await self.ask("one"), await self.ask("two")
+        first, second = await self.ask("one"), await self.ask("another")
         page = await self.browser.page()
         await self.log_in(page)
-        await page.shows("two")
+        await page.shows("another")
         await page.press("j", "j")
         here = "document.activeElement.getAttribute('href')"
         self.assertEqual(await page.evaluate(here), f"/approvals/{second}")

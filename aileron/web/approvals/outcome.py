@@ -39,10 +39,8 @@ def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[st
         yield "Steps that were done", ", ".join(done) or "none"
     if run.state is RunState.UNKNOWN:
         page = tags.a("its page", href=f"/runs/{visible(run.id)}")
-        yield (
-            "What to do",
-            ["See whether it happened, then tell it on ", page, f": aileron runs settle {visible(run.id)}"],
-        )
+        command = f", or by: aileron runs settle {visible(run.id)}"
+        yield "What to do", ["See whether it happened, then tell it on ", page, command]
     if run.audit_id:
         yield "On record as", tags.a(visible(run.audit_id), href=f"/audit/{visible(run.audit_id)}")
 
