@@ -22,7 +22,8 @@ from ._undelivered import Undelivered
 
 PLACES = (Path("/usr/bin/notify-send"), Path("/usr/local/bin/notify-send"), Path("/bin/notify-send"))
 _PASSED_ON = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "LANG", "HOME")
-_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"})
+"""Servers take the body, and it alone, as markup; before that the program reads backslashes in it as C does."""
 
 
 def find_command(configured: Path | None, places: tuple[Path, ...] = PLACES) -> Path | None:
@@ -62,7 +63,7 @@ class Desktop:
 
 
 def _arguments(message: Message) -> tuple[str, ...]:
-    body = "\n".join((*message.lines, message.url)).translate(_MARKUP)  # servers take the body, and it alone, as markup
+    body = "\n".join((*message.lines, message.url)).translate(_MARKUP)
     urgency = "critical" if message.urgent else "normal"
     return "--app-name=Aileron", f"--urgency={urgency}", "--category=im.received", "--", message.title, body
 

@@ -89,6 +89,12 @@ class DesktopTests(SynchronousTestCase):
         self.machine.exit()
         self.successResultOf(done)
 
+    def test_escapes(self) -> None:
+        """No name makes markup, a line or no text at all by what the program reads as C's escapes."""
+        self.deliver(lines=(r"By \074b\076x, \n, \377 and \u202e",))
+        ((_, argv, _),) = self.machine.spawned
+        self.assertEqual(argv[-1].partition("\n")[0], r"By \\074b\\076x, \\n, \\377 and \\u202e")
+
     def test_no_contents(self) -> None:
         """Contents are never told here: every user of the machine can read a program's arguments."""
         self.deliver(contents=("ship-update: canary",))
