@@ -48,6 +48,21 @@ class CrowdedSiteTests(ChannelCase):
         self.assertFalse(Line(self.site).closed)
         self.assertTrue(waiting[0].closed)
 
+    def test_closed(self) -> None:
+        """When nobody listens any more, who rests goes at once, who waits goes with the answer."""
+        self.site.startFactory()
+        resting, waiting = self.lines(2)
+        self.echo.hold = True
+        waiting.say(head())
+        self.site.stopFactory()
+        self.assertEqual([each.closed for each in (resting, waiting)], [True, False])
+        self.assertTrue(Line(self.site).closed)
+        self.echo.held[0].finish()
+        self.assertEqual(status(waiting.hear()), 200)
+        self.assertTrue(waiting.closed)
+        self.site.startFactory()
+        self.assertFalse(Line(self.site).closed)
+
     def test_half_a_request_is_rest(self) -> None:
         """Whoever only begins a request holds no place against others."""
         slow = self.lines(3)

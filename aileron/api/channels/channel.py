@@ -187,7 +187,8 @@ class Channel(HTTPChannel):
         return used
 
     def requestDone(self, request: Request) -> None:
-        """An answer is written: go on with what came meanwhile."""
+        """An answer is written: go on with what came meanwhile, unless the site is closing."""
+        self.persistent = self.persistent and not self.site.crowd.closed
         super().requestDone(request)  # type: ignore[no-untyped-call]
         if not self.persistent:
             return

@@ -20,18 +20,22 @@ class Guest(Protocol):
 
 
 class Crowd:
-    """The connections of one site, those first that rest longest."""
+    """The connections of one site, those first that rest longest.
+
+    :ivar closed: nobody comes in any more, and whoever is answered goes.
+    """
 
     def __init__(self, most: int = MOST_CONNECTIONS) -> None:
         self._most = most
         self._guests: dict[Guest, None] = {}
+        self.closed = False
 
     def enter(self, guest: Guest) -> bool:
         """Let C{guest} in, in the place of the one that rests longest if there are too many.
 
         :return: whether there was room; without, nobody rests and C{guest} stays outside.
         """
-        if len(self._guests) >= self._most and not self._make_room():
+        if self.closed or (len(self._guests) >= self._most and not self._make_room()):
             return False
         self._guests[guest] = None
         return True
@@ -50,6 +54,12 @@ class Crowd:
         """C{guest} has got an answer and rests from now on."""
         if guest in self._guests:
             self._guests[guest] = self._guests.pop(guest)
+
+    def close(self) -> None:
+        """Let go of everybody who rests, and of the others once they are answered.  Twice is safe."""
+        self.closed = True
+        while self._make_room():
+            """The next."""
 
     def leave(self, guest: Guest) -> None:
         """C{guest} is gone.  Twice is safe."""

@@ -56,9 +56,11 @@ class GuardedSite(Site):
 
     def startFactory(self) -> None:
         """Open no access log, and keep no clock for one."""
+        self.crowd.closed = False
 
     def stopFactory(self) -> None:
-        """There is nothing to close."""
+        """Nobody listens any more: take no more requests, by the connections that there are neither."""
+        self.crowd.close()
 
     def log(self, request: Request) -> None:
         """Write no line per request: a path may hold a key."""
