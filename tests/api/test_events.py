@@ -79,6 +79,15 @@ class EventsTests(ApiCase):
         self.operators.log_out(self.me.id)
         self.failureResultOf(self.next_of(chunks), StopAsyncIteration)
 
+    def test_ends_while_it_waits(self) -> None:
+        """Who was logged out is not told either of what they had waited for before that."""
+        chunks = self.follow()
+        self.successResultOf(self.next_of(chunks))
+        waiting = self.next_of(chunks)
+        self.operators.log_out(self.me.id)
+        self.open_session("claude")
+        self.failureResultOf(waiting, StopAsyncIteration)
+
     def test_whose(self) -> None:
         """Nobody but the operator: not on the agent site, not with an agent's token."""
         self.assertEqual(self.agents.ask("GET", "/v1/events", self.agent_token()).status, 404)

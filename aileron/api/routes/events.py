@@ -35,6 +35,8 @@ async def _told(visit: Visit, parts: Parts, after: int) -> AsyncIterator[bytes]:
     yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
     while _still_logged_in(visit, parts):
         news = await parts.audit.news(after, STILL_HERE_SECONDS)
+        if not _still_logged_in(visit, parts):  # it was a long wait
+            return
         if not news:
             yield b": still here\n\n"
             continue
