@@ -68,6 +68,28 @@ class ReviewTests(BrowsedTestCase):
         self.assertEqual((await self.result(self.agent, run_id)).body["edited"][0]["after"], "Dark mode, at last")
         self.assertEqual(page.problems, [])
 
+    async def test_not_carried_over(self) -> None:
+        """What was chosen and typed at one request is not there at the next, not by the way back either."""
+        page, run_id = await self.opened()
+        await self.ready(page)
+        other = await self.ask(summary="Another thing")
+        await page.evaluate(
+            "(() => { const choice = document.querySelector('#grant-1'); choice.value = 'any';"
+            " choice.dispatchEvent(new Event('change'));"
+            " document.querySelector('#reason').value = 'only for the first'; })()"
+        )
+        await self.pause(3)
+        self.assertEqual(await page.evaluate("document.querySelector('#grant-1').value"), "any", "it is kept here")
+        await page.evaluate(
+            "(() => { const link = document.createElement('a'); link.href = '/approvals/" + other + "';"
+            " document.querySelector('#main p').append(link); link.click(); })()"
+        )
+        await page.until(f"document.querySelector('article[data-id=\"{other}\"]') !== null")
+        chosen = await page.evaluate("['grant-1', 'reason'].map((id) => document.getElementById(id).value)")
+        self.assertEqual(chosen, ["", ""])
+        self.assertNotEqual(run_id, other)
+        self.assertEqual(page.problems, [])
+
     async def test_edit_refused(self) -> None:
         """What does not fit is refused with the reason, what was typed stays, and nothing is changed."""
         page, _ = await self.opened()

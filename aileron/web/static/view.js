@@ -1,12 +1,16 @@
 // What is in the page: put there whole, with the reader's focus, text and place kept.
 
 const main = document.getElementById("main");
+let place = "";
 
+// What was typed or chosen on one page is no word about what another shows.
 export function show(nodes) {
   const focused = document.activeElement;
   const inside = main.contains(focused);
   const mark = inside && markOf(focused);
-  const left = remember();
+  const here = location.pathname + location.search;
+  const left = place === here ? remember() : [];
+  place = here;
   main.replaceChildren(...nodes);
   main.querySelectorAll("time").forEach(localise);
   left.forEach((restore) => restore());
