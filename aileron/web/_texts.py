@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from typing import cast
+from urllib.parse import quote
 
 from twisted.web.template import Tag, tags
 
@@ -73,6 +74,12 @@ def process(peer: Process | None) -> str:
     return f"the session was opened by process {peer.pid}, {executable} in {directory}"
 
 
+def segment(text: str) -> str:
+    """C{text} as one part of an address by which something is done: a row that somebody wrote leads to nothing else."""
+    quoted = quote(text, safe="", errors="replace")
+    return quoted if quoted.strip(".") else "-"
+
+
 def moment(at: datetime) -> Tag:
     """A moment; the script turns it to the reader's own time."""
     stamp = timestamp(at)
@@ -82,7 +89,7 @@ def moment(at: datetime) -> Tag:
 def countdown(run: Run) -> tuple[Tag, Tag, Tag | str]:
     """When an approved run begins, how long that is from now (the script counts), and the button to take it back."""
     at = run.start_after or run.changed_at
-    act = f"POST /v1/action-approvals/{visible(run.id)}/withdraw"
+    act = f"POST /v1/action-approvals/{segment(run.id)}/withdraw"
     button = tags.button("Take it back", type="button", disabled="disabled", **{"class": "undo", "data-act": act})
     return moment(at), tags.span(**{"data-begins": timestamp(at)}), button
 

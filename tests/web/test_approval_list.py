@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.values import JSON, Change, Precedents
+from attrs import evolve
+from twisted.web.template import Tag
 
-from .case import WebCase, planned, read, sent
+from aileron.values import JSON, Change, Precedents, RunState, utc
+from aileron.web._texts import countdown, segment
+from aileron.web.approvals.flood import deny_all
+
+from .case import NOW, WebCase, planned, read, sent
 
 STEPS: list[JSON] = [planned(sent("x"), binding={"name": "api_key/slack/default", "account": "me"})]
 
@@ -111,3 +116,24 @@ class FloodTests(WebCase):
     def test_cursor(self) -> None:
         """A cursor that is none is refused in words."""
         self.assertEqual(self.fragment("/approvals?cursor=a&cursor=b").status, 400)
+
+
+class AddressTests(WebCase):
+    """Where a button leads whose row somebody wrote into the database."""
+
+    def test_one_part(self) -> None:
+        """An id is one part of the address, whatever stands in it: no button does something else than it says."""
+        for hostile in ("../resume z", "../../vault/lock?", "..", ".", "", "a#b", "\ud800"):
+            found = segment(hostile)
+            self.assertRegex(found, r"\A[A-Za-z0-9_.~%-]+\Z")
+            self.assertNotIn(found, (".", ".."))
+        self.assertEqual(segment("run-1"), "run-1")
+
+    def test_buttons(self) -> None:
+        """So are those in the list: what takes back, and what ends a session."""
+        run = evolve(self.ask("x"), id="../resume z", state=RunState.APPROVED, start_after=utc(NOW))
+        buttons = [countdown(run)[2], deny_all("../s?", 7)]
+        acts = [each.attributes["data-act"] for each in buttons if isinstance(each, Tag)]
+        self.assertEqual(
+            acts, ["POST /v1/action-approvals/..%2Fresume%20z/withdraw", "POST /v1/sessions/..%2Fs%3F/deny"]
+        )

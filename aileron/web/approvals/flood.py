@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from twisted.web.template import Tag, tags
 
-from aileron.values import compact, visible
+from aileron.values import compact
+from aileron.web._texts import segment
 
 FLOOD = 5
 """More requests than this of one session are a flood, which stands by itself in the list."""
@@ -24,7 +25,7 @@ def deny_all(session_id: str, waiting: int) -> Tag:
         disabled="disabled",
         **{
             "class": "no quiet-button deny-all",
-            "data-act": f"POST /v1/sessions/{visible(session_id)}/deny",
+            "data-act": f"POST /v1/sessions/{segment(session_id)}/deny",
             "data-body": compact({"reason": _REASON}),
             "data-sure": "The agent is shut out. Really?",
         },

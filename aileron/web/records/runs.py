@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import Approval, AttemptRow, Fault, Run, RunQuery, RunState, StepRow, visible
+from aileron.values import Approval, AttemptRow, Fault, Run, RunQuery, RunState, StepRow
 from aileron.web._blocks import (
     Cell,
     Part,
@@ -29,7 +29,7 @@ from aileron.web._blocks import (
     whole,
 )
 from aileron.web._parts import PageParts, Visit
-from aileron.web._texts import STATES
+from aileron.web._texts import STATES, segment
 
 _MOST = 50
 _KINDS = {
@@ -162,11 +162,11 @@ def _arguments(run: Run) -> Iterator[Part]:
 
 def _choices(run: Run) -> list[Part]:
     if run.state in _ENDS:
-        take_back = act("Take it back", f"POST /v1/action-approvals/{run.id}/withdraw", name="withdraw")
+        take_back = act("Take it back", f"POST /v1/action-approvals/{segment(run.id)}/withdraw", name="withdraw")
         return [tags.p(take_back, **{"class": "buttons"})]
     if run.state is not RunState.UNKNOWN:
         return []
-    look = act("Look for it", f"POST /v1/runs/{run.id}/reconcile", name="reconcile")
+    look = act("Look for it", f"POST /v1/runs/{segment(run.id)}/reconcile", name="reconcile")
     again = "This asks anew, and it may then happen twice. Sure?"
     return [
         tags.p(_UNKNOWN, **{"class": "stale"}),
@@ -183,7 +183,7 @@ def _saying(run: Run, outcome: str, words: str, sure: str = "") -> Tag:
     button = tags.button(words, type="submit", disabled="disabled", id=outcome)
     attributes = {
         "class": "filters",
-        "data-act": f"POST /v1/runs/{visible(run.id)}/resolve",
+        "data-act": f"POST /v1/runs/{segment(run.id)}/resolve",
         "data-body": f'{{"outcome": "{outcome}"}}',
         **({"data-sure": sure} if sure else {}),
     }

@@ -26,7 +26,7 @@ from aileron.web._blocks import (
     table,
 )
 from aileron.web._parts import PageParts, Visit
-from aileron.web._texts import process
+from aileron.web._texts import process, segment
 
 from .runs import runs_table
 from .timeline import MOST_DRAWN, Lane, draw
@@ -118,7 +118,7 @@ def _choices(parts: PageParts, session: Session) -> Iterator[Part]:
         yield act("Pause it", "POST /v1/pause", which, name="pause-session")
     yield " "
     sure = "Its keys open nothing from then on. Sure?"
-    yield act("End it", f"POST /v1/sessions/{session.id}/end", sure=sure, name="end-session")
+    yield act("End it", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name="end-session")
 
 
 def _about(parts: PageParts, session: Session) -> Iterator[tuple[str, Cell]]:
