@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
 
 from attrs import evolve, frozen
+from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
-from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRuns, ISessions, IVault
 from aileron.values import Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc
 
@@ -24,6 +27,8 @@ _WAITING: Mapping[NoticeKind, RunState] = {
 
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1, oldest_first=True)
 _MOST_CONTENTS = 2000
+_log = Logger()
+T = TypeVar("T")
 
 
 @frozen
@@ -45,23 +50,19 @@ class Details:
 
     async def current(self, notices: Sequence[Notice]) -> tuple[Notice, ...]:
         """Those of C{notices} that are still so, each with all that there is to say of it."""
-        try:
-            found = [await self._whole(each) for each in notices]
-        except StoreUnavailable:
-            return tuple(notices)
+        found = [await _or_else(each, self._whole(each)) for each in notices]
         return tuple(each for each in found if each is not None)
 
     async def around(self) -> Surroundings:
         """What a message says beside its notices."""
-        waiting, oldest = 0, None
-        try:
-            waiting = await self._runs.count(_PENDING)
-            first = (await self._runs.list(_PENDING)).items
-            oldest = first[0].received_at if first else None
-        except StoreUnavailable:
-            waiting = 0
+        waiting, oldest = await _or_else((0, None), self._waiting())
         locked = self._vault.state() is VaultState.LOCKED
         return Surroundings(self._ids(), utc(self._clock.seconds()), self._page, waiting, oldest, locked)
+
+    async def _waiting(self) -> tuple[int, datetime | None]:
+        """How many calls wait, and since when the oldest."""
+        first = (await self._runs.list(_PENDING)).items
+        return await self._runs.count(_PENDING), first[0].received_at if first else None
 
     async def _whole(self, notice: Notice) -> Notice | None:
         run = None if notice.run_id is None else await self._runs.get(notice.run_id)
@@ -69,7 +70,7 @@ class Details:
         if wanted is not None and (run is None or run.state is not wanted):
             return None
         session = None if notice.session_id is None else await self._sessions.get(notice.session_id)
-        return evolve(notice, agent=None if session is None else session.agent, arguments=self._arguments(run))
+        return evolve(notice, agent=None if session is None else str(session.agent), arguments=self._arguments(run))
 
     def _arguments(self, run: Run | None) -> str | None:
         if run is None or not self._contents:
@@ -78,3 +79,14 @@ class Details:
 
     def _page(self, run_id: str | None) -> str:
         return f"{self._operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")
+
+
+async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
+    """What C{looking} finds, or C{otherwise}: a row that somebody made unreadable silences nothing."""
+    try:
+        return await looking
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - less is told then; what the error says may be contents
+        _log.warn("less is told than could be: it cannot be looked up ({kind})", kind=type(error).__name__)
+        return otherwise

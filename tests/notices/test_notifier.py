@@ -8,7 +8,9 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.logger import ILogObserver, LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import provider
 from zope.interface.verify import verifyObject
 
 from aileron.interfaces import INotifier
@@ -26,12 +28,28 @@ from aileron.testing import (
     example_transition,
     memory_store,
 )
-from aileron.values import Event, Message, NoticeKind, PendingLimits, RunState
+from aileron.values import Event, Message, NoticeKind, Page, PendingLimits, Run, RunQuery, RunState
 
 from .case import ScriptedChannel
 
 NOW = 1_700_000_100.0
 CANARY = "canary-argument"
+
+
+class Unreadable:
+    """Runs of which somebody wrote nonsense into the rows."""
+
+    async def get(self, run_id: str) -> Run | None:
+        """See L{IRuns}."""
+        raise ValueError(CANARY)
+
+    async def list(self, query: RunQuery) -> Page[Run]:
+        """See L{IRuns}."""
+        raise ValueError(CANARY)
+
+    async def count(self, query: RunQuery) -> int:
+        """See L{IRuns}."""
+        return 1
 
 
 class NotifierCase(SynchronousTestCase):
@@ -50,11 +68,11 @@ class NotifierCase(SynchronousTestCase):
         """What an C{async def} returns, at once."""
         return self.successResultOf(Deferred.fromCoroutine(work))
 
-    def life(self, *, contents: bool = False) -> Notifier:
+    def life(self, *, contents: bool = False, runs: Any = None) -> Notifier:
         """A notifier that has started; the test's end stops it."""
         store = self.store
         details = Details(
-            store.runs,
+            runs or store.runs,
             store.sessions,
             self.vault,
             self.clock,
@@ -170,6 +188,25 @@ class NotifierTests(NotifierCase):
         self.assertEqual((len(self.told(0)), len(self.told(1))), (0, 1))
         broken, sound = notifier.channels()
         self.assertEqual((broken.failed, broken.problem, sound.sent), (1, "It answered 500.", 1))
+
+    def test_unreadable(self) -> None:
+        """A row that was made unreadable silences nothing: what it would have added is left out, and is in no log."""
+        heard: list[str] = []
+
+        @provider(ILogObserver)
+        def observer(event: LogEvent) -> None:
+            heard.append(formatEvent(event))
+
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        self.life(runs=Unreadable(), contents=True)
+        self.ask("run-1")
+        self.record(example_event("tamper.detected", "run-1", {"found": "A row."}))
+        self.wait()
+        (message,) = self.told()
+        self.assertEqual({each.kind for each in message.notices}, {NoticeKind.TAMPER, NoticeKind.APPROVAL})
+        self.assertIn("ValueError", "".join(heard))
+        self.assertNotIn(CANARY, "".join(heard))
 
     def test_test(self) -> None:
         """A test is sent by every channel at once, by one attempt, whatever else waits."""
