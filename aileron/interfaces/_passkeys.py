@@ -80,6 +80,8 @@ class IPasskeys(Interface):
     def check(action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
         """Pass what needs no passkey, and what one was used for: exactly this.
 
+        One that was used is looked at in any case.
+
         :raises Forbidden: one is needed and was not used, or not for this; C{details["passkey"]} is true.
         :raises VaultLocked, BindingFailed, StoreUnavailable: its use could not be noted.
         """

@@ -158,10 +158,10 @@ class Passkeys:
 
     def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
         """See L{IPasskeys}.  Without what C{aileron[passkey]} installs nothing passes that needs one."""
-        if not self._book.passkey_rule().needs(action):
-            return
         if assertion is None:
-            raise _refused(_NEEDED)
+            if self._book.passkey_rule().needs(action):
+                raise _refused(_NEEDED)
+            return
         challenge = self._asked.take(assertion.nonce)
         if challenge is None or challenge != _challenge(assertion.nonce, about):
             raise _refused("Your passkey was not asked for this, or longer than a minute ago: try again.")

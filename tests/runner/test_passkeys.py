@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
 from datetime import timedelta
 
 from attrs import evolve
@@ -9,6 +11,7 @@ from attrs import evolve
 from aileron.errors import Forbidden
 from aileron.testing import SoftwareAuthenticator
 from aileron.values import (
+    JSON,
     Assertion,
     Decision,
     NewGrant,
@@ -76,6 +79,29 @@ class PasskeyTests(RunnerCase):
             self.assertEqual(self.grants.all(), ())
         _approved, grant = self.sync(self.runner.approve_and_grant(run.id, self.signed(run, plain, wish), wish))
         self.assertEqual(grant.uses, 5)
+
+    def test_called_otherwise(self) -> None:
+        """By the name of an action that needs none, written into the row for a moment, nothing is approved."""
+        run = self.submit()
+        plain, check = self.decision(run), self.passkeys.check
+
+        def meanwhile(action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
+            self.call_it("gated")
+            check(action, about, assertion)
+
+        self.patch(self.passkeys, "check", meanwhile)
+        for decision in (plain, evolve(plain, assertion=Assertion("made-up", {}))):
+            self.call_it("open")
+            self.refused(run, decision)
+            self.call_it("open")
+            self.fails(self.runner.approve_and_grant(run.id, decision, self.wish()), Forbidden)
+        self.assertEqual(self.grants.all(), ())
+
+    def call_it(self, action: str) -> None:
+        """Write another action's name into every row, as another program would."""
+        with sqlite3.connect(self.database) as connection:
+            connection.execute("UPDATE runs SET action = ?", (action,))
+        connection.close()
 
     def test_denied_without(self) -> None:
         """To say no needs none."""

@@ -73,6 +73,14 @@ class Gate:
             statement = approval_statement(run_id, decision, wish)
             self._passkeys.check(approval.run.action, statement, decision.assertion)
 
+    def refuse_unsigned(self, approval: Approval, decision: Decision) -> None:
+        """Once more by the row as it is now: who can write it could have called its action another for L{admit}.
+
+        :raises Forbidden: a passkey is needed, and none was used.
+        """
+        if decision.approved and decision.assertion is None:
+            self._passkeys.check(approval.run.action, {}, None)
+
     async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
         """The preview as it is now, where an approval may rest on it.  It takes its time, so take no turn for it.
 
@@ -95,6 +103,7 @@ class Gate:
         looked = self._pen.now()
         _check_time(decision, looked)
         approval = await self.open(run_id, decision.digest)
+        self.refuse_unsigned(approval, decision)
         undo_seconds = 0.0
         if decision.approved:
             await self._refuse_what_happened(approval.run)

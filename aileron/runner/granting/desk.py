@@ -62,6 +62,7 @@ class GrantDesk:
         :param preview: as of L{Gate.decide}.
         """
         approval = await self._gate.open(run_id, decision.digest)
+        self._gate.refuse_unsigned(approval, decision)
         plan = self._asking.plan(approval.run)
         grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
