@@ -67,6 +67,6 @@ class HostilePagesTests(BrowsedTestCase):
         self.assertNotIn(HIT, await page.evaluate("document.title"), path)
         self.assertEqual(await page.evaluate(_FOUND), [], path)
         self.assertEqual((page.dialogs, page.problems), ([], []), path)
-        # A browser draws its own field for a date with a picture of its own; one of the page's would be a problem above.
+        # A browser draws its field for a date with a picture of its own; one of the page's would be a problem above.
         strange = [url for _, url in page.requests if not url.startswith((self.url, "file:", "about:", "data:image/"))]
         self.assertEqual(strange, [], path)
