@@ -45,7 +45,8 @@ _AT_REST = """(async () => {
   if (!e.isConnected || before.x !== after.x || before.y !== after.y) return null;
   window.clicked = false;
   e.addEventListener("click", () => { window.clicked = true; }, {capture: true, once: true});
-  return [after.x + after.width / 2, after.y + after.height / 2];
+  const line = e.getClientRects()[0];  // of a link that is broken into lines, the first
+  return [line.x + line.width / 2, line.y + line.height / 2];
 })()"""
 _KEYS = {
     "Tab": ("Tab", 9, ""),

@@ -82,7 +82,7 @@ def _cap(own: OwnCap) -> tuple[Cell, ...]:
 
 def _new_cap() -> Tag:
     counts = [
-        tags.label(f"At most, {words} ", tags.input(name=name, id=f"cap-{name}", type="number", min="0"))
+        tags.label(f"At most, {words} ", tags.input(name=name, id=f"cap-{name}", type="number", min="1"))
         for name, words in (("per_hour", "an hour"), ("per_day", "a day"))
     ]
     action = tags.input(name="action", id="cap-action", type="text", autocomplete="off")

@@ -1,0 +1,139 @@
+"""The pages beside approvals, used in a real browser: what each lets one do, and what then is so."""
+
+from typing import Any
+
+from tests.functional import slack
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.chromium import Page
+from tests.functional.operated import GATED, UNGATED, kinds
+
+
+class OtherPagesTests(BrowsedTestCase):
+    """Each button does what it says, asks again where that cannot be undone, and is on record."""
+
+    async def opened(self) -> Page:
+        """A page of somebody who is logged in."""
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("What waits for you")
+        return page
+
+    async def go(self, page: Page, name: str, shows: str) -> None:
+        """Follow a link of the navigation."""
+        await page.click(f'nav a[href="/{name}"]')
+        await page.shows(shows)
+
+    async def twice(self, page: Page, button: str) -> None:
+        """Click what asks whether one is sure."""
+        await page.click(button)
+        await page.until(f"document.querySelector('{button}').dataset.asked === 'yes'")
+        await page.click(button)
+
+    async def recorded(self, kind: str) -> None:
+        """Fail unless it is on record."""
+        self.assertIn(kind, kinds(await self.audit()))
+
+    async def test_unknown_settled(self) -> None:
+        """A run whose outcome nobody knows is found by its state, and settled with a note."""
+        await self.begin()
+        self.workspace.next = [slack.drop(applied=False)]
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        (run,) = (await self.told("runs", "list", "--state", "unknown"))["items"]
+        run_id = run["id"]
+        page = await self.opened()
+        await self.go(page, "runs", "may have happened")
+        await page.click(f'a[href="/runs/{run_id}"]')
+        await page.shows("Nobody here can say whether it happened")
+        await self.keep(page, "unknown")
+        await page.evaluate("document.querySelector('#note-did_not_happen').focus()")
+        await page.write("It is not in the channel.")
+        await page.click("#did_not_happen")
+        await page.shows("failed")
+        await page.shows("It is not in the channel.")
+        await self.recorded("run.settled")
+        self.assertEqual(page.problems, [])
+
+    async def test_record(self) -> None:
+        """The record is verified and saved from its page, filtered, and one of it is read whole."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "audit", "Signed up to record")
+        await page.click("#verify")
+        await page.shows("It holds, all")
+        await page.click("#export")
+        await page.shows("Saved as aileron-record.ndjson")
+        await page.click("#filters summary")
+        await page.evaluate("document.querySelector('#filter-type').focus()")
+        await page.write("session.started")
+        await page.press("Enter")
+        await page.until("location.search === '?type=session.started'")
+        await page.until("document.querySelectorAll('tbody tr').length === 1")
+        await page.click('main a[href^="/audit/"]')
+        await page.shows("How it hangs in the chain")
+        self.assertEqual(page.problems, [])
+
+    async def test_session_ended(self) -> None:
+        """A session is paused, resumed and ended, the last by a second click, and its token opens nothing then."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "sessions", "opencode")
+        await page.click('main a[href^="/sessions/"]')
+        await page.click("#pause-session")
+        await page.shows("paused")
+        await page.click("#resume-session")
+        await page.shows("at work")
+        await self.twice(page, "#end-session")
+        await page.shows("ended")
+        reply = await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        self.assertEqual(reply.status, 401)
+        await self.recorded("session.ended")
+        self.assertEqual(page.problems, [])
+
+    async def test_switched_off(self) -> None:
+        """An action is switched off and on again; while it is off nobody can ask for it."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "actions", GATED)
+        await page.click(f"#switch-{GATED}")
+        await page.until(f"document.querySelector('#switch-{GATED}').textContent === 'Switch on'")
+        reply = await self.run_action(self.agent, GATED, {"channel": "#general", "summary": "x"})
+        self.assertGreaterEqual(reply.status, 400)
+        await page.click(f"#switch-{GATED}")
+        await page.until(f"document.querySelector('#switch-{GATED}').textContent === 'Switch off'")
+        await self.ask()
+        self.assertEqual(page.problems, [])
+
+    async def test_limit(self) -> None:
+        """A limit is set, holds, and is removed by a second click."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "grants", "You set none.")
+        for name, value in (("cap-per_hour", "1"), ("cap-action", UNGATED)):
+            await page.evaluate(f"document.querySelector('#{name}').focus()")
+            await page.write(value)
+        await page.click("#set-cap")
+        await page.shows("1 an hour")
+        self.assertEqual([await self.refusal() for _ in range(2)], [None, "limit_exceeded"])
+        await self.twice(page, "table button")
+        await page.shows("You set none.")
+        self.assertEqual(await self.refusal(), None)
+        self.assertEqual(page.problems, [])
+
+    async def refusal(self) -> Any:
+        """Why an ungated action is refused, if it is."""
+        reply = await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        return reply.body.get("error", {}).get("class")
+
+    async def test_locked(self) -> None:
+        """A credential is revoked by a second click; then the vault is locked, which ends this login too."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "connectors", "api_key/slack")
+        await self.twice(page, "table button")
+        await page.shows("None is bound.")
+        await self.recorded("binding.revoked")
+        await self.go(page, "settings", "unlocked")
+        await self.twice(page, "#lock")
+        await page.shows("Nobody is logged in here")
+        self.assertEqual((await self.status())["vault_state"], "locked")
+        self.assertEqual([each for each in page.problems if "401" not in each], [])
