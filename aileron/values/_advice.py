@@ -15,10 +15,17 @@ class Advice:
 
     :ivar kept: what was not done, or is still there; true of every failure of the class.
     :ivar then: what to do; empty where the message and its details say it all.
+    :ivar page: what to do on a page, where that is another thing.
     """
 
     kept: str
     then: str = ""
+    page: str = ""
+
+    @property
+    def on_page(self) -> str:
+        """What to do, for who reads it on a page."""
+        return self.page or self.then
 
 
 _NOTHING_CHANGED = "Nothing was changed by it."
@@ -26,13 +33,19 @@ _NOTHING_SENT = "Nothing was sent."
 
 ADVICE: Mapping[str, Advice] = {
     "invalid_request": Advice(_NOTHING_CHANGED),
-    "not_found": Advice(_NOTHING_CHANGED, "See what there is: the same command with `list`."),
-    "conflict": Advice(_NOTHING_CHANGED, "Look how it is now: the same command with `show` or `list`."),
-    "unauthorized": Advice("Nothing was done.", "Log in anew: give the command once more, or aileron open."),
+    "not_found": Advice(_NOTHING_CHANGED, "See what there is: the same command with `list`.", "Look at what there is."),
+    "conflict": Advice(
+        _NOTHING_CHANGED,
+        "Look how it is now: the same command with `show` or `list`.",
+        "This page shows how it is now.",
+    ),
+    "unauthorized": Advice(
+        "Nothing was done.", "Log in anew: give the command once more, or aileron open.", "Run aileron open."
+    ),
     "forbidden": Advice("Nothing was done.", "What keeps you from it is looked at by: aileron doctor"),
     "approval_denied": Advice(_NOTHING_SENT, "To let agents ask again: aileron approval forgive ID"),
     "approval_expired": Advice(_NOTHING_SENT, "It can be asked for again."),
-    "approval_stale": Advice("Nothing was decided.", "Look again: aileron approval show ID"),
+    "approval_stale": Advice("Nothing was decided.", "Look again: aileron approval show ID", "Look at it again."),
     "cancelled": Advice(_NOTHING_SENT, "It can be asked for again."),
     "capability_denied": Advice(_NOTHING_SENT, "See what is declared: aileron connector show NAME"),
     "binding_required": Advice(_NOTHING_SENT, "See what is bound: aileron binding list"),

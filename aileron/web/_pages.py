@@ -15,7 +15,7 @@ from twisted.web.template import flattenString
 from werkzeug.exceptions import HTTPException
 
 from aileron.errors import AileronError, InternalError, InvalidRequest
-from aileron.values import timestamp, visible
+from aileron.values import ADVICE, timestamp, visible
 
 from ._entrance import admit, enter, entering, register
 from ._parts import PageParts, Visit
@@ -101,7 +101,13 @@ def _at_the_rim(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]
 def _refused(request: IRequest, error: AileronError) -> bytes:
     request.setResponseCode(error.status)
     request.setHeader(b"Content-Type", _TEXT)
-    return visible(error.message).encode("utf-8")
+    return _in_words(error).encode("utf-8")
+
+
+def _in_words(error: AileronError) -> str:
+    """What happened and what to do; who only looked has changed nothing."""
+    advice = ADVICE.get(error.kind)
+    return " ".join(filter(None, (visible(error.message), "" if advice is None else advice.on_page)))
 
 
 def _failed(request: IRequest, failure: Failure) -> bytes:

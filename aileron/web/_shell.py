@@ -9,6 +9,8 @@ from pathlib import Path
 
 from twisted.web.iweb import IRequest
 
+from aileron.values import ADVICE
+
 from ._parts import STATIC
 
 HTML = b"text/html; charset=utf-8"
@@ -23,12 +25,16 @@ _POLICY = (
 )
 
 
+_ADVICE = {kind: [advice.kept, advice.on_page] for kind, advice in ADVICE.items()}
+
+
 class Shell:
     """The shell and the files that it names, read once."""
 
     def __init__(self) -> None:
         self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _shipped()}
-        self._template = (STATIC / "shell.html").read_text(encoding="utf-8")
+        template = (STATIC / "shell.html").read_text(encoding="utf-8")
+        self._template = template.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
         """The shell.

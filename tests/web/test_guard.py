@@ -52,7 +52,7 @@ class GuardTests(WebCase):
                     self.assertEqual(heard.status, 401, f"{method} {path} with {name}")
                 self.assertEqual(heard.headers["x-aileron-instance"], "life")
                 refusals.add((self.get(path, browser, **headers).text, heard.headers["content-type"]))
-        self.assertEqual(refusals, {("Nobody is logged in.", "text/plain; charset=utf-8")})
+        self.assertEqual(refusals, {("Nobody is logged in. Run aileron open.", "text/plain; charset=utf-8")})
 
     def test_once(self) -> None:
         """What was signed is good for one answer."""
@@ -118,7 +118,10 @@ class FailureTests(WebCase):
         """A failure of ours is told with its own status and words, made visible."""
         self.fail_with(StoreUnavailable("The disk is full\u202e."))
         heard = self.fragment("/approvals")
-        self.assertEqual((heard.status, heard.text), (503, "The disk is full\\u202e."))
+        self.assertEqual(
+            (heard.status, heard.text),
+            (503, "The disk is full\\u202e. Ask again in a moment; if it stays so: aileron doctor"),
+        )
         self.assertEqual(heard.headers["content-type"], "text/plain; charset=utf-8")
 
     def test_unexpected(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+from aileron.values import ADVICE
 from aileron.web._parts import STATIC
 
 from .case import WebCase, read
@@ -50,6 +52,12 @@ class ShellTests(WebCase):
             heard = self.get(path)
             self.assertEqual(heard.text, self.get("/").text, path)
             self.assertNotIn("location", heard.headers)
+
+    def test_advice(self) -> None:
+        """For every class of failure the shell says what was kept, and what to do on a page."""
+        given = next(each["data-advice"] for _, each in read(self.get("/").text).tags if each.get("id") == "advice")
+        self.assertEqual(set(json.loads(given)), set(ADVICE))
+        self.assertEqual(json.loads(given)["conflict"], [ADVICE["conflict"].kept, "This page shows how it is now."])
 
     def test_policy(self) -> None:
         """The shell runs our own files alone, talks to us alone, posts no form and is framed by nobody."""

@@ -8,6 +8,8 @@ import { call } from "./key.js";
 import { assertion } from "./passkey.js";
 
 const SETTLE_MS = 500;
+const ADVICE = JSON.parse(document.getElementById("advice").dataset.advice);
+const SAID = /nothing|not sent/i;
 
 // Buttons come alive a moment after what they are about was shown, so that no click meant for something else acts.
 export function armActs(root, changed) {
@@ -45,9 +47,11 @@ function callJSON(method, path, body) {
   return call(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }
 
-function told(error) {
-  const problems = (error.details?.problems ?? []).map((each) => `${each.pointer} ${each.message}`);
-  return [error.message, ...problems].join(" ");
+// What happened, what was kept, and what to do.
+function told({ message, details, class: kind }) {
+  const problems = (details?.problems ?? []).map((each) => `${each.pointer} ${each.message}.`);
+  const [kept, then] = ADVICE[kind] ?? ["", ""];
+  return [message, ...problems, SAID.test(message) ? "" : kept, then].filter(Boolean).join(" ");
 }
 
 function arm(element, button, changed, body) {
