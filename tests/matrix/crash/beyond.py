@@ -64,15 +64,16 @@ class Beyond:
                 yield BEYOND, f"{name} began {begun[name]} times, at most {may} may"
 
     def _grants(self) -> Iterator[Broken]:
-        by_run: dict[str | None, str] = {}
+        by_run: dict[str | None, object] = {}
         ended: set[str] = set()
         for event in self.events:
             if event.type == "grant.revoked":
                 ended.add(str(event.payload["grant"]))
-            elif event.type == "grant.used":
-                by_run[event.run_id] = str(event.payload["grant"])
+            elif event.type == "approval.approved":  # what a grant allowed once a person may have approved since
+                by_run[event.run_id] = event.payload.get("grant")
             elif event.type == "execution.started" and by_run.get(event.run_id) in ended:
-                yield BEYOND, f"{event.run_id} began by a grant that had been revoked"
+                said = ", ".join(each.type for each in self._of[str(event.run_id)])
+                yield BEYOND, f"{event.run_id} began by a grant that had been revoked: {said}"
         yield from self._uses()
 
     def _uses(self) -> Iterator[Broken]:

@@ -89,6 +89,7 @@ class BeyondTests(SynchronousTestCase):
         """A run that began by a grant."""
         run = self.run_of("allowed")
         self.event("grant.used", run, grant="grant-1", left=left)
+        self.event("approval.approved", run, grant="grant-1")
         return self.begin(run)
 
     def test_grants(self) -> None:
@@ -109,6 +110,18 @@ class BeyondTests(SynchronousTestCase):
         self.event("grant.revoked", grant="grant-1")
         self.granted(1)
         self.assertEqual(self.found(), [BEYOND])
+
+    def test_approved_since(self) -> None:
+        """What a grant had allowed that was then ended may begin when a person approves it."""
+        self.book.words.uses["run-x"] = [2]
+        self.event("grant.issued", grant="grant-1", run="run-x", uses=2)
+        run = self.run_of("allowed")
+        self.event("grant.used", run, grant="grant-1", left=1)
+        self.event("approval.approved", run, grant="grant-1")
+        self.event("grant.revoked", grant="grant-1")
+        self.event("approval.approved", run, grant=None)
+        self.begin(run)
+        self.assertEqual(self.found(), [])
 
     def test_effects(self) -> None:
         """An effect has a run that began and that somebody said yes to, and is told of as what it is."""
