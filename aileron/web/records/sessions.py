@@ -67,7 +67,7 @@ async def draw_session(parts: PageParts, visit: Visit, session_id: str) -> Tag:
         tags.p(_state(parts, session), " ", *_choices(parts, session), " ", answer()),
         facts(_about(parts, session)),
         tags.h2("What it asked for"),
-        quiet(f"Hatched: it waited for you. Full: it was being done.{more}") if found.items else "",
+        quiet(f"Dashed: it waited for you. Full: it was being done.{more}") if found.items else "",
         draw([await _lane(parts, run) for run in reversed(found.items)], parts.now()) if found.items else "",
         runs_table(found.items, "Its calls, newest first"),
         older("/runs", {"session": session_id}, found.cursor),
