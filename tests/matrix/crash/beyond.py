@@ -106,7 +106,7 @@ class Beyond:
                 yield WRONG, f"{told}: {done} happened, and it never began"
         elif done and run.state.value in NOTHING_SENT:
             yield WRONG, f"{told}: {done} happened"
-        if done and run.gated and "grant.used" not in types and not self._asked(run):
+        if done and run.gated and "execution.started" in types and "grant.used" not in types and not self._asked(run):
             yield UNASKED, f"{told}: {done} happened, and nobody had approved it"
         if run.state is RunState.FAILED and "run.settled" not in types and not self._shares(run):
             said: Any = run.fault.details.get("steps_done", ()) if run.fault else ()

@@ -123,6 +123,16 @@ class BeyondTests(SynchronousTestCase):
         self.begin(run)
         self.assertEqual(self.found(), [])
 
+    def test_nobody_asked(self) -> None:
+        """What began must have been approved; what another with its key did needs no word of its own."""
+        parent, child = self.run_of("open-safe"), self.run_of("open-safe", RunState.CANCELLED)
+        self.runs[-1] = evolve(child, effect_key=parent.effect_key, parent_id=parent.id)
+        self.book.calls["run-0"].asked.add("approve")
+        self.begin(parent)
+        self.assertEqual(self.found(), [])
+        self.begin(self.run_of("open-safe"))
+        self.assertEqual(self.found(), [UNASKED])
+
     def test_effects(self) -> None:
         """An effect has a run that began and that somebody said yes to, and is told of as what it is."""
         self.begin(self.run_of("once"))
