@@ -126,11 +126,11 @@ class BeyondTests(SynchronousTestCase):
     def test_nobody_asked(self) -> None:
         """What began must have been approved; what another with its key did needs no word of its own."""
         parent, child = self.run_of("open-safe"), self.run_of("open-safe", RunState.CANCELLED)
-        self.runs[-1] = evolve(child, effect_key=parent.effect_key, parent_id=parent.id)
+        self.runs[-1] = evolve(child, gated=True, effect_key=parent.effect_key, parent_id=parent.id)
         self.book.calls["run-0"].asked.add("approve")
         self.begin(parent)
         self.assertEqual(self.found(), [])
-        self.begin(self.run_of("open-safe"))
+        self.begin(self.run_of("once"))
         self.assertEqual(self.found(), [UNASKED])
 
     def test_effects(self) -> None:
