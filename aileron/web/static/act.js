@@ -1,6 +1,6 @@
 // What a button does: one request, whose method, path and body stand in the page; a form adds what was typed.
 //
-// <button data-act="POST /v1/runs/x/settle" data-body='{"happened": true}' data-sure="Has it really happened?">
+// <button data-act="POST /v1/runs/x/resolve" data-body='{"outcome": "happened"}' data-sure="Has it really happened?">
 // <form data-act="POST /v1/x" data-body='…'>, fields by name, and a button that sends it
 // What went wrong is shown in the nearest .answer.
 

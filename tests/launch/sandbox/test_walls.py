@@ -20,7 +20,7 @@ class WallsCase(SynchronousTestCase):
         """Make them."""
         self.root = Path(self.mktemp()).resolve()
         self.home = self.made("user")
-        self.project = self.made("user/work/project")
+        self.project = self.made("user/code/project")
         self.state = self.made("user/.aileron")
         self.walls = Walls(str(self.home), str(self.state), str(self.project))
 
@@ -74,7 +74,7 @@ class WallsTests(WallsCase):
 
     def test_hidden_wherever(self) -> None:
         """What is hidden stays so within the project, and behind a link."""
-        state = self.made("user/work/project/state")
+        state = self.made("user/code/project/state")
         profile = self.made("elsewhere")
         (self.home / ".mozilla").symlink_to(profile)
         arguments = evolve(self.walls, state=str(state)).arguments()
@@ -94,9 +94,9 @@ class WallsTests(WallsCase):
 
     def test_repository(self) -> None:
         """All of the project's repository can be written, but none that has the home in it."""
-        self.made("user/work/.git")
-        self.assertEqual(self.told("--bind"), [str(self.home / "work")])
-        self.made("user/work/project/.git")
+        self.made("user/code/.git")
+        self.assertEqual(self.told("--bind"), [str(self.home / "code")])
+        self.made("user/code/project/.git")
         self.assertEqual(self.told("--bind"), [str(self.project)])
         self.made(".git")
         outside = evolve(self.walls, project=str(self.made("user/alone")))
