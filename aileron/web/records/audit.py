@@ -77,13 +77,7 @@ async def draw_record(parts: PageParts, visit: Visit, audit_id: str) -> Tag:
         tags.h2("What it says"),
         contents,
         tags.h2("How it hangs in the chain"),
-        facts(
-            (
-                ("Hash", record.hash),
-                ("Hash before", record.previous_hash),
-                ("Digest of the contents", record.payload_digest),
-            )
-        ),
+        facts(_sealed(record)),
     )
 
 
