@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from attrs import define
+from attrs import define, evolve
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 
@@ -50,9 +50,9 @@ class Desk:
         restart = perf_counter() - began
         settle_heap()  # as the daemon does now
         began = perf_counter()
-        page = await runner.approvals(_PENDING)
+        await runner.approvals(_PENDING)
         listed = perf_counter() - began
-        took = sorted([await self._decide(runner, approval.run.id, approval.digest) for approval in page.items])
+        took = sorted([await self._decide(runner, *asked) for asked in await self._asked(runner)])
         await runner.stop(1)
         await store.close()
         return {
@@ -68,6 +68,11 @@ class Desk:
     async def _submit(self, runner: Runner, names: Iterator[int]) -> None:
         for name in names:
             await runner.submit(Call("noop", {"text": f"number {name}"}, DAEMON, None, None))
+
+    async def _asked(self, runner: Runner) -> list[tuple[str, str]]:
+        """The runs that are decided, with the digests of what was asked."""
+        page = await runner.approvals(evolve(_PENDING, limit=DECIDED))
+        return [(approval.run.id, approval.digest) for approval in page.items]
 
     async def _decide(self, runner: Runner, run_id: str, digest: str) -> float:
         """The seconds from the operator's word until who waits for the run has its end."""

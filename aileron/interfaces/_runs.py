@@ -78,6 +78,9 @@ class IRuns(Interface):
     async def denials(since: datetime) -> tuple[Approval, ...]:
         """The newest thousand that were denied after C{since}, oldest first."""
 
+    async def unshown() -> tuple[str, ...]:
+        """The ids of runs that wait for a decision and have a preview that is not C{shown}, oldest first."""
+
     async def unfinished() -> tuple[Run, ...]:
         """Every run that is not settled, oldest first: what a starting daemon takes up."""
 

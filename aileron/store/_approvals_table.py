@@ -7,7 +7,7 @@ import sqlite3
 from datetime import datetime
 from typing import Any
 
-from aileron.values import Approval, Change, Run, RunQuery, compact, from_timestamp, timestamp
+from aileron.values import Approval, Change, Run, RunQuery, RunState, compact, from_timestamp, timestamp
 
 from ._columns import flag_of, moment_of, of_moment
 from ._runs_table import COLUMNS as RUN_COLUMNS
@@ -29,6 +29,13 @@ _PUT = """
         decided_at = excluded.decided_at, decided_by = excluded.decided_by, reason = excluded.reason,
         not_before = excluded.not_before, not_after = excluded.not_after, decision_mark = excluded.decision_mark,
         changes = excluded.changes, grant_id = excluded.grant_id
+"""
+_UNSHOWN = """
+    SELECT runs.id FROM runs JOIN approvals ON approvals.run_id = runs.id
+    WHERE runs.state = ? AND json_valid(approvals.review)
+        AND json_type(approvals.review, '$.preview') != 'null'
+        AND json_extract(approvals.review, '$.preview.status') IS NOT 'shown'
+    ORDER BY runs.ordinal
 """
 _JOINED = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
 
@@ -75,6 +82,11 @@ def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approva
     parts = ("SELECT", RUN_COLUMNS, ",", _COLUMNS, _JOINED, where)
     rows = cursor.execute(" ".join(parts), (timestamp(since), most)).fetchall()
     return tuple(_approval(run_of(row[:WIDTH]), row[WIDTH:]) for row in reversed(rows))
+
+
+def unshown(cursor: sqlite3.Cursor) -> tuple[str, ...]:
+    """Ids of runs whose review tells of a preview that was not had; what tells of none in JSON is nobody's here."""
+    return tuple(run_id for (run_id,) in cursor.execute(_UNSHOWN, (RunState.PENDING.value,)))
 
 
 def _approval(run: Run, row: tuple[Any, ...]) -> Approval:

@@ -108,6 +108,10 @@ class SQLiteRuns:
         """See L{IRuns.denials}."""
         return await self._readers.read(approvals_table.denials, since, _MOST_DENIALS)
 
+    async def unshown(self) -> tuple[str, ...]:
+        """See L{IRuns.unshown}."""
+        return await self._readers.read(approvals_table.unshown)
+
     async def unfinished(self) -> tuple[Run, ...]:
         """See L{IRuns.unfinished}."""
         return await self._readers.read(runs_table.unfinished)

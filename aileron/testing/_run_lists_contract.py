@@ -7,12 +7,9 @@ from datetime import timedelta
 from attrs import evolve
 
 from aileron.errors import InvalidRequest
-from aileron.values import (
-    RunQuery,
-    RunState,
-)
+from aileron.values import JSON, PendingLimits, Run, RunQuery, RunState
 
-from ._examples import NOON, example_decision, example_run, example_transition
+from ._examples import NOON, example_ask, example_decision, example_run, example_transition
 from ._runs_case import RunsCase
 
 _S = RunState
@@ -24,6 +21,12 @@ class ListContract(RunsCase):
     def ids(self, query: RunQuery) -> list[str]:
         """Ids of the runs that match."""
         return [run.id for run in self.do(self.runs.list(query)).items]
+
+    def asked(self, run_id: str, review: dict[str, JSON]) -> Run:
+        """A run of no session that waits, with what is shown of it."""
+        run = example_run(run_id, session_id=None)
+        ask = example_transition(run, _S.PENDING, ask=example_ask(review=review))
+        return self.do(self.runs.receive(run, (ask,), PendingLimits()))[0]
 
     def test_absent(self) -> None:
         """What is not there is None or empty."""
@@ -110,6 +113,21 @@ class ListContract(RunsCase):
         waiting = self.do(self.runs.approvals(RunQuery(states=(_S.PENDING,))))
         self.assertEqual([each.run.id for each in waiting.items], ["b"])
         self.assertEqual(self.do(self.runs.approvals(RunQuery(gated=False))).items[0].run.id, "a")
+
+    def test_unshown(self) -> None:
+        """Runs that wait are told of where a preview is kept of which it does not say that it was shown."""
+        for name, kept in (
+            ("none", None),
+            ("shown", {"status": "shown", "fields": []}),
+            ("fetching", {"status": "fetching"}),
+            ("unavailable", {"status": "unavailable"}),
+            ("odd", ["shown"]),
+        ):
+            self.asked(name, {"preview": kept})
+        self.asked("silent", {})
+        over = self.asked("over", {"preview": {"status": "fetching"}})
+        self.do(self.runs.apply(example_transition(over, _S.CANCELLED)))
+        self.assertEqual(self.do(self.runs.unshown()), ("fetching", "unavailable", "odd"))
 
     def test_unfinished(self) -> None:
         """At its start the daemon finds every run that is not settled, oldest first."""

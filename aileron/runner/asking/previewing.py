@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from attrs import define, evolve
+from attrs import define
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, StateConflict
@@ -12,14 +12,13 @@ from aileron.interfaces import IAudit, IRuns
 from aileron.runner._ledger import Ledger
 from aileron.runner.clockwork.tasks import Tasks
 from aileron.runner.clockwork.waiters import Waiters
-from aileron.values import Approval, Run, RunQuery, RunState
+from aileron.values import Approval, Run, RunState
 
 from .asking import Asking
 from .fetching import SECONDS, Fetching
 from .preview import FETCHING, UNAVAILABLE, Preview, read_back
 
 _MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
-_WAITING = RunQuery(states=(RunState.PENDING,), limit=1000)
 _log = Logger()
 
 
@@ -56,15 +55,10 @@ class Previewing:
         return await self._asking.shown(await self._ledger.approval(run_id))
 
     async def take_up(self) -> None:
-        """Begin with all that was missed, page by page."""
-        query = _WAITING
-        while self._fetching.may_be_now():
-            page = await self._runs.approvals(query)
-            for approval in filter(missed, page.items):
-                self.begin(approval.run.id)
-            if page.cursor is None:
-                return
-            query = evolve(query, cursor=page.cursor)
+        """Begin with all that was missed."""
+        if self._fetching.may_be_now():
+            for run_id in await self._runs.unshown():
+                self.begin(run_id)
 
     async def _show(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
         try:
