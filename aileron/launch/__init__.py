@@ -1,11 +1,11 @@
 """Runs an agent in a session of its own, with its tools registered and nothing of the user's touched."""
 
-from ._agents import AGENTS
 from ._bell import Bell
-from ._iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
 from ._launch import DaemonFacts, Enclose, Launcher
 from ._plan import Plan, Programs, find_programs, plan
 from ._signals import OSSignals, Signals
+from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
+from .agents.agents import AGENTS
 from .sandbox import Sandbox, Walls, find_sandbox
 
 __all__ = [

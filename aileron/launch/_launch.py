@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from attrs import field, frozen
@@ -14,9 +15,9 @@ from aileron.client import Daemon, DaemonError, DaemonUnreachable, OpenedSession
 
 from ._bell import Bell, Watch, line_of
 from ._child import Child, exit_status
-from ._iagent import Gateway, IAgent, Invocation, Upstream
-from ._plan import Plan, find_programs, plan, refuse_passphrase
+from ._plan import Plan, find_programs, plan, refuse_passphrase, write_files
 from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
+from .agents.iagent import Gateway, IAgent, Invocation, Upstream
 
 Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
 """From what would be run, and the agent site's URL, to what is run in its place, behind walls."""
@@ -86,11 +87,22 @@ class Launcher:
         register = agent.prepare(invocation)
         facts = await self.ensure_daemon()
 
-        def planned(session: OpenedSession) -> AbstractContextManager[Plan]:
+        @contextmanager
+        def planned(session: OpenedSession) -> Iterator[Plan]:
             environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
-            whole = plan(programs, invocation, register=register, session=environment, gateway=gateway)
-            return nullcontext(whole) if enclose is None else enclose(whole, facts.url)
+            with TemporaryDirectory(prefix="aileron-agent-") as directory:
+                whole = plan(
+                    programs,
+                    invocation,
+                    register=register,
+                    session=environment,
+                    gateway=gateway,
+                    directory=directory,
+                )
+                write_files(whole)
+                with nullcontext(whole) if enclose is None else enclose(whole, facts.url) as runs:
+                    yield runs
 
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)

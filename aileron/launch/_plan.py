@@ -12,7 +12,7 @@ from attrs import field, frozen
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 
-from ._iagent import Gateway, IAgent, Invocation, McpServer, Register
+from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Register
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 _OURS = "AILERON_"
@@ -34,12 +34,16 @@ class Plan:
     :ivar environment: the whole environment, the session's token and gateway key in it.
     :ivar notes: what the user is to be told, a line each.
     :ivar descriptors: that it inherits besides the standard ones: its number for each, and ours.
+    :ivar directory: nobody else's, for as long as it runs; L{None}: it needs no file.
+    :ivar files: what lies there, by name; no secret.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     notes: tuple[str, ...] = ()
     descriptors: Mapping[int, int] = field(factory=dict)
+    directory: str | None = None
+    files: Mapping[str, str] = field(factory=dict)
 
 
 def plan(
@@ -49,14 +53,31 @@ def plan(
     register: Register,
     session: SessionEnvironment,
     gateway: Gateway | None,
+    directory: str,
 ) -> Plan:
     """What runs the agent in C{session}: the parent's environment without C{AILERON_*}, our tools, and the gateway.
 
     :param gateway: L{None}: its LLM traffic is left alone.
+    :param directory: where files for it can lie.
     """
     theirs = {name: value for name, value in invocation.environment.items() if not name.startswith(_OURS)}
-    ours = register(McpServer(programs.mcp, session.variables()), gateway)
-    return Plan((programs.agent, *invocation.arguments), {**theirs, **ours.variables}, ours.notes)
+    ours = register(McpServer(programs.mcp, session.variables()), gateway, directory)
+    return Plan(
+        argv=(programs.agent, *ours.arguments, *invocation.arguments),
+        environment={**theirs, **ours.variables},
+        notes=ours.notes,
+        directory=directory if ours.files else None,
+        files=ours.files,
+    )
+
+
+def write_files(plan: Plan) -> None:
+    """Have the plan's files lie in its directory, which is there and empty.
+
+    :raises OSError: they could not be written.
+    """
+    for name, text in plan.files.items():
+        (Path(plan.directory or "") / name).write_text(text, encoding="utf-8")
 
 
 def refuse_passphrase(parent: Mapping[str, str]) -> None:

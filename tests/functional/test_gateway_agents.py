@@ -5,7 +5,7 @@ import json
 import attrs
 
 from aileron.launch import Invocation
-from aileron.launch._opencode_settings import read_settings
+from aileron.launch.agents.opencode_settings import read_settings
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.gatewayed import GatewayedTestCase

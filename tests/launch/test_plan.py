@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import SessionEnvironment
@@ -19,7 +20,7 @@ from aileron.launch import (
     find_programs,
     plan,
 )
-from aileron.launch._plan import refuse_passphrase
+from aileron.launch._plan import refuse_passphrase, write_files
 
 SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 60)
 GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret")
@@ -29,20 +30,29 @@ PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN":
 def planned() -> Plan:
     """A plan for a plain agent."""
 
-    def register(server: McpServer, gateway: Gateway | None) -> Registration:
+    def register(server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
         assert gateway == GATEWAY
-        return Registration({"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}, ("a note",))
+        variables = {"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}
+        return Registration(variables, ("a note",), (f"--file={directory}/a",), {"a": "text"})
 
     programs, invocation = Programs("/bin/agent", "/bin/aileron-mcp"), Invocation(("run", "--x"), PARENT, "/project")
-    return plan(programs, invocation, register=register, session=SESSION, gateway=GATEWAY)
+    return plan(programs, invocation, register=register, session=SESSION, gateway=GATEWAY, directory="/private")
 
 
 class PlanTests(SynchronousTestCase):
     """The process of the agent."""
 
     def test_argv(self) -> None:
-        """The user's arguments are passed on, and no secret is among them."""
-        self.assertEqual(planned().argv, ("/bin/agent", "run", "--x"))
+        """The user's arguments are passed on behind ours, and no secret is among them."""
+        self.assertEqual(planned().argv, ("/bin/agent", "--file=/private/a", "run", "--x"))
+
+    def test_files(self) -> None:
+        """Its files lie in a directory of its own."""
+        directory = self.mktemp()
+        Path(directory).mkdir()
+        write_files(evolve(planned(), directory=directory))
+        self.assertEqual({path.name: path.read_text() for path in Path(directory).iterdir()}, {"a": "text"})
+        self.assertEqual(planned().directory, "/private")
 
     def test_environment(self) -> None:
         """The parent's environment without ours, and ours anew."""

@@ -47,7 +47,8 @@ class Sandbox:
         """
         site = urlsplit(url)
         port = site.port or 80
-        prefix = walls.arguments()
+        needed = () if plan.directory is None else (plan.directory,)
+        prefix = evolve(walls, programs=(*walls.programs, *needed)).arguments()
         for directory in (*walls.own, *walls.settings):
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()

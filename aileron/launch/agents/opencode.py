@@ -12,11 +12,11 @@ from zope.interface import implementer
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, plain
 
-from ._bypass import unproxied
-from ._iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
-from ._jsonc import loads_jsonc
-from ._opencode_routes import routed
-from ._opencode_settings import CONFIGURATION, read_settings
+from .bypass import unproxied
+from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
+from .jsonc import loads_jsonc
+from .opencode_routes import routed
+from .opencode_settings import CONFIGURATION, read_settings
 
 SERVER_NAME = "aileron"
 
@@ -49,7 +49,7 @@ class OpenCode:
         servers = _object(configuration.get("mcp", {}), f"mcp in {CONFIGURATION}")
         settings = read_settings(invocation)
 
-        def register(server: McpServer, gateway: Gateway | None) -> Registration:
+        def register(server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
             merged: dict[str, JSON] = {**configuration, "mcp": {**servers, SERVER_NAME: _entry(server)}}
             routes = routed(settings, configuration, gateway)
             past: Mapping[str, str] = {}

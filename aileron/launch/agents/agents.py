@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ._iagent import IAgent
-from ._opencode import OpenCode
+from .iagent import IAgent
+from .opencode import OpenCode
 
 AGENTS: Mapping[str, IAgent] = {agent.name: agent for agent in (OpenCode(),)}
 """Each agent is one module; this is the only other place that names it."""

@@ -30,7 +30,7 @@ class RoutesTests(SynchronousTestCase):
         managed = {"HOME": str(self.directory), "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(self.directory / "managed")}
         invocation = Invocation((), {**managed, **theirs, **environment}, str(self.directory))
         server = McpServer("/bin/aileron-mcp", {})
-        return AGENTS["opencode"].prepare(invocation)(server, Gateway(URL, KEY, self.upstreams))
+        return AGENTS["opencode"].prepare(invocation)(server, Gateway(URL, KEY, self.upstreams), "/private")
 
     def providers(self, content: Any = None, **environment: str) -> Any:
         """What OpenCode is told of its providers."""

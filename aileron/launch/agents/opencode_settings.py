@@ -16,8 +16,8 @@ from attrs import field, frozen
 
 from aileron.values import JSON
 
-from ._iagent import Invocation
-from ._jsonc import loads_jsonc
+from .iagent import Invocation
+from .jsonc import loads_jsonc
 
 CONFIGURATION = "OPENCODE_CONFIG_CONTENT"
 _NAMES = ("opencode.json", "opencode.jsonc")

@@ -8,12 +8,8 @@ from attrs import field, frozen
 
 from aileron.values import JSON
 
-from ._iagent import Gateway, Upstream
-from ._opencode_settings import Settings
-
-KEY_HEADER = "X-Aileron-Gateway-Key"
-STAND_IN_KEY = "the-gateway-has-it"
-"""For a provider whose key the gateway puts in, so that OpenCode asks for none."""
+from .iagent import KEY_HEADER, STAND_IN_KEY, Gateway, Upstream
+from .opencode_settings import Settings
 
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}

@@ -25,7 +25,7 @@ class OpenCodeTests(SynchronousTestCase):
 
     def merged(self, theirs: str | None) -> Any:
         """The configuration that comes of the user's own."""
-        variables = AGENTS["opencode"].prepare(invocation(theirs))(SERVER, None).variables
+        variables = AGENTS["opencode"].prepare(invocation(theirs))(SERVER, None, "/private").variables
         self.assertEqual(list(variables), ["OPENCODE_CONFIG_CONTENT"])
         return json.loads(variables["OPENCODE_CONFIG_CONTENT"])
 

@@ -66,14 +66,27 @@ class Registration:
 
     :ivar variables: for the agent's environment; they hold secrets.
     :ivar notes: what the user is to be told of it, a line each, without a secret.
+    :ivar arguments: for the agent, put before the user's own; every user of the machine can read them: no secret.
+    :ivar files: texts without a secret, by their names in the directory that C{Register} was told of.
     """
 
     variables: Mapping[str, str] = field(repr=False)
     notes: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(factory=dict)
 
 
-Register = Callable[[McpServer, Gateway | None], Registration]
-"""From the server, and the gateway unless LLM traffic is to be left alone, to what makes the agent use them."""
+Register = Callable[[McpServer, Gateway | None, str], Registration]
+"""What makes the agent use the server, and the gateway unless its LLM traffic is to be left alone (L{None}).
+
+The last is the directory in which C{Registration.files} will lie while the agent runs: absolute, and nobody else's.
+"""
+
+KEY_HEADER = "X-Aileron-Gateway-Key"
+"""In it a session's gateway key travels, where the agent can send one."""
+
+STAND_IN_KEY = "the-gateway-has-it"
+"""For a provider whose key the gateway puts in, so that the agent asks for none."""
 
 
 class IAgent(Interface):

@@ -10,7 +10,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch import Invocation
-from aileron.launch._opencode_settings import Settings, read_settings
+from aileron.launch.agents.opencode_settings import Settings, read_settings
 
 PROVIDERS = {"openai": {"options": {"baseURL": "http://corporate/v1"}}}
 
