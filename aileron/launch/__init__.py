@@ -4,8 +4,8 @@ from ._bell import Bell
 from ._launch import DaemonFacts, Enclose, Launcher
 from ._plan import Plan, Programs, find_programs, plan
 from ._signals import OSSignals, Signals
-from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
 from .agents.agents import AGENTS
+from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, Walls, find_sandbox
 
 __all__ = [

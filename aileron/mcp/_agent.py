@@ -1,0 +1,80 @@
+"""One agent's MCP server: what the daemon offers to one session, for whatever transport carries it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+
+from aileron.client import Connections, SessionEnvironment
+from aileron.values import JSON
+
+from ._bridge import IBridge
+from ._calls import Calls
+from ._cards import Card
+from ._link import Link
+from ._nowhere import daemon_of
+from ._server import ToolServer
+from ._texts import Said
+
+_log = Logger()
+
+
+@frozen
+class Across:
+    """The tools, as awaited from the loop: each call is made in the reactor."""
+
+    bridge: IBridge
+    calls: Calls
+
+    async def offered(self) -> Sequence[Card]:
+        """Every tool."""
+        return await self.bridge.call(self.calls.offered)
+
+    async def call(self, tool: str, arguments: Mapping[str, JSON]) -> Said:
+        """Call one."""
+        return await self.bridge.call(lambda: self.calls.call(tool, arguments))
+
+
+class AgentServer:
+    """Everything behind one agent's transports, from L{start} until L{stop}.  Standard streams and HTTP share it.
+
+    :param session: names the daemon, and who the agent is there.
+    :ivar tools: the SDK's server over the agent's tools; it is used in the loop.
+    """
+
+    def __init__(
+        self, reactor: Any, bridge: IBridge, session: SessionEnvironment, connections: Connections | None = None
+    ) -> None:
+        self._bridge = bridge
+        self._stopped = False
+        daemon = daemon_of(session, connections or Connections(reactor))
+        self._link = Link(daemon, reactor, self._changed)
+        calls = Calls(daemon, self._link, reactor, session.wait_seconds, lambda: secrets.token_urlsafe(24))
+        self.tools = ToolServer(Across(bridge, calls))
+
+    def start(self) -> None:
+        """Begin to follow what the daemon offers."""
+        self._link.start()
+
+    def stop(self) -> None:
+        """End it.  Twice is safe."""
+        self._stopped = True
+        self._link.stop()
+
+    def supervise(self, errand: Deferred[None], then: Callable[[], object] = lambda: None) -> None:
+        """Log the failure of what nobody waits for, unless all has ended; call C{then} when it is over."""
+        errand.addErrback(self._failed)
+        errand.addBoth(lambda _: then())
+
+    def _changed(self) -> None:
+        if not self._stopped:
+            self.supervise(self._bridge.ask(self.tools.announce_change))
+
+    def _failed(self, failure: Any) -> None:
+        if not self._stopped and not failure.check(CancelledError):
+            _log.failure("the MCP server failed", failure)
