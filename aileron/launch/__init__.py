@@ -1,8 +1,9 @@
 """Runs an agent in a session of its own, with its tools registered and nothing of the user's touched."""
 
 from ._bell import Bell
-from ._launch import DaemonFacts, Enclose, Launcher
+from ._launch import DaemonFacts, Enclose, Launcher, foresee
 from ._plan import Plan, Programs, find_programs, plan
+from ._shown import Described
 from ._signals import OSSignals, Signals
 from .agents.agents import AGENTS
 from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
@@ -12,6 +13,7 @@ __all__ = [
     "AGENTS",
     "Bell",
     "DaemonFacts",
+    "Described",
     "Enclose",
     "Gateway",
     "IAgent",
@@ -28,5 +30,6 @@ __all__ = [
     "Walls",
     "find_programs",
     "find_sandbox",
+    "foresee",
     "plan",
 ]

@@ -16,6 +16,7 @@ from aileron.client import Daemon, DaemonError, DaemonUnreachable, OpenedSession
 from ._bell import Bell, Watch, line_of
 from ._child import Child, exit_status
 from ._plan import Plan, find_programs, plan, refuse_passphrase, write_files
+from ._shown import DIRECTORY_STAND_IN, GATEWAY_KEY_STAND_IN, TOKEN_STAND_IN, Described, describe
 from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
 from .agents.iagent import Gateway, IAgent, Invocation, Upstream
 
@@ -41,6 +42,30 @@ class DaemonFacts:
     def gateway(self, key: str) -> Gateway | None:
         """What a session with this gateway key must know of the gateway."""
         return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
+
+
+def foresee(
+    agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
+) -> Described:
+    """What L{Launcher.launch} would do; nothing is started, opened or written.
+
+    :param facts: of the daemon; its launch key is not used.
+    :raises Forbidden: as L{Launcher.launch}.
+    :raises NotFound: as L{Launcher.launch}.
+    :raises InvalidRequest: as L{Launcher.launch}.
+    """
+    refuse_passphrase(invocation.environment)
+    programs = find_programs(agent, invocation.environment, interpreter)
+    gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
+    whole = plan(
+        programs,
+        invocation,
+        register=agent.prepare(invocation),
+        session=SessionEnvironment(facts.url, TOKEN_STAND_IN, agent.wait_seconds),
+        gateway=gateway,
+        directory=DIRECTORY_STAND_IN,
+    )
+    return describe(whole, invocation, gateway)
 
 
 @frozen

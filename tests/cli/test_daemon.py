@@ -261,6 +261,26 @@ class LaunchTests(CommandCase):
         self.assertIn("AILERON_VAULT_PASSPHRASE is set", err)
         self.assertNotIn("canary", err)
 
+    def test_printed(self) -> None:
+        """What a launch would do is printed without a daemon; none is started, and no vault is made."""
+        programs = Path(self.mktemp()).absolute()
+        programs.mkdir()
+        (programs / "opencode").write_text("#!/bin/sh\n")
+        (programs / "opencode").chmod(0o755)
+        self.environ |= {"PATH": str(programs), "HOME": str(programs), "OPENAI_API_KEY": "sk-canary"}
+        code, out, err = self.command("launch", "--print", "opencode", "run", "hi")
+        self.assertEqual((code, "No daemon runs" in err), (0, True))
+        self.assertIn(f"  │ {programs}/opencode\n  │ run\n  │ hi\n", out)
+        self.assertIn("<the session's token>", out)
+        self.assertNotIn("canary", out)
+        code, out, err = self.command("launch", "--print", "--json", "opencode")
+        self.assertEqual((code, json.loads(out)["agent"], json.loads(out)["daemon"]), (0, "opencode", False))
+        self.assertEqual((self.home.secrets.exists(), self.home.discovery.exists()), (False, False))
+
+    def test_json_alone(self) -> None:
+        """There is no JSON of a launch that is one."""
+        self.assertEqual(self.command("launch", "--json", "opencode")[0], 2)
+
     def test_python(self) -> None:
         """The children that ask for the passphrase are this very program."""
         from aileron.cli.daemon.children import command

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -17,12 +16,13 @@ from aileron.cli.vault.unlocking import refuse_lost, vault_state
 from aileron.home import Discovery, live_discovery
 
 from .children import run_child
+from .planning import gateway_upstreams, show_plan
 from .process import start
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads
 
-    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Upstream
+    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Walls
 
 _LOCKED = (
     "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
@@ -33,16 +33,18 @@ _LOCKED = (
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
 @click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
+@click.option("--print", "only_print", is_flag=True, help="Show what would be run, and start nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
 @click.option("--sandbox", is_flag=True, help="Show the agent neither Aileron's home nor browsers, and no network.")
 @click.argument("agent", shell_complete=names.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
 @pass_surroundings
 def launch(
     around: Surroundings,
-    context: click.Context,
     no_bell: bool,
     no_gateway: bool,
+    only_print: bool,
+    as_json: bool,
     sandbox: bool,
     agent: str,
     arguments: tuple[str, ...],
@@ -58,7 +60,15 @@ def launch(
     if known is None:
         raise click.UsageError(f"The agent must be one of: {', '.join(sorted(AGENTS))}.")
     chosen: IAgent = known
+    if as_json and not only_print:
+        raise click.UsageError("--json goes with --print, before the agent's name.")
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
+    invocation = Invocation(theirs, around.environ, os.getcwd())
+    if only_print:
+        if sandbox:
+            _walls(around, chosen, invocation).arguments()
+        show_plan(around, chosen, invocation, through_gateway=not no_gateway, sandbox=sandbox, as_json=as_json)
+        return
 
     async def whole(links: Links) -> int:
         from twisted.internet import reactor
@@ -77,11 +87,10 @@ def launch(
             interpreter=sys.executable,
             bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty()),
         )
-        invocation = Invocation(theirs, around.environ, os.getcwd())
         enclose = _walled(around, chosen, invocation) if sandbox else None
         return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
 
-    context.exit(around.drive(whole))
+    click.get_current_context().exit(around.drive(whole))
 
 
 def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Enclose:
@@ -93,10 +102,19 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
     """
     from twisted.internet import reactor
 
-    from aileron.launch import Walls, find_programs, find_sandbox
+    from aileron.launch import find_sandbox
+
+    walls = _walls(around, agent, invocation)
+    walls.arguments()
+    sandbox = find_sandbox(reactor, invocation.environment)
+    return lambda plan, url: sandbox.around(plan, walls, url)
+
+
+def _walls(around: Surroundings, agent: IAgent, invocation: Invocation) -> Walls:
+    from aileron.launch import Walls, find_programs
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent
-    walls = Walls(
+    return Walls(
         home=invocation.environment.get("HOME", "/"),
         state=str(around.home.root),
         project=invocation.directory,
@@ -108,9 +126,6 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
             *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
         ),
     )
-    walls.arguments()
-    sandbox = find_sandbox(reactor, invocation.environment)
-    return lambda plan, url: sandbox.around(plan, walls, url)
 
 
 def _to_terminal(text: str) -> None:
@@ -121,15 +136,7 @@ async def _facts(around: Surroundings) -> DaemonFacts:
     from aileron.launch import DaemonFacts
 
     found = ensure_daemon(around)
-    return DaemonFacts(found.url, found.operator_url, found.launch_key, _upstreams(around, found))
-
-
-def _upstreams(around: Surroundings, found: Discovery) -> Mapping[str, Upstream] | None:
-    from aileron.launch import Upstream
-
-    gateway = around.probe(found.url, "/v1/status", found.launch_key).get("gateway")
-    # None of a daemon that was started before an upgrade.
-    return gateway and {each["name"]: Upstream(each["base_url"], each["credential"]) for each in gateway["providers"]}
+    return DaemonFacts(found.url, found.operator_url, found.launch_key, gateway_upstreams(around, found))
 
 
 def ensure_daemon(around: Surroundings) -> Discovery:

@@ -1,0 +1,134 @@
+"""What a launch would do, for people and programs to read before it does: every secret has a stand-in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from aileron.values import JSON, plain
+
+from ._plan import Plan
+from .agents.iagent import Gateway, Invocation
+from .agents.jsonc import loads_jsonc
+
+TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
+GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
+DIRECTORY_STAND_IN = "/tmp/aileron-agent-XXXXXXXX"  # noqa: S108  # nothing lies there
+
+_YOURS, _CHANGED = "<as you have it>", "<yours, changed>"
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+_SHORTEST_SECRET = 6
+
+
+@frozen
+class Described:
+    """One plan, without a secret.
+
+    :ivar argv: what would run.
+    :ivar directory: where.
+    :ivar added: variables that the agent gets besides the user's own, or in their place.
+    :ivar removed: names of those that it does not get.
+    :ivar files: texts that would be written, by their path.
+    :ivar gateway: address of each provider's upstream, by provider; L{None}: its LLM traffic is left alone.
+    :ivar notes: what the user would be told.
+    """
+
+    argv: tuple[str, ...]
+    directory: str
+    added: Mapping[str, str]
+    removed: tuple[str, ...]
+    files: Mapping[str, str]
+    gateway_url: str | None
+    gateway: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, JSON]:
+        """For programs."""
+        routes: JSON = None if self.gateway_url is None else {"url": self.gateway_url, "upstreams": dict(self.gateway)}
+        return {
+            "argv": list(self.argv),
+            "directory": self.directory,
+            "added": dict(self.added),
+            "removed": list(self.removed),
+            "files": dict(self.files),
+            "gateway": routes,
+            "notes": list(self.notes),
+        }
+
+
+def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Described:
+    """What C{plan} would do.
+
+    The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
+    them, are replaced by C{<NAME>}, and what the user has set in a variable that is added to is not repeated.
+
+    :param gateway: as it was planned with.
+    """
+    theirs = invocation.environment
+    secrets = {value: f"<{name}>" for name, value in theirs.items() if _is_secret(name, value)}
+
+    def safe(text: str) -> str:
+        for secret, stand_in in secrets.items():
+            text = text.replace(secret, stand_in)
+        return text
+
+    changed = {name: value for name, value in plan.environment.items() if theirs.get(name) != value}
+    return Described(
+        argv=tuple(map(safe, plan.argv)),
+        directory=invocation.directory,
+        added={name: safe(_addition(theirs.get(name, ""), value)) for name, value in sorted(changed.items())},
+        removed=tuple(sorted(set(theirs) - set(plan.environment))),
+        files={f"{plan.directory}/{name}": safe(text) for name, text in sorted(plan.files.items())},
+        gateway_url=None if gateway is None else gateway.url,
+        gateway={} if gateway is None else dict(_routes(gateway)),
+        notes=tuple(map(safe, plan.notes)),
+    )
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return bool(_SECRET_NAME.search(name)) and len(value) >= _SHORTEST_SECRET
+
+
+def _routes(gateway: Gateway) -> Iterator[tuple[str, str]]:
+    for name, upstream in sorted(gateway.upstreams.items()):
+        whose = "the vault's key" if upstream.injected else "the agent's own key"
+        yield name, f"{upstream.base_url}, with {whose}"
+
+
+def _addition(before: str, after: str) -> str:
+    """What of C{after} is ours, where the user has set C{before}."""
+    ours = _object(after)
+    if not before.strip():
+        return after if ours is None else _indented(ours)
+    if ours is not None:
+        theirs = _object(before)
+        return _CHANGED if theirs is None else _indented(_new(theirs, ours))
+    return after.replace(before, _YOURS) if before in after else _CHANGED
+
+
+def _new(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """The parts of C{after} that C{before} does not have so."""
+    new: dict[str, JSON] = {}
+    for name, each in after.items():
+        old = before.get(name)
+        if not isinstance(each, Mapping) or not isinstance(old, Mapping):
+            if name not in before or each != old:
+                new[name] = each
+        elif inner := _new(old, each):
+            new[name] = inner
+    return new
+
+
+def _object(text: str) -> Mapping[str, JSON] | None:
+    try:
+        value = loads_jsonc(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, Mapping) else None
+
+
+def _indented(value: Mapping[str, JSON]) -> str:
+    return json.dumps(plain(value), indent=2)

@@ -1,0 +1,81 @@
+"""A plan that is only shown."""
+
+from __future__ import annotations
+
+import json
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import Forbidden, NotFound
+from aileron.launch import AGENTS, DaemonFacts, Gateway, Invocation, Plan, Upstream, foresee
+from aileron.launch._shown import describe
+from tests.launch.test_launch import LaunchCase
+
+CANARY = "sk-canary-123"
+FACTS = DaemonFacts(
+    "http://127.0.0.1:9", "http://localhost:10", "ail_l_key", {"openai": Upstream("https://o.test", True)}
+)
+
+
+def described(before: dict[str, str], after: dict[str, str], *words: str) -> dict[str, str]:
+    """The variables that are shown as added."""
+    plan = Plan(words, after, directory="/d", files={"f": f"x{CANARY}"})
+    return dict(describe(plan, Invocation((), before, "/project"), None).added)
+
+
+class ForeseeTests(LaunchCase):
+    def test_whole(self) -> None:
+        """Of a launch everything is told, with stand-ins for its secrets, and nothing is opened or started."""
+        parent = {"PATH": str(self.bin), "HOME": str(self.home), "AILERON_X": "1", "OPENAI_API_KEY": CANARY}
+        invocation = Invocation(("run", CANARY), parent, "/project")
+        found = foresee(AGENTS["opencode"], invocation, FACTS, str(self.bin / "python"))
+        self.assertEqual(found.argv, (str(self.bin / "opencode"), "run", "<OPENAI_API_KEY>"))
+        self.assertEqual((found.directory, found.removed), ("/project", ("AILERON_X",)))
+        ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])
+        self.assertEqual(ours["mcp"]["aileron"]["environment"]["AILERON_TOKEN"], "<the session's token>")
+        self.assertIn("<the session's gateway key>", found.added["OPENCODE_CONFIG_CONTENT"])
+        self.assertEqual(found.gateway_url, FACTS.url)
+        self.assertEqual(dict(found.gateway), {"openai": "https://o.test, with the vault's key"})
+        self.assertEqual(found.notes, ("aileron: through the gateway: openai",))
+        self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))
+        self.assertNotIn(CANARY, json.dumps(found.as_json()))
+        self.assertNotIn("ail_l_key", json.dumps(found.as_json()))
+
+    def test_without_gateway(self) -> None:
+        """Where the LLM traffic is left alone, that is what is told."""
+        parent = {"PATH": str(self.bin), "HOME": str(self.home)}
+        found = foresee(
+            AGENTS["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"), through_gateway=False
+        )
+        self.assertEqual((found.gateway_url, found.as_json()["gateway"]), (None, None))
+
+    def test_refused(self) -> None:
+        """What would keep a launch from starting keeps its plan from being shown."""
+        secret = Invocation((), {"AILERON_VAULT_PASSPHRASE": "x"}, "/p")
+        self.assertRaises(Forbidden, foresee, AGENTS["opencode"], secret, FACTS, "python")
+        nothing = Invocation((), {"PATH": "/nowhere"}, "/p")
+        self.assertRaises(NotFound, foresee, AGENTS["opencode"], nothing, FACTS, "python")
+
+
+class AdditionTests(SynchronousTestCase):
+    def test_objects(self) -> None:
+        """Of an object that the user has set, only what is new in it is shown."""
+        before = '{"a": {"mine": "secret"}, "b": 1, /* c */ "d": {"e": 2}}'
+        after = json.dumps({"a": {"mine": "secret", "ours": 1}, "b": 2, "d": {"e": 2}})
+        shown = described({"V": before}, {"V": after})["V"]
+        self.assertEqual(json.loads(shown), {"a": {"ours": 1}, "b": 2})
+
+    def test_texts(self) -> None:
+        """Of another text that the user has set, theirs is not repeated."""
+        self.assertEqual(described({"V": "mine"}, {"V": "mine,ours"}), {"V": "<as you have it>,ours"})
+        self.assertEqual(described({"V": "mine"}, {"V": "ours"}), {"V": "<yours, changed>"})
+        self.assertEqual(described({"V": "mine"}, {"V": '{"mine": 1}'}), {"V": "<yours, changed>"})
+        self.assertEqual(described({"V": " "}, {"V": "ours", "W": "1"}), {"V": "ours", "W": "1"})
+
+    def test_own_secrets(self) -> None:
+        """A secret of the user's that was copied elsewhere is shown by its variable's name, in files too."""
+        theirs = {"MY_TOKEN": CANARY, "LANG": "C.UTF-8"}
+        self.assertEqual(described(theirs, {**theirs, "V": f"x {CANARY} C.UTF-8"}), {"V": "x <MY_TOKEN> C.UTF-8"})
+        plan = Plan((), {}, directory="/d", files={"f": f"x{CANARY}"})
+        shown = describe(plan, Invocation((), theirs, "/p"), Gateway("http://g", "k"))
+        self.assertEqual((dict(shown.files), shown.removed), ({"/d/f": "x<MY_TOKEN>"}, ("LANG", "MY_TOKEN")))
