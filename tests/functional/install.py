@@ -3,11 +3,12 @@
 The only part of them that downloads anything. Where the right version lies already, it does nothing.
 """
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.functional import npm
 
 PACKAGE = "opencode-ai"
 VERSION = "1.18.33"
@@ -19,17 +20,17 @@ SANDBOX = Path("/usr/bin/bwrap")
 
 def binary(directory: Path) -> Path:
     """Where the agent's program lies, or will lie, under an install directory."""
-    return _package(directory) / "bin" / "opencode.exe"
+    return npm.package(directory, PACKAGE) / "bin" / "opencode.exe"
 
 
 def is_installed(directory: Path) -> bool:
     """Whether the pinned version lies there and its program starts."""
-    return _lies(directory, PACKAGE, VERSION) and _starts(binary(directory))
+    return npm.lies(directory, PACKAGE, VERSION) and npm.starts(binary(directory), VERSION)
 
 
 def axe(directory: Path) -> Path:
     """Where axe-core lies, or will lie, under an install directory."""
-    return _package(directory, AXE) / "axe.min.js"
+    return npm.package(directory, AXE) / "axe.min.js"
 
 
 def install(directory: Path) -> Path:
@@ -39,9 +40,9 @@ def install(directory: Path) -> Path:
     :raises RuntimeError: when the program does not start afterwards.
     """
     if not is_installed(directory):
-        _fetch(directory, PACKAGE, VERSION)
+        npm.fetch(directory, {PACKAGE: VERSION})
         # npm may refuse to run this by itself, depending on its version: it puts the platform's program in place.
-        _run("node", "postinstall.mjs", directory=_package(directory))
+        npm.run("node", "postinstall.mjs", directory=npm.package(directory, PACKAGE))
     if not is_installed(directory):
         raise RuntimeError(f"{binary(directory)} does not start")
     return binary(directory)
@@ -52,8 +53,8 @@ def install_axe(directory: Path) -> Path:
 
     :raises subprocess.CalledProcessError: when npm fails.
     """
-    if not _lies(directory, AXE, AXE_VERSION):
-        _fetch(directory, AXE, AXE_VERSION)
+    if not npm.lies(directory, AXE, AXE_VERSION):
+        npm.fetch(directory, {AXE: AXE_VERSION})
     return axe(directory)
 
 
@@ -85,34 +86,8 @@ def _install(program: Path, package: str) -> None:
         return
     if os.geteuid() != 0:
         raise RuntimeError(f"{program} is missing: as root, apt-get install {package}")
-    _run("apt-get", "update", "-q", directory=Path("/"))
-    _run("apt-get", "install", "-q", "-y", "--no-install-recommends", package, directory=Path("/"))
-
-
-def _package(directory: Path, package: str = PACKAGE) -> Path:
-    return directory / "node_modules" / package
-
-
-def _lies(directory: Path, package: str, version: str) -> bool:
-    manifest = _package(directory, package) / "package.json"
-    return manifest.is_file() and json.loads(manifest.read_text())["version"] == version
-
-
-def _fetch(directory: Path, package: str, version: str) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    quiet = ("--no-audit", "--no-fund", "--ignore-scripts", "--save-exact")
-    _run("npm", "install", "--prefix", str(directory), *quiet, f"{package}@{version}", directory=directory)
-
-
-def _starts(program: Path) -> bool:
-    if not program.is_file():
-        return False
-    answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    return answer.returncode == 0 and answer.stdout.strip() == VERSION
-
-
-def _run(*arguments: str, directory: Path) -> None:
-    subprocess.run(arguments, cwd=directory, check=True, timeout=600, stdout=sys.stderr)
+    npm.run("apt-get", "update", "-q", directory=Path("/"))
+    npm.run("apt-get", "install", "-q", "-y", "--no-install-recommends", package, directory=Path("/"))
 
 
 def main() -> None:

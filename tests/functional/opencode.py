@@ -85,6 +85,11 @@ def configure_user(home: Home, config: str) -> Path:
     return path
 
 
+def arguments(prompt: str) -> tuple[str, ...]:
+    """The agent's own arguments for one headless run."""
+    return ("run", "--title", "t", "--format", "json", prompt)
+
+
 def headless(home: Home, prompt: str, config: str | None, **environment: str) -> Command:
     """One headless run of the agent in the home's project.
 
@@ -93,7 +98,7 @@ def headless(home: Home, prompt: str, config: str | None, **environment: str) ->
     """
     given = {"OPENCODE_CONFIG_CONTENT": config} if config is not None else {}
     return Command(
-        arguments=(program(), "run", "--title", "t", "--format", "json", prompt),
+        arguments=(program(), *arguments(prompt)),
         environment=home.environment(**QUIET, **given, **environment),
         directory=home.project,
     )

@@ -1,0 +1,1 @@
+"""The real agents, each through the same scenarios: C{python -m tests.agents}."""

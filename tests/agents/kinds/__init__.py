@@ -1,0 +1,1 @@
+"""What the scenarios must know of each agent, a module each."""
