@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from aileron.values import READ, WRITE, Operation, canonical
+from aileron.values import JSON, READ, WRITE, Operation, canonical, schema_problem
 
 from . import _template
 from ._headers import header_name, header_value
@@ -49,7 +49,15 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
     precondition = read_precondition(table, inputs, effect)
     operation = HttpOperation(
         operation=Operation(
-            name, effect, idempotent, table.text("description"), timeout, precondition, lookup is not None
+            name,
+            effect,
+            idempotent,
+            table.text("description"),
+            timeout,
+            precondition,
+            reconcilable=lookup is not None,
+            destructive=table.flag("destructive", default=effect == WRITE),
+            output_schema=_output_schema(table),
         ),
         method=method,
         segments=segments,
@@ -173,6 +181,14 @@ def _paths(table: Table | None) -> Mapping[str, Steps] | None:
     if table is None:
         return None
     return {name: table.read(name, dotted, (), required=True) for name in table.values}
+
+
+def _output_schema(table: Table) -> Mapping[str, JSON] | None:
+    schema: Mapping[str, JSON] | None = table.take("output", dict, None)
+    problem = None if schema is None else schema_problem(schema)
+    if problem is not None:
+        table.fault("output", problem)
+    return schema if problem is None else None
 
 
 def _refused(table: Table) -> frozenset[int]:

@@ -114,6 +114,9 @@ class IRunner(Interface):
     async def runs(query: RunQuery) -> Page[Run]:
         """Runs, newest first."""
 
+    async def most_used(limit: int) -> tuple[str, ...]:
+        """The names of the actions that were lately carried out most often, first things first."""
+
     async def history(run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
         """The steps that ended and every attempt, in order."""
 

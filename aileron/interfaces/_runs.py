@@ -96,5 +96,8 @@ class IRuns(Interface):
         :raises LimitExceeded: one of them is full.
         """
 
+    async def most_used(limit: int) -> tuple[str, ...]:
+        """The actions that were completed most often among the newest two thousand such runs, by how often and name."""
+
     async def count(query: RunQuery) -> int:
         """How many runs match; C{limit} and C{cursor} are ignored."""

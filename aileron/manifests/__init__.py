@@ -5,9 +5,10 @@ from ._check import check
 from ._directory import DirectoryCatalogue
 from ._faults import ManifestFault
 from ._json_schema import input_schema
-from ._parse import parse, tool_name
+from ._parse import parse
 from ._paths import look_up
 from ._resolve import Known, preview_paths, resolve, resolve_preview, uses_outputs
+from ._tool_names import tool_name
 
 __all__ = [
     "DirectoryCatalogue",

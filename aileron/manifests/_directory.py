@@ -14,6 +14,7 @@ from aileron.values import Action, Catalogue, LoadError
 from ._faults import DUPLICATE, ManifestFault, unreadable
 from ._parse import parse
 from ._source import MAX_FILE_BYTES
+from ._tool_names import told_apart
 
 SUFFIX = ".md"
 
@@ -33,7 +34,7 @@ class DirectoryCatalogue:
     """The action files of one directory: read at each L{refresh}, where they changed.
 
     A file that is no action is reported and the others load.  Of two files with one name the later is left out; actions
-    with different names and the same tool name are all left out, since a caller could not tell them apart.
+    with different names and the same tool name get tool names that end otherwise.
 
     :ivar directory: its path; it need not exist.
     :ivar generation: what the generations begin with: more than any of an earlier life.
@@ -89,18 +90,7 @@ def _choose(entries: Collection[_Entry]) -> tuple[Mapping[str, Action], tuple[Lo
         first = actions.setdefault(action.name, action)
         if first is not action:
             errors.append(_duplicate(action, f"the action `{action.name}` is already in {first.path}"))
-    for clashing in _clashes(actions.values()):
-        names = ", ".join(f"`{action.name}`" for action in clashing)
-        message = f"the actions {names} make one tool name, `{clashing[0].tool_name}`: all are left out"
-        errors += [_duplicate(actions.pop(action.name), message) for action in clashing]
-    return actions, tuple(errors)
-
-
-def _clashes(actions: Collection[Action]) -> list[list[Action]]:
-    by_tool: dict[str, list[Action]] = {}
-    for action in actions:
-        by_tool.setdefault(action.tool_name, []).append(action)
-    return [same for same in by_tool.values() if len(same) > 1]
+    return told_apart(actions), tuple(errors)
 
 
 def _duplicate(action: Action, message: str) -> LoadError:

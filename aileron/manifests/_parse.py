@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 
-from aileron.values import SEMVER, Action, ConnectorPin, digest_of_bytes
+from aileron.values import JSON, SEMVER, Action, ConnectorPin, digest_of_bytes, schema_problem
 
 from ._approval import read_approval, with_preview
 from ._faults import Faults
@@ -14,10 +14,13 @@ from ._limits import read_limits
 from ._source import read_source
 from ._steps import MAX_STEPS, Scope, read_steps
 from ._table import Rule, Table, repeated
+from ._tool_names import tool_name
 
 MAX_CONNECTORS = 16
 DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
-RESERVED_TOOL_NAMES = frozenset({"check_action_status", "aileron_diagnostics"})
+RESERVED_TOOL_NAMES = frozenset(
+    {"check_action_status", "aileron_diagnostics", "search_actions", "describe_action", "run_action"}
+)
 
 _SEGMENT = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _OWNED = rf"(?:github|gitlab|hub|local)://{_SEGMENT}(?:/{_SEGMENT})+"
@@ -30,7 +33,19 @@ _FQN = Rule.shape(
 )
 _HASH = Rule.shape(r"sha256:\S+", "must begin with sha256: and go on")
 
-_KEYS = ("name", "version", "source", "requires", "match", "inputs", "execute", "approval", "limits", "timeout_seconds")
+_KEYS = (
+    "name",
+    "version",
+    "source",
+    "requires",
+    "match",
+    "inputs",
+    "execute",
+    "approval",
+    "limits",
+    "output",
+    "timeout_seconds",
+)
 _LATER_KEYS = ("late_fields",)
 
 
@@ -45,14 +60,6 @@ def parse(data: bytes, path: str) -> Action:
     action = _read_action(root, data, source.body, path)
     root.faults.raise_if_any()
     return action
-
-
-def tool_name(name: str) -> str:
-    """The action's name as an MCP tool: every character that is not of C{[a-z0-9_]} becomes an underscore.
-
-    :param name: a valid action name, so at most 64 characters.
-    """
-    return re.sub(r"[^a-z0-9_]", "_", name)
 
 
 def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
@@ -81,6 +88,7 @@ def _read_action(root: Table, data: bytes, body: str, path: str) -> Action:
         path=path,
         text=data.decode("utf-8"),
         caps=read_limits(root.table("limits"), {one.name for one in inputs}),
+        output_schema=_read_output(root),
     )
     root.close(_KEYS, _LATER_KEYS)
     return action
@@ -123,6 +131,18 @@ def _read_intent(root: Table, body: str) -> str:
     if not body.strip() and not match.values:
         root.fault(None, "write a body, or `[match] intent`: the model must be told what the action is for")
     return match.text("intent", required=isinstance(root.values.get("match"), dict))
+
+
+def _read_output(root: Table) -> Mapping[str, JSON] | None:
+    schema = root.json("output") if "output" in root.values else None
+    if not isinstance(schema, Mapping):
+        if "output" in root.values:
+            root.fault("output", "`output` must be a table")
+        return None
+    problem = schema_problem(schema)
+    if problem is not None:
+        root.fault("output", f"`output` {problem}")
+    return schema
 
 
 def _read_timeout(root: Table) -> float:

@@ -132,7 +132,14 @@ class Offerings:
             enabled=word is None or word.enabled,
             read_only=all(operation.effect == READ for operation in operations),
             idempotent=all(operation.effect == READ or operation.idempotent for operation in operations),
+            destructive=any(operation.effect != READ and operation.destructive for operation in operations),
+            open_world=any(self._goes_out(step.connector) for step in action.steps),
+            output_schema=action.output_schema or operations[-1].output_schema,
         )
+
+    def _goes_out(self, fqn: str) -> bool:
+        described = self._described(fqn)
+        return bool(described.hosts) or described.bindable or described.base_url is not None
 
     def _untrusted(self, action: Action) -> list[str]:
         """What of this action the operator has not trusted as it lies there."""

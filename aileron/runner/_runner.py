@@ -203,6 +203,10 @@ class Runner:
         """See L{IRunner.runs}."""
         return await self._runs.list(query)
 
+    async def most_used(self, limit: int) -> tuple[str, ...]:
+        """See L{IRunner.most_used}."""
+        return await self._runs.most_used(limit)
+
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
         """See L{IRunner.history}."""
         return await self._runs.steps(run_id), await self._runs.attempts(run_id)

@@ -128,6 +128,10 @@ class SQLiteRuns:
         """See L{IRuns.room}."""
         await self._readers.read(charges_table.room, tuple(charges), utc(self._clock.seconds()))
 
+    async def most_used(self, limit: int) -> tuple[str, ...]:
+        """See L{IRuns.most_used}."""
+        return await self._readers.read(runs_table.most_used, limit)
+
     async def count(self, query: RunQuery) -> int:
         """See L{IRuns.count}."""
         return await self._readers.read(runs_table.count, query)

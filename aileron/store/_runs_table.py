@@ -44,6 +44,12 @@ _BY_KEY = """
 _UNFINISHED = """
     WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'executing') ORDER BY ordinal
 """
+_MOST_USED = """
+    SELECT action FROM (
+        SELECT action FROM runs WHERE state = 'completed' ORDER BY ordinal DESC LIMIT 2000
+    )
+    GROUP BY action ORDER BY count(*) DESC, action LIMIT ?
+"""
 
 
 def insert(cursor: sqlite3.Cursor, runs: Iterable[Run]) -> None:
@@ -117,6 +123,11 @@ def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:
     where, values = matching(query)
     found: int = cursor.execute(" ".join(("SELECT count(*) FROM runs", where)), values).fetchone()[0]
     return found
+
+
+def most_used(cursor: sqlite3.Cursor, limit: int) -> tuple[str, ...]:
+    """The actions of the newest completed runs, by how often and name."""
+    return tuple(row[0] for row in cursor.execute(_MOST_USED, (limit,)))
 
 
 def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[object]]:

@@ -114,6 +114,16 @@ class ListContract(RunsCase):
         self.assertEqual([each.run.id for each in waiting.items], ["b"])
         self.assertEqual(self.do(self.runs.approvals(RunQuery(gated=False))).items[0].run.id, "a")
 
+    def test_most_used(self) -> None:
+        """The actions that were completed most often come first, then those of the lesser name; others are not told."""
+        self.received(example_run("waits", action="d"))
+        for number, action in enumerate("abcbc"):
+            run = self.received(example_run(f"run-{number}", action=action, gated=False))
+            begun = self.do(self.runs.apply(example_transition(run, _S.EXECUTING)))
+            self.do(self.runs.apply(example_transition(begun, _S.COMPLETED)))
+        self.assertEqual(self.do(self.runs.most_used(9)), ("b", "c", "a"))
+        self.assertEqual(self.do(self.runs.most_used(1)), ("b",))
+
     def test_unshown(self) -> None:
         """Runs that wait are told of where a preview is kept of which it does not say that it was shown."""
         for name, kept in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,7 @@ from aileron.values import Actor, Approval, Halt, OwnCap, Page, Pause, Run, RunQ
 
 @define
 class ScriptedBrakes:
-    """What of L{IRunner} pauses and limits."""
+    """What of L{IRunner} pauses and limits, and counts."""
 
     _pauses: dict[str | None, Pause] = field(factory=dict, init=False)
     _caps: dict[tuple[str, str, bool, float], OwnCap] = field(factory=dict, init=False)
@@ -35,6 +36,12 @@ class ScriptedBrakes:
     @abstractmethod
     async def approval(self, run_id: str) -> Approval:
         """See L{IRunner}."""
+
+    async def most_used(self, limit: int) -> tuple[str, ...]:
+        """See L{IRunner}."""
+        done = (await self.runs(RunQuery((RunState.COMPLETED,)))).items
+        uses = Counter(run.action for run in done)
+        return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
         """See L{IRunner}; nothing that is scripted remembers a denial."""

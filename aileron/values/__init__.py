@@ -59,6 +59,7 @@ from ._grants import (
 )
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
+from ._output_schemas import fits, schema_problem
 from ._pages import Page
 from ._passkeys import Passkey, PasskeyRule, approval_statement
 from ._places import place
@@ -214,6 +215,7 @@ __all__ = [
     "digest",
     "digest_of_bytes",
     "edits",
+    "fits",
     "from_timestamp",
     "json_pointer",
     "json_problems",
@@ -221,6 +223,7 @@ __all__ = [
     "place",
     "plain",
     "plainly",
+    "schema_problem",
     "strings_in",
     "timestamp",
     "utc",

@@ -114,6 +114,7 @@ class Action:
     :ivar timeout_seconds: wall-clock limit of one execution, retries included.
     :ivar body: the Markdown the LLM reads.
     :ivar text: the file's text, whole: what the operator is asked to trust.
+    :ivar output_schema: JSON Schema of the last step's output, where the file declares it.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Action:
     path: str
     text: str = field(default="", repr=False)
     caps: tuple[Cap, ...] = ()
+    output_schema: Mapping[str, JSON] | None = None
 
 
 @frozen
@@ -171,12 +173,18 @@ class Offer:
 
     :ivar read_only: every step is a declared read.
     :ivar idempotent: every step is declared idempotent (or a read).
+    :ivar destructive: a step may change or remove what was there.
+    :ivar open_world: a step talks to something outside of the daemon.
+    :ivar output_schema: the action's, else that of its last step's operation, where one of them declares it.
     """
 
     action: Action
     enabled: bool
     read_only: bool
     idempotent: bool
+    destructive: bool = True
+    open_world: bool = True
+    output_schema: Mapping[str, JSON] | None = None
 
 
 @frozen

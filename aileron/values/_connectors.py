@@ -25,6 +25,8 @@ class Operation:
     :ivar precondition: inputs that tie a write to what was shown before it (an etag, a message's id): they, and no
         others, may be filled from the preview.
     :ivar reconcilable: whether the connector can look whether such an effect happened.
+    :ivar destructive: whether it may change or remove what was there; else it only adds.  Counts for writes.
+    :ivar output_schema: JSON Schema of its output, where it is declared.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Operation:
     timeout_seconds: float = 30.0
     precondition: tuple[str, ...] = ()
     reconcilable: bool = False
+    destructive: bool = True
+    output_schema: Mapping[str, JSON] | None = None
 
 
 @frozen

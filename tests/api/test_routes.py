@@ -209,8 +209,19 @@ class ActionTests(ApiCase):
         """One action is shown as it is offered."""
         token = self.agent_token()
         heard = self.agents.ask("GET", "/v1/actions/ship-update", token).json
+        self.assertEqual((heard["destructive"], heard["open_world"], heard["output_schema"]), (True, True, None))
         self.assertEqual((heard["tool_name"], heard["gated"], heard["enabled"]), ("ship_update", True, True))
         self.assertEqual(self.agents.ask("GET", "/v1/actions/none", token).status, 404)
+
+    def test_most_used(self) -> None:
+        """An agent learns which actions were carried out most often, by whomever; an operator has no use for it."""
+        token = self.agent_token()
+        self.assertEqual(self.agents.ask("GET", "/v1/most-used", token).json, {"items": []})
+        self.agents.ask("POST", "/v1/actions/look-up/run", self.agent_token(), {"args": {"text": "x"}})
+        self.agents.ask("POST", RUN, token, {"args": {"text": "x"}})
+        self.assertEqual(self.agents.ask("GET", "/v1/most-used?limit=5", token).json, {"items": ["look-up"]})
+        self.assertEqual(self.agents.ask("GET", "/v1/most-used?limit=101", token).status, 400)
+        self.assertEqual(self.operator.ask("GET", "/v1/most-used", self.operator_token()).status, 404)
 
     def test_preview(self) -> None:
         """What an action shows before it is approved is told of it, by labels."""

@@ -56,6 +56,19 @@ class SchemaTests(SynchronousTestCase):
         self.assertEqual(("write", False), (create.effect, create.idempotent))
         self.assertEqual({"id", "title"}, spec.operations["create"].inputs)
 
+    def test_hints(self) -> None:
+        """A write is destructive unless it says otherwise, a read never; an output's schema is kept as it stands."""
+        more = 'destructive = false\noutput = { type = "object" }\n[operations.look]\nmethod = "GET"\npath = "/"\n'
+        text = GOOD + more + 'effect = "read"\n'
+        for file, destructive, schema in ((GOOD, True, None), (text, False, {"type": "object"})):
+            spec = read_file(file.encode(), "tracker.toml").spec
+            assert spec is not None
+            create = spec.description.operations["create"]
+            self.assertEqual((create.destructive, create.output_schema), (destructive, schema))
+            looks = [each for each in spec.description.operations.values() if each.effect == "read"]
+            self.assertFalse(any(each.destructive for each in looks))
+        self.fault('error = { when = "ok == false" }', 'output = { type = "text" }')
+
     def test_unknown_keys(self) -> None:
         """A key that nothing obeys is a fault on its own line, at every level."""
         for old, new, line in (

@@ -293,12 +293,33 @@ class TopLevelTests(Faults):
 
     def test_reserved(self) -> None:
         """An action cannot take the name of one of our own tools, however it is written."""
-        for name in ("check-action-status", "check_action.status", "aileron-diagnostics"):
+        for name in (
+            "check-action-status",
+            "check_action.status",
+            "aileron-diagnostics",
+            "search-actions",
+            "run_action",
+            "describe.action",
+        ):
             self.assert_fault(manifest(head=f'+++\nname = "{name}"\nversion = "1.0.0"\n'), "Aileron's own", 2)
 
     def test_tool_name(self) -> None:
-        """Dashes and dots become underscores."""
+        """Dashes and dots become underscores, and what is too long ends with a mark of its own."""
         self.assertEqual(tool_name("a-b.c_d9"), "a_b_c_d9")
+        long = [tool_name("a" * 63 + end) for end in "bc"]
+        self.assertEqual([len(name) for name in long], [48, 48])
+        self.assertNotEqual(*long)
+        self.assertEqual(tool_name("a" * 48), "a" * 48)
+
+    def test_output(self) -> None:
+        """The schema of what comes out is taken as it stands; what is no schema, or leads elsewhere, is a fault."""
+        tail = '\n[output]\ntype = "object"\nproperties.ts.type = "string"\n'
+        found = parse(manifest(tail=tail), "x")
+        self.assertEqual(found.output_schema, {"type": "object", "properties": {"ts": {"type": "string"}}})
+        self.assertIsNone(parse(manifest(), "x").output_schema)
+        self.assert_fault(manifest(tail='\n[output]\ntype = "text"\n'), "must be a JSON Schema")
+        self.assert_fault(manifest(tail='\n[output]\n"$ref" = "https://example.org/x"\n'), "must not refer to")
+        self.assert_fault(manifest(head=HEAD + "output = 1\n"), "`output` must be a table", 4)
 
     def test_version(self) -> None:
         """Versions are strict SemVer."""

@@ -491,6 +491,9 @@ class LockedTests(RunnerCase):
     def test_offering(self) -> None:
         """Nothing is offered in a life in which the vault was never open; once it was, the list stays."""
         self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        offer = self.runner.offering().offers["gated"]
+        self.assertEqual((offer.read_only, offer.destructive, offer.open_world), (False, True, True))
+        self.assertIsNone(offer.output_schema)
         self.vault.lock()
         self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
         self.unlock_anew(VaultState.LOCKED)

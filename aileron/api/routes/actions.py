@@ -5,13 +5,15 @@ from __future__ import annotations
 from aileron.api._endpoint import Parts, Table, Visit
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
-from aileron.api.shapes.schemas import BOOLEAN, INTEGER, WAIT, list_of, made_of, ref
+from aileron.api.shapes.schemas import BOOLEAN, INTEGER, LIMIT, TEXT, WAIT, list_of, made_of, ref
 from aileron.api.shapes.values import action_json, load_error_json
 from aileron.errors import NotFound
 from aileron.values import JSON, Offering
 
 TABLE = Table()
 
+_MOST_NAMES = 100
+_NAMES = made_of({"items": list_of(TEXT)})
 _OFFERING = made_of({"generation": INTEGER, "items": list_of(ref("Action")), "load_errors": list_of(ref("LoadError"))})
 
 
@@ -48,6 +50,19 @@ async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
     """Switch an action on or off."""
     enabled = visit.body["enabled"] is True
     return answer(action_json(await parts.runner.set_enabled(name, enabled, visit.caller.actor)))
+
+
+@TABLE.route(
+    "GET",
+    "/v1/most-used",
+    agents=Who.AGENT,
+    query=made_of({}, {"limit": {**LIMIT, "maximum": _MOST_NAMES}}),
+    answers={200: _NAMES},
+)
+async def list_most_used(visit: Visit, parts: Parts) -> Answer:
+    """The names of the actions that were lately carried out most often, by any session; how often is not told."""
+    names = await parts.runner.most_used(int(visit.number("limit", _MOST_NAMES)))
+    return answer({"items": list(names)})
 
 
 async def _offering(visit: Visit, parts: Parts) -> Offering:

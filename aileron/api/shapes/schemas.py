@@ -172,6 +172,9 @@ ACTION: Mapping[str, Schema] = {
     "gated": BOOLEAN,
     "read_only": BOOLEAN,
     "idempotent": BOOLEAN,
+    "destructive": {**BOOLEAN, "description": "it may change or remove what was there"},
+    "open_world": {**BOOLEAN, "description": "it talks to something outside of the daemon"},
+    "output_schema": {"type": ["object", "null"], "description": "JSON Schema of its output, where one is declared"},
     "timeout_seconds": NUMBER,
     "digest": TEXT,
     "preview": {
