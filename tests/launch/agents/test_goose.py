@@ -1,0 +1,187 @@
+"""goose's registration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.errors import InvalidRequest
+from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
+
+SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
+URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
+THROUGH = f"{URL}/s/{KEY}"
+DEFAULTS = {"openai": Upstream("https://api.openai.com"), "anthropic": Upstream("https://api.anthropic.com")}
+
+
+class GooseTestCase(SynchronousTestCase):
+    """A user with some settings."""
+
+    def setUp(self) -> None:
+        self.home = Path(self.mktemp()).absolute()
+        self.configuration = self.home / ".config" / "goose" / "config.yaml"
+        self.configuration.parent.mkdir(parents=True)
+        self.upstreams: dict[str, Upstream] = dict(DEFAULTS)
+        self.through = True
+
+    def registered(self, *arguments: str, **environment: str) -> Registration:
+        """What comes of a launch."""
+        invocation = Invocation(arguments, {"HOME": str(self.home), **environment}, str(self.home))
+        register = AGENTS["goose"].prepare(invocation)
+        return register(SERVER, Gateway(URL, KEY, self.upstreams) if self.through else None, "/private")
+
+    def refused(self, **environment: str) -> str:
+        """Why there is no launch."""
+        invocation = Invocation((), {"HOME": str(self.home), **environment}, str(self.home))
+        return str(self.assertRaises(InvalidRequest, AGENTS["goose"].prepare, invocation))
+
+
+class ToolServerTests(GooseTestCase):
+    """Our server is added and everything of the user's is kept."""
+
+    def test_file(self) -> None:
+        """A file of our own, which holds no secret, brings our server with a limit of an hour."""
+        registration = self.registered()
+        self.assertEqual(registration.variables["GOOSE_ADDITIONAL_CONFIG_FILES"], "/private/goose.yaml")
+        ((name, text),) = registration.files.items()
+        self.assertEqual((name, registration.arguments), ("goose.yaml", ()))
+        entry: dict[str, Any] = json.loads(text)["extensions"]["aileron"]
+        self.assertEqual((entry["enabled"], entry["type"], entry["timeout"]), (True, "stdio", 3600))
+        self.assertEqual(entry["cmd"], "/opt/bin/aileron-mcp")
+        self.assertNotIn("ail_", text)
+
+    def test_environment(self) -> None:
+        """What the server needs is in the agent's environment, and no repr shows it."""
+        registration = self.registered()
+        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_x")
+        self.assertNotIn("ail_", repr(registration))
+
+    def test_own_files(self) -> None:
+        """The additional files that the user has named stay, before ours."""
+        registration = self.registered(GOOSE_ADDITIONAL_CONFIG_FILES="/mine/a.yaml:/mine/b.yaml")
+        named = registration.variables["GOOSE_ADDITIONAL_CONFIG_FILES"]
+        self.assertEqual(named, "/mine/a.yaml:/mine/b.yaml:/private/goose.yaml")
+
+    def test_own_extensions(self) -> None:
+        """An extension of another name is none of our business."""
+        self.configuration.write_text("extensions: {mine: {enabled: true}}\n")
+        self.assertEqual(list(self.registered().files), ["goose.yaml"])
+
+    def test_namesake(self) -> None:
+        """An extension of our name, wherever it stands, is refused before anything starts: the two would be mixed."""
+        self.configuration.write_text("extensions:\n  aileron: {enabled: false, envs: {AILERON_TOKEN: hunter2}}\n")
+        message = self.refused()
+        self.assertIn(str(self.configuration), message)
+        self.assertNotIn("hunter2", message)
+        moved = self.configuration.rename(self.home / "other.yaml")
+        self.assertIn(str(moved), self.refused(GOOSE_ADDITIONAL_CONFIG_FILES="other.yaml"))
+        self.registered()
+
+    def test_directories(self) -> None:
+        """In a sandbox it writes sessions and logs, and nothing that it reads as settings."""
+        agent = AGENTS["goose"]
+        environment = {"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"}
+        self.assertEqual(agent.own_directories(environment), ("/h/.local/share/goose", "/s/goose"))
+        self.assertEqual(agent.settings_directories(environment), ("/h/.config/goose",))
+        rooted = {"GOOSE_PATH_ROOT": "/root", **environment}
+        self.assertEqual(agent.own_directories(rooted), ("/root/data", "/root/state"))
+        self.assertEqual(agent.settings_directories(rooted), ("/root/config",))
+
+    def test_lines(self) -> None:
+        """It prints lines, so that others may print some too."""
+        self.assertFalse(AGENTS["goose"].full_screen(()))
+
+
+class RoutesTests(GooseTestCase):
+    """Which of its providers go through the gateway."""
+
+    def assert_alone(self, registration: Registration, host: str, *said: str) -> None:
+        """One provider was not touched, and the user is told why."""
+        self.assertNotIn(host, registration.variables)
+        (line,) = [note for note in registration.notes if "left alone" in note]
+        for word in said:
+            self.assertIn(word, line)
+
+    def test_both(self) -> None:
+        """Without a word of the user's both are sent there, in the session's name."""
+        registration = self.registered()
+        for name in ("ANTHROPIC_HOST", "OPENAI_HOST"):
+            self.assertEqual(registration.variables[name], THROUGH)
+        self.assertEqual(registration.notes, ("aileron: through the gateway: anthropic, openai",))
+
+    def test_no_gateway(self) -> None:
+        """Where the launch is told so, nothing is said of providers."""
+        self.through = False
+        registration = self.registered()
+        self.assertNotIn("ail_g_", str(registration.variables))
+        self.assertEqual(registration.notes, ())
+
+    def test_chosen(self) -> None:
+        """Told is what becomes of the provider that is chosen: by an argument, a variable or a file, in this order."""
+        self.configuration.write_text("GOOSE_PROVIDER: ollama\n")
+        (line,) = self.registered().notes
+        self.assertIn("ollama is left alone: the gateway carries anthropic and openai only", line)
+        (line,) = self.registered(GOOSE_PROVIDER="openai").notes
+        self.assertEqual(line, "aileron: through the gateway: openai")
+        for arguments in (("run", "--provider", "anthropic"), ("run", "--provider=anthropic")):
+            (line,) = self.registered(*arguments, GOOSE_PROVIDER="openai").notes
+            self.assertEqual(line, "aileron: through the gateway: anthropic")
+
+    def test_own_host(self) -> None:
+        """A provider that the user sends elsewhere is left alone, and the line says where to tell the gateway."""
+        settings = (
+            ("ANTHROPIC_HOST", "http://corporate", "anthropic"),
+            ("OPENAI_HOST", "http://corporate", "openai"),
+            ("OPENAI_BASE_URL", "http://corporate/v1", "openai"),
+            ("OPENAI_BASE_PATH", "deployments/x/chat", "openai"),
+        )
+        for name, value, provider in settings:
+            host = f"{provider.upper()}_HOST"
+            registration = self.registered(GOOSE_PROVIDER=provider, **{name: value})
+            self.assert_alone(registration, host, name, f"gateway.providers.{provider}.base_url")
+            self.configuration.write_text(f"{name}: {value}\n")
+            registration = self.registered(GOOSE_PROVIDER=provider)
+            self.assert_alone(registration, host, str(self.configuration))
+            self.assertNotIn("corporate", str(registration.notes))
+            self.configuration.unlink()
+
+    def test_same_host(self) -> None:
+        """An address that the gateway has, or sends to, is no other."""
+        self.upstreams["openai"] = Upstream("http://corporate")
+        for value in ("http://corporate/", URL):
+            self.assertEqual(self.registered(OPENAI_HOST=value).variables["OPENAI_HOST"], THROUGH)
+        both = {"OPENAI_BASE_URL": "http://corporate/v1", "OPENAI_BASE_PATH": "/v1/chat/completions"}
+        self.assertEqual(self.registered(**both).variables["OPENAI_HOST"], THROUGH)
+
+    def test_order(self) -> None:
+        """What the user's file says counts more than what an additional one does, and a variable more than both."""
+        (self.home / "other.yaml").write_text("OPENAI_HOST: http://other\n")
+        self.configuration.write_text("OPENAI_HOST: https://api.openai.com\n")
+        self.assertIn("OPENAI_HOST", self.registered(GOOSE_ADDITIONAL_CONFIG_FILES="other.yaml").variables)
+        self.assert_alone(self.registered(OPENAI_HOST="http://mine"), "OPENAI_HOST")
+
+    def test_unreadable(self) -> None:
+        """Where a file cannot be read nothing is touched: it may name hosts."""
+        for text in ("a: [", "- a list", "x" * (1 << 21), "? {a: b}\n: c", "\0", "[" * 10_000):
+            self.configuration.write_text(text)
+            self.assert_alone(self.registered(), "ANTHROPIC_HOST", str(self.configuration), "cannot be read")
+        self.configuration.write_text("# nothing\n")
+        self.assertIn("ANTHROPIC_HOST", self.registered().variables)
+
+    def test_injected_key(self) -> None:
+        """A provider whose key the gateway puts in gets a stand-in, unless the user has a key."""
+        self.upstreams["anthropic"] = Upstream("https://api.anthropic.com", injected=True)
+        self.assertEqual(self.registered().variables["ANTHROPIC_API_KEY"], "the-gateway-has-it")
+        self.assertNotIn("ANTHROPIC_API_KEY", self.registered(ANTHROPIC_API_KEY="k").variables)
+        self.assertNotIn("OPENAI_API_KEY", self.registered().variables)
+
+    def test_proxy(self) -> None:
+        """The gateway's address goes past a proxy, named without a port, which goose would not understand."""
+        variables = self.registered(HTTP_PROXY="http://proxy", NO_PROXY="example.com").variables
+        self.assertEqual(variables["NO_PROXY"], "example.com,127.0.0.1")
+        self.assertNotIn("NO_PROXY", self.registered(NO_PROXY="example.com").variables)
+        alone = self.registered(HTTP_PROXY="http://proxy", OPENAI_HOST="http://a", ANTHROPIC_HOST="http://a")
+        self.assertNotIn("NO_PROXY", alone.variables)
