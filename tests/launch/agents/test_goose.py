@@ -17,7 +17,7 @@ THROUGH = f"{URL}/s/{KEY}"
 DEFAULTS = {"openai": Upstream("https://api.openai.com"), "anthropic": Upstream("https://api.anthropic.com")}
 
 
-class GooseTestCase(SynchronousTestCase):
+class UserTests(SynchronousTestCase):
     """A user with some settings."""
 
     def setUp(self) -> None:
@@ -39,7 +39,7 @@ class GooseTestCase(SynchronousTestCase):
         return str(self.assertRaises(InvalidRequest, AGENTS["goose"].prepare, invocation))
 
 
-class ToolServerTests(GooseTestCase):
+class ToolServerTests(UserTests):
     """Our server is added and everything of the user's is kept."""
 
     def test_file(self) -> None:
@@ -95,7 +95,7 @@ class ToolServerTests(GooseTestCase):
         self.assertFalse(AGENTS["goose"].full_screen(()))
 
 
-class RoutesTests(GooseTestCase):
+class RoutesTests(UserTests):
     """Which of its providers go through the gateway."""
 
     def assert_alone(self, registration: Registration, host: str, *said: str) -> None:
