@@ -34,7 +34,7 @@ from . import _charges_table as charges_table
 from . import _run_attempts_table as attempts_table
 from . import _run_steps_table as steps_table
 from . import _runs_table as runs_table
-from ._batch import Batch
+from ._batch import Batch, Later
 from ._chain import Seals, keep
 from ._cursors import after, page
 from ._readers import Readers
@@ -147,14 +147,14 @@ def _receive(
     if standing.run.state is RunState.PENDING:
         _refuse_beyond(batch, run, limits)
     batch.owe(runs_table.insert, (standing.run,))
-    _keep_rest(batch, books, standing, transitions)
+    _keep_rest(batch, books, standing.approval, transitions)
     return standing.run, True
 
 
 def _earlier(batch: Batch, run: Run) -> Run | None:
     if run.idempotency_key is None:
         return None
-    batch.pay(runs_table.insert)
+    _write_out(batch)
     since: datetime = run.received_at - _KEY_LIVES
     earlier = runs_table.by_key(batch, run.session_id, run.action, run.idempotency_key, since)
     if earlier is None or _same_call(earlier, run):
@@ -172,7 +172,7 @@ def _same_call(earlier: Run, run: Run) -> bool:
 
 def _refuse_beyond(batch: Batch, run: Run, limits: PendingLimits) -> None:
     """:raises LimitExceeded: as many approvals wait as may."""
-    batch.pay(runs_table.insert)
+    _write_out(batch)
     details = {"retry_after": _RETRY_AFTER_SECONDS}
     if run.session_id is not None and runs_table.pending(batch, session_id=run.session_id) >= limits.per_session:
         raise LimitExceeded("Too many approvals of this session wait for a decision.", details)
@@ -182,10 +182,14 @@ def _refuse_beyond(batch: Batch, run: Run, limits: PendingLimits) -> None:
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
-def _apply(batch: Batch, books: _Books, transitions: Sequence[Transition]) -> Run:
-    moved = runs_table.move(batch, transitions[0]) if _are_plain(transitions) else None
-    standing = _changed(batch, transitions) if moved is None else Standing(moved)
-    _keep_rest(batch, books, standing, transitions)
+def _apply(batch: Batch, books: _Books, transitions: Sequence[Transition]) -> Run | Later[Run]:
+    if _are_plain(transitions):
+        batch.owe(runs_table.insert, ())  # it may be one of those
+        moved = batch.expect(runs_table.move, transitions[0])
+        _keep_rest(batch, books, None, transitions)
+        return moved
+    standing = _changed(batch, transitions)
+    _keep_rest(batch, books, standing.approval, transitions)
     return standing.run
 
 
@@ -205,11 +209,11 @@ def _changed(batch: Batch, transitions: Sequence[Transition]) -> Standing:
     return standing
 
 
-def _keep_rest(batch: Batch, books: _Books, standing: Standing, transitions: Sequence[Transition]) -> None:
+def _keep_rest(batch: Batch, books: _Books, approval: Approval | None, transitions: Sequence[Transition]) -> None:
     """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
-    if standing.approval is not None and any(each.ask or each.decision for each in transitions):
+    if approval is not None and any(each.ask or each.decision for each in transitions):
         batch.pay(runs_table.insert)
-        approvals_table.put(batch, standing.approval)
+        approvals_table.put(batch, approval)
     batch.owe(runs_table.insert, ())  # before what refers to them
     for transition in transitions:
         charges_table.charge(batch, books.tallies, transition.charges, transition.at)
@@ -237,11 +241,17 @@ def _standing(batch: Batch, transitions: Sequence[Transition]) -> Standing:
 
 
 def _known(batch: Batch, run_id: str) -> Run:
-    batch.pay(runs_table.insert)
+    _write_out(batch)
     run = runs_table.get(batch, run_id)
     if run is None:
         raise NotFound("There is no such run.")
     return run
+
+
+def _write_out(batch: Batch) -> None:
+    """Have the table say what this transaction has done to it so far."""
+    batch.pay(runs_table.insert)
+    batch.pay(runs_table.move)
 
 
 def _approval(cursor: sqlite3.Cursor, run_id: str) -> Approval | None:

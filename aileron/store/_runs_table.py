@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
+from aileron.errors import NotFound, StateConflict
 from aileron.values import Run, RunQuery, RunState, Transition, compact, from_timestamp, timestamp
 
-from ._batch import insert_all
+from ._batch import AT_ONCE, insert_all, places
 from ._columns import among, conditions, fault_of, json_of, moment_of, of_fault, of_json, of_moment, one_of
 
 COLUMNS = """
@@ -30,12 +32,15 @@ _UPDATE = """
     WHERE id = ? AND state = ?
 """
 _STOOD = COLUMNS.replace("runs.result", "NULL").replace("runs.fault", "NULL")  # what any change replaces
+_CHANGED = ("state", "changed_at", "result", "fault", "reason", "audit_id")
 _MOVE = f"""
     UPDATE runs SET
-        state = ?, changed_at = ?, result = ?, fault = ?, reason = ?, audit_id = ?,
-        start_after = coalesce(?, start_after)
-    WHERE id = ? AND state = ? RETURNING {_STOOD}
+        {", ".join(f"{name} = new.column{place}" for place, name in enumerate(_CHANGED, 1))},
+        start_after = coalesce(new.column7, start_after)
+    FROM (%s) AS new
+    WHERE runs.id = new.column8 AND runs.state = new.column9 RETURNING {_STOOD}
 """
+_MOVE_WIDTH = 9
 _EDIT = "UPDATE runs SET arguments = ?, asked = ? WHERE id = ?"
 _BY_KEY = """
     WHERE idempotency_key = ? AND action = ? AND session_id IS ? AND received_at > ?
@@ -68,16 +73,51 @@ def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
     return cursor.rowcount == 1
 
 
-def move(cursor: sqlite3.Cursor, change: Transition) -> Run | None:
-    """Bring the row of a run to what C{change} makes of it, if it stands where that starts.
+def move(cursor: sqlite3.Cursor, changes: Sequence[Transition]) -> list[Run]:
+    """Bring the rows of runs to what C{changes} make of them.
 
-    :param change: one that neither asks nor edits.
-    :return: what the run has become; L{None}: there is none, or it stands elsewhere, and nothing was changed.
+    :param changes: those that neither ask nor edit.
+    :return: what each has become.
+    :raises NotFound: there is no such run.
+    :raises StateConflict: it does not stand where its change starts.
     """
+    return [run for some in _apart(changes) for run in _move(cursor, some)]
+
+
+def _move(cursor: sqlite3.Cursor, changes: Sequence[Transition]) -> list[Run]:
+    values = [value for change in changes for value in _changed(change)]
+    rows = cursor.execute(_moving(len(changes)), values).fetchall()
+    found = {row[0]: row for row in rows}
+    if len(found) < len(changes):
+        raise _contested(cursor, next(change.run_id for change in changes if change.run_id not in found))
+    return [change.applied(run_of(found[change.run_id])) for change in changes]
+
+
+@lru_cache(maxsize=AT_ONCE)
+def _moving(size: int) -> str:
+    return _MOVE % places(_MOVE_WIDTH, size)
+
+
+def _apart(changes: Iterable[Transition]) -> Iterator[list[Transition]]:
+    """As many as one statement takes, and of each run only one."""
+    some: list[Transition] = []
+    for change in changes:
+        if len(some) == AT_ONCE or any(change.run_id == other.run_id for other in some):
+            yield some
+            some = []
+        some.append(change)
+    yield some
+
+
+def _changed(change: Transition) -> tuple[object, ...]:
     changed = (change.end.value, timestamp(change.at), of_json(change.result), of_fault(change.fault))
     rest = (change.reason, change.audit_id, of_moment(change.start_after))
-    row = cursor.execute(_MOVE, (*changed, *rest, change.run_id, change.start.value)).fetchone()
-    return None if row is None else change.applied(run_of(row))
+    return (*changed, *rest, change.run_id, change.start.value)
+
+
+def _contested(cursor: sqlite3.Cursor, run_id: str) -> NotFound | StateConflict:
+    run = get(cursor, run_id)
+    return NotFound("There is no such run.") if run is None else StateConflict(run)
 
 
 def edit(cursor: sqlite3.Cursor, run: Run) -> None:

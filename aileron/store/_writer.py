@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from aileron.errors import StoreUnavailable
 from aileron.waiting import Waiting
 
-from ._batch import Batch
+from ._batch import Batch, Later
 from ._refusals import closing, refusal
 
 P = ParamSpec("P")
@@ -63,12 +63,15 @@ class Writer:
     commits: int = field(default=0, init=False)
     committed: Waiting = field(factory=Waiting, init=False)
 
-    def write(self, function: Callable[Concatenate[Batch, P], T], *args: P.args, **kwargs: P.kwargs) -> Deferred[T]:
+    def write(
+        self, function: Callable[Concatenate[Batch, P], T | Later[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Deferred[T]:
         """Run C{function(batch, …)} in a transaction of its own, in the writer's thread.
 
         It may touch nothing but the batch and frozen values, and may be run again when all it did was undone.
 
-        :return: its value, after the commit.  Cancelling takes it back while it is queued; later it only ends the wait.
+        :return: its value, or what it expects, after the commit.  Cancelling takes it back while it is queued; later
+            it only ends the wait.
         :raises StoreUnavailable: (errback) the database refused, or L{close} was called; nothing was kept.
         """
         done: Deferred[T] = Deferred(lambda _: self._forget(job))
@@ -168,7 +171,7 @@ def _done(batch: Batch, jobs: Iterable[_Job]) -> list[Any]:
     batch.forget()
     values = [job.function(batch, *job.arguments) for job in jobs]
     batch.settle()
-    return values
+    return [value.answer if isinstance(value, Later) else value for value in values]
 
 
 def _attempt(connection: sqlite3.Connection, batch: Batch, job: _Job) -> Any:
