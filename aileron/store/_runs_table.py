@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -79,9 +79,11 @@ def move(cursor: sqlite3.Cursor, changes: Sequence[Transition]) -> list[Run]:
     :param changes: those that neither ask nor edit.
     :return: what each has become.
     :raises NotFound: there is no such run.
-    :raises StateConflict: it does not stand where its change starts.
+    :raises StateConflict: it does not stand where its change starts; or it is one of several changes of the same run,
+        which only one after the other can be made.
     """
-    return [run for some in _apart(changes) for run in _move(cursor, some)]
+    parts = (changes[done : done + AT_ONCE] for done in range(0, len(changes), AT_ONCE))
+    return [run for some in parts for run in _move(cursor, some)]
 
 
 def _move(cursor: sqlite3.Cursor, changes: Sequence[Transition]) -> list[Run]:
@@ -89,24 +91,13 @@ def _move(cursor: sqlite3.Cursor, changes: Sequence[Transition]) -> list[Run]:
     rows = cursor.execute(_moving(len(changes)), values).fetchall()
     found = {row[0]: row for row in rows}
     if len(found) < len(changes):
-        raise _contested(cursor, next(change.run_id for change in changes if change.run_id not in found))
+        raise _contested(cursor, next((each.run_id for each in changes if each.run_id not in found), changes[0].run_id))
     return [change.applied(run_of(found[change.run_id])) for change in changes]
 
 
 @lru_cache(maxsize=AT_ONCE)
 def _moving(size: int) -> str:
     return _MOVE % places(_MOVE_WIDTH, size)
-
-
-def _apart(changes: Iterable[Transition]) -> Iterator[list[Transition]]:
-    """As many as one statement takes, and of each run only one."""
-    some: list[Transition] = []
-    for change in changes:
-        if len(some) == AT_ONCE or any(change.run_id == other.run_id for other in some):
-            yield some
-            some = []
-        some.append(change)
-    yield some
 
 
 def _changed(change: Transition) -> tuple[object, ...]:
