@@ -1,9 +1,8 @@
-"""The run endpoint with everything but a socket behind it: C{python -m bench.endpoint bare|contract|noop|http}.
+"""The run endpoint with everything but a socket behind it, and what it is compared to; L{bench.serving} serves it.
 
 C{bare}: a Klein route that reads JSON and answers.  C{contract}: one that also checks a token's hash and two schemas.
 C{noop}: the whole daemon's path, an ungated action whose connector does nothing, audit durable.  C{http}: the same
-through the declarative connector to a service on loopback.  Prints its port, a session's token and the key that opens
-sessions, then serves until its input ends.
+through the declarative connector to a service on loopback.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -25,7 +23,6 @@ from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.stdio import StandardIO
-from twisted.internet.task import react
 from twisted.web.server import Site
 from zope.interface import implementer
 
@@ -306,6 +303,7 @@ ROUTES = {"bare": bare, "contract": contract}
 
 
 async def main(reactor: Any, kind: str) -> None:
+    """Print the port, a session's token and the key that opens sessions, then serve until the input ends."""
     with tempfile.TemporaryDirectory() as directory:
         if kind in ROUTES:
             site: Any = Site(ROUTES[kind]().resource())
@@ -323,7 +321,3 @@ async def main(reactor: Any, kind: str) -> None:
         began = time.process_time()
         await until.ended
         print(json.dumps({"cpu_seconds": time.process_time() - began}), flush=True)
-
-
-if __name__ == "__main__":
-    react(lambda reactor: Deferred.fromCoroutine(main(reactor, sys.argv[1])))

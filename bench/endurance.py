@@ -31,7 +31,7 @@ def report(seconds: float) -> None:
 
 def _flat() -> None:
     """Memory and latency after a tenth of the requests, and after all."""
-    command = [sys.executable, "-m", "bench.endpoint", "noop"]
+    command = [sys.executable, "-m", "bench.serving", "noop"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         at = json.loads(process.stdout.readline())

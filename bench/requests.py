@@ -15,10 +15,17 @@ IN_FLIGHT = 32
 KINDS = {
     "bare": "a bare Klein route, JSON in and out, 32 in flight",
     "contract": "the same with a token's hash and two schemas, nothing kept",
+    "contract lean": "that one on the daemon's reactor",
     "noop": "run endpoint: ungated no-op action, audit durable",
     "http": "the same through the HTTP connector",
 }
-_AGAINST = {"bare": (), "contract": ("bare",), "noop": ("bare", "contract"), "http": ("noop",)}
+_AGAINST = {
+    "bare": (),
+    "contract": ("bare",),
+    "contract lean": ("contract",),
+    "noop": ("bare", "contract", "contract lean"),
+    "http": ("noop",),
+}
 _FIGURES = ("per_second", "cpu_ms", "p50_ms", "p99_ms")
 _PATH, _BODY = "/v1/actions/noop/run", '{"args":{"text":"hello"}}'
 
@@ -45,7 +52,7 @@ def _shares(kind: str, rounds: Sequence[Mapping[str, Figures]]) -> str:
 
 def measured(kind: str, seconds: float) -> Figures:
     """What one server does under load, and the processor time of its process for one request."""
-    command = [sys.executable, "-m", "bench.endpoint", kind]
+    command = [sys.executable, "-m", "bench.serving", *kind.split()]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin and process.stdout
     at = json.loads(process.stdout.readline())

@@ -6,7 +6,17 @@ Run by C{twistd aileron}, or in the foreground by L{serve}.
 from ._config import Config
 from ._heap import settle_heap
 from ._ids import fresh_ids
-from ._run import live, makeService, serve
+from ._run import choose_reactor, live, makeService, serve
 from ._settings import Options, Settings
 
-__all__ = ["Config", "Options", "Settings", "fresh_ids", "live", "makeService", "serve", "settle_heap"]
+__all__ = [
+    "Config",
+    "Options",
+    "Settings",
+    "choose_reactor",
+    "fresh_ids",
+    "live",
+    "makeService",
+    "serve",
+    "settle_heap",
+]

@@ -62,15 +62,23 @@ def serve(arguments: Sequence[str]) -> int:
     return live(Settings.read(options))
 
 
-def live(settings: Settings, around: Around = as_they_are) -> int:
-    """As L{serve}, of settings that are read.
+def choose_reactor() -> None:
+    """Install the reactor that a daemon in the foreground runs on: Linux's lean one there, else Twisted's choice.
 
-    :param around: see L{aileron.daemon._compose.start}.
+    :raises ReactorAlreadyInstalledError: there is one.
     """
     if sys.platform == "linux":
         from ._reactor import install
 
         install()
+
+
+def live(settings: Settings, around: Around = as_they_are) -> int:
+    """As L{serve}, of settings that are read.
+
+    :param around: see L{aileron.daemon._compose.start}.
+    """
+    choose_reactor()
     from twisted.internet import reactor
 
     prepare(settings.home)
