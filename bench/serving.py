@@ -1,4 +1,4 @@
-"""One kind of endpoint on the reactor that it is measured on: C{python -m bench.serving bare|contract|noop|http [lean]}.
+"""An endpoint on the reactor that it is measured on: C{python -m bench.serving bare|contract|noop|http [lean]}.
 
 What is ours is served on the daemon's reactor, what it is compared to on Twisted's own, as anybody would serve it; with
 C{lean} on the daemon's as well.
