@@ -14,6 +14,7 @@ from tests.functional.home import installed
 from tests.functional.llm import ScriptedLLM
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
 from tests.functional.process import Command, Running
+from tests.functional.reactor import until
 from tests.functional.script import Call, Calls, Say, Turn
 
 BYE = "That is all."
@@ -41,12 +42,17 @@ class AgentTestCase(OperatedTestCase):
     kind: ClassVar[Kind]
     timeout = 300
 
-    async def launch_agent(self, turns: Sequence[Turn]) -> Launched:
-        """Furnish the user's home and start the agent with a script that ends with `BYE`."""
+    async def launch_agent(self, turns: Sequence[Turn], *actions: Path) -> Launched:
+        """Furnish the user's home and start the agent with a script that ends with `BYE`.
+
+        :param actions: files of more actions than the usual two.
+        """
         llm = self.llm({self.kind.model: [*turns, Say(BYE)]})
         upstreams = {"AILERON_OPENAI_BASE_URL": llm.url, "AILERON_ANTHROPIC_BASE_URL": llm.url}
         self.home = attrs.evolve(self.home, variables=upstreams)
         await self.furnish()
+        if actions:
+            await self.add(*actions)
         paths = self.kind.configure_user(self.home, llm.url)
         files = {path: path.read_bytes() for path in paths}
         return Launched(self.start(self.launch_command("tell the team")), llm, files)
@@ -73,6 +79,11 @@ class AgentTestCase(OperatedTestCase):
     def calls(self, *calls: Call) -> Calls:
         """Several in one turn."""
         return Calls(calls)
+
+    async def requests(self, launched: Launched, count: int) -> None:
+        """Wait until the model was asked so often."""
+        script, model = launched.llm.script, self.kind.model
+        await until(self.reactor, lambda: len(script.of(model)) >= count, SECONDS, f"{count} requests")
 
     def results(self, launched: Launched) -> list[str]:
         """What tools answered so far, as the model was last told."""

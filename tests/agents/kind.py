@@ -34,6 +34,11 @@ class Kind(ABC):
     serial: ClassVar[str] = ""
     shortens: ClassVar[str] = ""
 
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What it cannot do."""
+        return tuple(filter(None, (self.never_offers_late, self.serial, self.shortens)))
+
     def program(self) -> str:
         """Its program: from ``$AILERON_TEST_<NAME>``, else where tox installs it.
 

@@ -1,0 +1,68 @@
+"""The table of what came of the scenarios with each agent, and which agents there are."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.launch import AGENTS
+from tests.agents import install, turn
+from tests.agents.sheet import FAILED, NOT_POSSIBLE, PASSED, Sheet
+
+_UNGATED = "tests.agents.test_pi.AgentTests.test_01_ungated"
+_ADDED = "tests.agents.test_goose.AgentTests.test_07_action_added"
+
+
+class SheetTests(SynchronousTestCase):
+    """A table filled in by hand."""
+
+    def test_lines(self) -> None:
+        """A row a scenario and a column an agent, then a reason for all that is no success, then what is known."""
+        sheet = Sheet()
+        sheet.note(_UNGATED, PASSED)
+        sheet.note(_ADDED, NOT_POSSIBLE, "It looks at the next turn.")
+        sheet.note(_UNGATED.replace("pi", "goose"), FAILED, "2 != 3\nand more")
+        self.assertEqual(
+            sheet.lines({"pi": ["It is short."], "claude": ["Nobody asked."]}),
+            [
+                "                pi goose",
+                "01 ungated      ✓    ✗  ",
+                "07 action added      –  ",
+                "– goose, 07 action added: It looks at the next turn.",
+                "✗ goose, 01 ungated: 2 != 3",
+                "  pi: It is short.",
+            ],
+        )
+
+    def test_worst_counts(self) -> None:
+        """A scenario that failed and then says that it is over has failed."""
+        sheet = Sheet()
+        for mark in (PASSED, FAILED, PASSED):
+            sheet.note(_UNGATED, mark)
+        self.assertEqual(list(sheet.marks.values()), [FAILED])
+        self.assertTrue(sheet.failed)
+
+    def test_verdict(self) -> None:
+        """What is not possible is no failure, but nothing tried is one."""
+        sheet = Sheet()
+        self.assertTrue(sheet.failed)
+        sheet.note(_ADDED, NOT_POSSIBLE)
+        self.assertTrue(sheet.failed)
+        sheet.note(_UNGATED, PASSED)
+        self.assertFalse(sheet.failed)
+
+
+class AgentsTests(SynchronousTestCase):
+    """The agents that the scenarios are for."""
+
+    def test_pinned(self) -> None:
+        """Every agent that can be launched has a version that is tried."""
+        self.assertEqual(set(AGENTS) - set(install.AGENTS), set())
+
+    def test_turns(self) -> None:
+        """Four days bring each agent but OpenCode, the fifth the first again."""
+        days = [dt.date(2026, 1, 1) + dt.timedelta(days) for days in range(5)]
+        turns = [turn.of(day) for day in days]
+        self.assertEqual(sorted(turns[:4]), ["claude", "codex", "goose", "pi"])
+        self.assertEqual(turns[4], turns[0])
