@@ -48,6 +48,15 @@ class IDaemon(Interface):
     async def result(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
         """How a run stands, as soon as it is settled or the wait is over."""
 
+    async def run_status(run_id: str, wait_seconds: float) -> Mapping[str, Any]:
+        """One run of this session, with its action and its times, as soon as it is settled or the wait is over."""
+
+    async def withdraw(run_id: str, reason: str | None) -> Mapping[str, Any]:
+        """Take a run back before anything is sent, and say how it stands.
+
+        :raises DaemonFault: C{conflict}: it is too late for that.
+        """
+
 
 @implementer(IDaemon)
 @frozen

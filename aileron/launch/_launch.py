@@ -114,7 +114,8 @@ class Launcher:
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[Plan]:
-            environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds)
+            attended = agent.full_screen(invocation.arguments)
+            environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds, agent.name, attended)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 whole = plan(

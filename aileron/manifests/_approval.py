@@ -21,9 +21,10 @@ USUAL_COOL_DOWN_SECONDS = ApprovalRule().cool_down_seconds
 MAX_RENDERED = 32
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_KEYS = ("required", "expires_after", "undo_seconds", "cool_down", "preview")
+_KEYS = ("required", "expires_after", "undo_seconds", "cool_down", "on_cancel", "preview")
 _LATER_KEYS = ("late_fields",)
 _PREVIEW_KEYS = ("op", "connector", "args", "render", "multiline")
+_ON_CANCEL = Rule(lambda text: text in ("withdraw", "keep"), 'must be "withdraw" or "keep"')
 _LABEL = Rule(lambda text: text.strip() and len(text) <= 80, "must have 1 to 80 characters")
 
 
@@ -36,6 +37,7 @@ def read_approval(table: Table) -> ApprovalRule:
         _read_duration(table, "expires_after", 1, MAX_EXPIRY_SECONDS, "365d"),
         undo_seconds=float(undo),
         cool_down_seconds=USUAL_COOL_DOWN_SECONDS if cool_down is None else cool_down,
+        withdrawn_on_cancel=table.text("on_cancel", _ON_CANCEL, required=False) == "withdraw",
     )
     for key in _KEYS[1:]:
         if key in table.values and not rule.required:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,10 @@ from ._link import Link
 from ._nowhere import daemon_of
 from ._server import ToolServer
 from ._texts import Said
+from .waiting.calling import Etiquette
+from .waiting.manner import Manner
+from .waiting.profiles import USUAL_SECONDS
+from .waiting.withdrawals import Withdrawals
 
 _log = Logger()
 
@@ -35,9 +38,21 @@ class Across:
         """Every tool."""
         return await self.bridge.call(self.calls.offered)
 
-    async def call(self, tool: str, arguments: Mapping[str, JSON]) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
         """Call one."""
-        return await self.bridge.call(lambda: self.calls.call(tool, arguments))
+        return await self.bridge.call(lambda: self.calls.call(tool, arguments, manner))
+
+    async def withdraw(self, key: str) -> None:
+        """Take one back."""
+        await self.bridge.call(lambda: self.calls.withdraw(key))
+
+    async def run_status(self, run_id: str) -> Mapping[str, Any]:
+        """How one stands."""
+        return await self.bridge.call(lambda: self.calls.run_status(run_id))
+
+    async def withdraw_run(self, run_id: str) -> None:
+        """Take one back, by its run."""
+        await self.bridge.call(lambda: self.calls.withdraw_run(run_id))
 
 
 class AgentServer:
@@ -54,8 +69,10 @@ class AgentServer:
         self._stopped = False
         daemon = daemon_of(session, connections or Connections(reactor))
         self._link = Link(daemon, reactor, self._changed)
-        calls = Calls(daemon, self._link, reactor, session.wait_seconds, lambda: secrets.token_urlsafe(24))
-        self.tools = ToolServer(Across(bridge, calls))
+        self._withdrawals = Withdrawals(daemon)
+        longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
+        calls = Calls(daemon, self._link, reactor, longest, self._withdrawals)
+        self.tools = ToolServer(Across(bridge, calls), Etiquette(session))
 
     def start(self) -> None:
         """Begin to follow what the daemon offers."""
@@ -65,6 +82,7 @@ class AgentServer:
         """End it.  Twice is safe."""
         self._stopped = True
         self._link.stop()
+        self._withdrawals.stop()
 
     def supervise(self, errand: Deferred[None], then: Callable[[], object] = lambda: None) -> None:
         """Log the failure of what nobody waits for, unless all has ended; call C{then} when it is over."""

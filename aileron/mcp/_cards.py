@@ -25,6 +25,8 @@ class Card:
     :ivar name: C{[a-z0-9_]}.
     :ivar action: the action behind it, or L{None} for our own.
     :ivar input_schema: JSON Schema of the arguments.
+    :ivar gated: whether a person is asked.
+    :ivar withdrawn_on_cancel: whether a call that is cancelled is taken back where it still waits for that person.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Card:
     read_only: bool
     idempotent: bool
     action: str | None = None
+    gated: bool = False
+    withdrawn_on_cancel: bool = False
 
 
 def cards_of(items: Iterable[Any]) -> tuple[Card, ...]:
@@ -64,6 +68,8 @@ def _card(item: Any) -> Card | None:
             read_only=bool(item["read_only"]),
             idempotent=bool(item["idempotent"]),
             action=str(item["name"]),
+            gated=bool(item["gated"]),
+            withdrawn_on_cancel=item.get("on_cancel") == "withdraw",
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

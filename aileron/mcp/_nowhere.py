@@ -45,5 +45,13 @@ class NoDaemon:
         """Unreachable."""
         self._refuse()
 
+    async def run_status(self, run_id: str, wait_seconds: float) -> Mapping[str, Any]:
+        """Unreachable."""
+        self._refuse()
+
+    async def withdraw(self, run_id: str, reason: str | None) -> Mapping[str, Any]:
+        """Unreachable."""
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise DaemonUnreachable(self.reason)

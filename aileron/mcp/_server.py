@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import mcp.types as t
@@ -17,13 +15,13 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from aileron import __version__
-from aileron.values import JSON, plain
+from aileron.values import plain
 
 from ._cards import Card
 from ._texts import Said
-
-BEAT_SECONDS = 10.0
-"""Well inside the 60 s after which clients give up a call that stays silent."""
+from .waiting.calling import CallAnswer, Calling, Etiquette
+from .waiting.manner import ICalls
+from .waiting.tasks import result_of
 
 INSTRUCTIONS = (
     "These tools act in the world through Aileron, which holds the keys and asks the user where that is wanted. "
@@ -36,14 +34,11 @@ _log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 
 
-class ITools(Protocol):
-    """What is offered, as awaited from the loop."""
+class ITools(ICalls, Protocol):
+    """What is offered and can be called, as awaited from the loop."""
 
     async def offered(self) -> Sequence[Card]:
         """Every tool."""
-
-    async def call(self, tool: str, arguments: Mapping[str, JSON]) -> Said:
-        """Call one."""
 
 
 class ToolServer:
@@ -52,9 +47,9 @@ class ToolServer:
     :ivar server: the SDK's, ready to run over any transport.
     """
 
-    def __init__(self, tools: ITools, beat_seconds: float = BEAT_SECONDS) -> None:
+    def __init__(self, tools: ITools, etiquette: Etiquette | None = None) -> None:
         self._tools = tools
-        self._beat = beat_seconds
+        self._calling = Calling(tools, etiquette or Etiquette())
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[int, ServerSession] = {}
         self.server: Server[Any] = Server(
@@ -64,10 +59,12 @@ class ToolServer:
             instructions=INSTRUCTIONS,
             cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
             on_list_tools=self._list,
-            on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
+        # Not by the constructor: it knows of no answer that is a task.
+        self.server.add_request_handler("tools/call", t.CallToolRequestParams, self._call)
         self.server.middleware.append(self._remember)
+        self._calling.serve(self.server)
 
     def options(self) -> InitializationOptions:
         """What C{initialize} promises."""
@@ -88,33 +85,14 @@ class ToolServer:
     async def _list(self, _ctx: Context, _params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
         return t.ListToolsResult(tools=[_tool(card) for card in await self._tools.offered()])
 
-    async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
+    async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
-            return _result(await self._alive(ctx, params))
+            return await self._calling.answer(ctx, params)
         except Exception:  # noqa: BLE001 - the rim: what is said here reaches the model, so it says nothing of the inside
             _log.exception("a tool call failed")
-            return _result(Said("Aileron's MCP server failed; whether anything was done is not known.", is_error=True))
-
-    async def _alive(self, ctx: Context, params: t.CallToolRequestParams) -> Said:
-        """The call's answer; until it comes, the client hears that it is still under way."""
-        beating: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
-        loop = asyncio.get_running_loop()
-        first = loop.call_later(self._beat, lambda: beating.append(loop.create_task(self._tell_on(ctx))))
-        try:
-            return await self._tools.call(params.name, params.arguments or {})
-        finally:
-            first.cancel()
-            for telling in beating:
-                telling.cancel()
-
-    async def _tell_on(self, ctx: Context) -> None:
-        """Say again and again that the call is under way."""
-        for beats in itertools.count(1):
-            try:
-                await ctx.session.report_progress(beats, None, "Waiting for the action, or for the user's approval.")
-            except Exception:  # noqa: BLE001 - a rim: the call goes on whether or not somebody hears of it
-                _log.exception("progress could not be told")
-            await asyncio.sleep(self._beat)
+            return result_of(
+                Said("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
+            )
 
 
 def _tool(card: Card) -> t.Tool:
@@ -129,8 +107,3 @@ def _tool(card: Card) -> t.Tool:
     return t.Tool(
         name=card.name, title=card.title, description=card.description, input_schema=schema, annotations=hints
     )
-
-
-def _result(said: Said) -> t.CallToolResult:
-    # No structured content: some clients would show it instead of the text, and lose what the text adds.
-    return t.CallToolResult(content=[t.TextContent(text=said.text)], is_error=said.is_error)

@@ -15,37 +15,60 @@ _HINTS = {
     "'aileron launch'.",
     "vault_locked": "Ask the user to run 'aileron vault unlock' in their own terminal.",
     "approval_denied": "The user said no: do not try it again, in these or other words, unless they ask for it.",
-    "paused": "Nothing was done. Do not try again by yourself: tell the user, who resumes it with 'aileron resume'.",
-    "limit_exceeded": "Nothing was done. Do not try again in a loop: tell the user.",
+    "paused": "Nothing was sent. Do not try again by yourself: tell the user, who resumes it with 'aileron resume'.",
+    "limit_exceeded": "Nothing was sent. Do not try again in a loop: tell the user.",
     "outcome_unknown": "It may have happened: do not repeat it; the user settles it.",
 }
 
 _WORDS = {
-    "pending_approval": "It waits for the user's approval. It has not been done.",
-    "awaiting_vault": "It is approved and waits until the user unlocks the vault. It has not been done.",
-    "running": "It is under way. It is not done yet.",
-    "denied": "The user denied it. It was not done and will not be.",
-    "expired": "Nobody decided in time. It was not done.",
-    "cancelled": "It was withdrawn. It was not done.",
+    "pending_approval": "It waits for the user's approval. Nothing was sent yet.",
+    "awaiting_vault": "It is approved and waits until the user unlocks the vault. Nothing was sent yet.",
+    "running": "It is under way; what comes of it is not known yet.",
+    "denied": "The user said no. Nothing was sent, and nothing will be.",
+    "expired": "Nobody decided in time. Nothing was sent.",
+    "cancelled": "It was withdrawn. Nothing was sent.",
     "unknown": "It may have happened or not. Do not repeat it; the user settles it.",
 }
 
 
 @frozen
+class Pending:
+    """A run that waits for a person.
+
+    :ivar review_url: where this person decides.
+    """
+
+    run_id: str
+    action: str
+    review_url: str
+
+
+@frozen
 class Said:
-    """A tool's result."""
+    """A tool's result.
+
+    :ivar pending: what it waits for, where it waits for a person.
+    """
 
     text: str
     is_error: bool = False
+    pending: Pending | None = None
 
 
-def of_run(answer: Answer) -> Said:
+def of_run(answer: Answer, action: str = "It") -> Said:
     """A run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
         return Said(_lines(_edited(body), _note(body), _output(body.get("result"))))
-    waiting = f"The action is not done yet: {body.get('status', 'pending')}."
-    return Said(_lines(body.get("message") or waiting, _reference(body)))
+    waiting = f"The action has no result yet: {body.get('status', 'pending')}."
+    return Said(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
+
+
+def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
+    run_id, url = body.get("run_id"), body.get("review_url")
+    if body.get("status") != "pending_approval" or not isinstance(run_id, str) or not isinstance(url, str):
+        return None
+    return Pending(run_id, action, url)
 
 
 def of_status(body: Mapping[str, Any]) -> Said:
@@ -64,7 +87,7 @@ def of_status(body: Mapping[str, Any]) -> Said:
 
 
 def _begins(at: object) -> str:
-    return f"It is approved and begins at {at}; until then it can be taken back. It has not been done."
+    return f"It is approved and begins at {at}; until then it can be taken back. Nothing was sent yet."
 
 
 def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
@@ -81,10 +104,10 @@ def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
 def _after(error: DaemonError) -> str:
     if isinstance(error, DaemonUnreachable) and error.sent:
         return (
-            "Whether the call arrived is not known. It may still be done: do not repeat it, "
+            "Whether the call arrived is not known. It may still happen: do not repeat it, "
             "and ask the user to look at 'aileron approval list' and 'aileron audit list'."
         )
-    return "Nothing was done. Ask the user to run 'aileron daemon start'; no restart of this agent is needed."
+    return "Nothing was sent. Ask the user to run 'aileron daemon start'; no restart of this agent is needed."
 
 
 def _fault(error: DaemonFault) -> str | None:

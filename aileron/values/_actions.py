@@ -80,6 +80,7 @@ class ApprovalRule:
 
     :ivar undo_seconds: how long an approved run can still be taken back before it begins.
     :ivar cool_down_seconds: how long agents are refused what is like a call that was denied.
+    :ivar withdrawn_on_cancel: whether an agent's program that cancels its call takes back what still waits.
     """
 
     required: bool = False
@@ -87,6 +88,7 @@ class ApprovalRule:
     preview: PreviewRule | None = None
     undo_seconds: float = 0.0
     cool_down_seconds: float = 600.0
+    withdrawn_on_cancel: bool = False
 
 
 @frozen

@@ -22,7 +22,7 @@ from aileron.launch import (
 )
 from aileron.launch._plan import refuse_passphrase, write_files
 
-SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 60)
+SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 60, "opencode", attended=True)
 GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret")
 PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN": "old", "AILERONX": "kept"}
 
@@ -64,6 +64,8 @@ class PlanTests(SynchronousTestCase):
             "AILERON_URL": "http://127.0.0.1:9",
             "AILERON_TOKEN": "ail_a_secret",
             "AILERON_WAIT_SECONDS": "60",
+            "AILERON_CLIENT": "opencode",
+            "AILERON_ATTENDED": "yes",
             "KEY": "ail_g_secret",
         }
         self.assertEqual(planned().environment, expected)
@@ -134,5 +136,20 @@ class SessionEnvironmentTests(SynchronousTestCase):
 
     def test_nonsense(self) -> None:
         """A wait that is no number counts as not set, and a long one is cut."""
-        for said, meant in [("", 45), ("x", 45), ("-1", 45), ("0", 0), ("7", 7), ("99999", 3600), ("9" * 99, 45)]:
+        for said, meant in [
+            ("", None),
+            ("x", None),
+            ("-1", None),
+            ("0", 0),
+            ("7", 7),
+            ("99999", 3600),
+            ("9" * 99, None),
+        ]:
             self.assertEqual(SessionEnvironment.of({"AILERON_WAIT_SECONDS": said}).wait_seconds, meant)
+
+    def test_nobody_said(self) -> None:
+        """Who was not launched is no known agent, and nobody sits before it."""
+        found = SessionEnvironment.of({"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "t"})
+        self.assertEqual((found.client, found.attended, found.wait_seconds), ("", False, None))
+        self.assertFalse(SessionEnvironment.of({"AILERON_ATTENDED": "true?"}).attended)
+        self.assertEqual(set(found.variables()), {"AILERON_URL", "AILERON_TOKEN"})

@@ -47,6 +47,6 @@ class PageTests(SynchronousTestCase):
             "name version source timeout_seconds intent hash capabilities type description label required default enum "
         )
         words += "minimum maximum max_length format multiline items_type id connector op idempotent inputs "
-        words += "expires_after args render undo_seconds cool_down per_argument"
+        words += "expires_after args render undo_seconds cool_down on_cancel per_argument"
         for word in words.split():
             self.assertIn(f"{word}`", self.page)

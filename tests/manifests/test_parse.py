@@ -382,6 +382,17 @@ class TopLevelTests(Faults):
             text = manifest(inputs=one_input("a", "string"), tail="\n[limits]\n" + tail)
             self.assertIn(problem, " ".join(fault.message for fault in self.faults(text)))
 
+    def test_on_cancel(self) -> None:
+        """What a cancelled call comes to is one of two words; unsaid, it waits on."""
+        self.assertFalse(parse(manifest(), "x").approval.withdrawn_on_cancel)
+        for written, withdrawn in [("withdraw", True), ("keep", False)]:
+            tail = f'\n[approval]\nrequired = true\non_cancel = "{written}"'
+            self.assertEqual(parse(manifest(tail=tail), "x").approval.withdrawn_on_cancel, withdrawn)
+        self.assert_fault(
+            manifest(tail='\n[approval]\nrequired = true\non_cancel = "drop"'), 'must be "withdraw" or "keep"'
+        )
+        self.assert_fault(manifest(tail='\n[approval]\non_cancel = "keep"'), "needs `required = true`")
+
     def test_cool_down(self) -> None:
         """A cool-down is at most a day, may be nothing, and is ten minutes unless it is written."""
         for written, seconds in (('"0s"', 0.0), ("0", 0.0), ('"24h"', 86400.0), ("90", 90.0)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -11,9 +10,12 @@ from aileron.client import Connections, SessionEnvironment
 from aileron.mcp._calls import Calls
 from aileron.mcp._nowhere import daemon_of
 from aileron.mcp._texts import Said
+from aileron.mcp.waiting.manner import Manner
+from aileron.mcp.waiting.withdrawals import Withdrawals
 from aileron.values import JSON
 from tests.mcp.case import DaemonCase, action, fault
 
+MANNER = Manner("K1", 45)
 DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}}}
 
 
@@ -22,12 +24,11 @@ class CallsCase(DaemonCase):
 
     def setUp(self) -> None:
         super().setUp()
-        keys = count(1)
-        self.calls = Calls(self.daemon, self.link, self.clock, 45, lambda: f"K{next(keys)}")
+        self.calls = Calls(self.daemon, self.link, self.clock, 45, Withdrawals(self.daemon))
 
     def call(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
         """Call a tool while the long poll of the list is answered by nobody."""
-        return Deferred.fromCoroutine(self.calls.call(tool, arguments))
+        return Deferred.fromCoroutine(self.calls.call(tool, arguments, MANNER))
 
     def started(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
         """Call a tool of a daemon that offers it; the call waits at the site alone."""
@@ -41,7 +42,7 @@ class RunTests(CallsCase):
     """A call of an action."""
 
     def test_request(self) -> None:
-        """A call runs the action with a fresh key and the wait of the session."""
+        """A call runs the action with its key and its wait."""
         calling = self.started(text="hi")
         asked = self.site.asked[-1]
         self.assertEqual(asked.path, "/v1/actions/ship-update/run")
@@ -50,13 +51,6 @@ class RunTests(CallsCase):
         self.assertNoResult(calling)
         self.site.answer(200, DONE)
         self.assertEqual(self.successResultOf(calling), Said("done"))
-
-    def test_every_call_is_another(self) -> None:
-        """Two calls with the same arguments are two runs."""
-        self.started(text="hi")
-        self.site.answer(200, DONE)
-        self.call(text="hi")
-        self.assertEqual(self.site.asked[-1].body["idempotency_key"], "K2")
 
     def test_refused(self) -> None:
         """The daemon's refusal becomes an error's text."""
@@ -126,13 +120,13 @@ class NoDaemonTests(CallsCase):
         """The calls of such a session."""
         session = SessionEnvironment.of(environment)
         daemon = daemon_of(session, Connections(self.clock))
-        return Calls(daemon, self.link, self.clock, 45, lambda: "K")
+        return Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon))
 
     def test_says_so(self) -> None:
         """It says what is missing or malformed, and shows no token."""
         for environment, word in [({}, "not set"), ({"AILERON_URL": "x", "AILERON_TOKEN": "hunter2"}, "malformed")]:
             calls = self.nowhere(**environment)
-            said = self.successResultOf(Deferred.fromCoroutine(calls.call("aileron_diagnostics", {})))
+            said = self.successResultOf(Deferred.fromCoroutine(calls.call("aileron_diagnostics", {}, MANNER)))
             self.assertIn(word, said.text)
             self.assertNotIn("hunter2", said.text)
 
@@ -140,7 +134,7 @@ class NoDaemonTests(CallsCase):
         """A daemon that was never reached is given up after 3 s, whatever the wait."""
         calls = self.nowhere()
         arguments: dict[str, JSON] = {"approval_id": "R", "wait_seconds": 45}
-        calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments))
+        calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments, MANNER))
         self.clock.advance(0.2)
         self.assertNoResult(calling)
         self.clock.pump([0.4, 0.8, 1.6])
@@ -158,7 +152,7 @@ class StatusTests(CallsCase):
         self.assertEqual(self.successResultOf(calling).text, "status: completed (audit_id=A)\nresult: 1")
 
     def test_wait(self) -> None:
-        """A wait is passed on, but none longer than the session's."""
+        """A wait is passed on, but none longer than the client can bear."""
         self.started("check_action_status", approval_id="R", wait_seconds=1000)
         self.assertEqual(self.site.asked[-1].path, "/v1/action-approvals/R/result?wait=45")
 

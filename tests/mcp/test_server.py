@@ -12,9 +12,12 @@ from mcp import Client, MCPError
 from mcp.server.subscriptions import ToolsListChanged
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.client import DaemonUnreachable
 from aileron.mcp._cards import Card, cards_of, own_cards
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Said
+from aileron.mcp.waiting.calling import Etiquette
+from aileron.mcp.waiting.manner import Manner
 from tests.mcp.case import action
 
 Era = Literal["legacy", "auto"]
@@ -26,20 +29,33 @@ class ScriptedTools:
     """Tools that answer as a test says.
 
     :ivar called: every call so far.
+    :ivar keys: the idempotency key of each.
     """
 
     def __init__(self, answer: Callable[[], Awaitable[Said]]) -> None:
         self.called: list[tuple[str, Mapping[str, Any]]] = []
+        self.keys: list[str] = []
         self._answer = answer
 
     async def offered(self) -> tuple[Card, ...]:
         """One action, and our own."""
         return (*cards_of([action()]), *own_cards(45))
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
         """Note it, and answer."""
         self.called.append((tool, arguments))
+        self.keys.append(manner.key)
         return await self._answer()
+
+    async def withdraw(self, key: str) -> None:
+        """Nothing can be taken back."""
+
+    async def run_status(self, run_id: str) -> Mapping[str, Any]:
+        """There is no run."""
+        raise DaemonUnreachable("No daemon.")
+
+    async def withdraw_run(self, run_id: str) -> None:
+        """Nothing can be taken back."""
 
 
 async def done() -> Said:
@@ -49,7 +65,7 @@ async def done() -> Said:
 
 def serving(answer: Callable[[], Awaitable[Said]] = done) -> ToolServer:
     """A server over tools that answer so, whose heart beats fast."""
-    return ToolServer(ScriptedTools(answer), beat_seconds=0.02)
+    return ToolServer(ScriptedTools(answer), Etiquette(beat_seconds=0.02))
 
 
 @asynccontextmanager
@@ -136,6 +152,18 @@ class ResultTests(ServerCase):
             self.assertEqual((text_of(result), bool(result.is_error)), ('{"ts":"1"}', False))
             self.assertIsNone(result.structured_content)
             self.assertEqual(tools.called, [("ship_update", {"text": "hi"})])
+
+        self.in_both_eras(talk)
+
+    def test_every_call_is_another(self) -> None:
+        """Two calls with the same arguments are two runs."""
+
+        async def talk(era: Era) -> None:
+            tools = ScriptedTools(done)
+            async with connected(ToolServer(tools), era) as client:
+                for _ in range(2):
+                    await client.call_tool("ship_update", {"text": "hi"})
+            self.assertEqual(len(set(tools.keys)), 2)
 
         self.in_both_eras(talk)
 

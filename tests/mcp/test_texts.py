@@ -71,7 +71,7 @@ class RunTests(SynchronousTestCase):
 
     def test_pending_without_a_message(self) -> None:
         """Even without a message it cannot be taken for done."""
-        self.assertIn("not done yet: running", of_run(Answer(202, {"status": "running"})).text)
+        self.assertIn("no result yet: running", of_run(Answer(202, {"status": "running"})).text)
 
 
 class StatusTests(SynchronousTestCase):
@@ -80,7 +80,7 @@ class StatusTests(SynchronousTestCase):
     def test_begins_later(self) -> None:
         """What is approved and has not begun cannot be taken for something that is done, or under way."""
         text = of_status({"status": "running", "run_id": "R", "begins_at": "2026-03-01T08:00:00Z"}).text
-        for part in ("approved, not begun", "begins at 2026-03-01T08:00:00Z", "taken back", "has not been done"):
+        for part in ("approved, not begun", "begins at 2026-03-01T08:00:00Z", "taken back", "Nothing was sent yet"):
             self.assertIn(part, text)
         self.assertNotIn("running", text)
 
@@ -108,11 +108,11 @@ class StatusTests(SynchronousTestCase):
         self.assertIn("check_action_status with R2", text)
 
     def test_nothing_sounds_done(self) -> None:
-        """Every status but completed says that it was not done, or may not have been."""
+        """Every status but completed says that nothing was sent, or that nobody knows."""
         for status in ("pending_approval", "awaiting_vault", "running", "denied", "expired", "cancelled", "unknown"):
             text = of_status({"status": status}).text
             self.assertTrue(text.startswith(f"status: {status}\n"))
-            self.assertRegex(text, "not been done|not done|may have happened or not")
+            self.assertRegex(text, "Nothing was sent|not known yet|may have happened or not")
 
     @settings(deadline=None, max_examples=60)
     @given(st.dictionaries(st.sampled_from(["status", "result", "failure", "reason", "edited"]), JSON_VALUES))
@@ -153,12 +153,12 @@ class ErrorTests(SynchronousTestCase):
         """What never left says that nothing was done."""
         said = of_error(DaemonUnreachable("No daemon."))
         self.assertTrue(said.is_error)
-        self.assertIn("Nothing was done", said.text)
+        self.assertIn("Nothing was sent", said.text)
 
     def test_lost(self) -> None:
         """What may have arrived never says so, and must not be repeated."""
         text = of_error(DaemonUnreachable("Cut off.", sent=True)).text
-        self.assertNotIn("Nothing was done", text)
+        self.assertNotIn("Nothing was sent", text)
         self.assertIn("do not repeat it", text)
 
     def test_refused_after_a_loss(self) -> None:

@@ -183,6 +183,10 @@ ACTION: Mapping[str, Schema] = {
     },
     "undo_seconds": NUMBER,
     "cool_down_seconds": NUMBER,
+    "on_cancel": {
+        "enum": ["withdraw", "keep"],
+        "description": "what becomes of a call that waits for a decision when the agent's program cancels it",
+    },
     "limits": list_of(made_of({"most": COUNT, "seconds": NUMBER, "argument": TEXT_OR_NULL, "per_session": BOOLEAN})),
     "connectors": list_of(made_of({"name": TEXT, "version": TEXT, "capabilities": list_of(TEXT)})),
 }

@@ -160,6 +160,7 @@ def action_json(offer: Offer) -> dict[str, JSON]:
         "preview": _preview_json(action.approval.preview),
         "undo_seconds": action.approval.undo_seconds,
         "cool_down_seconds": action.approval.cool_down_seconds,
+        "on_cancel": "withdraw" if action.approval.withdrawn_on_cancel else "keep",
         "limits": [
             {"most": cap.most, "seconds": cap.seconds, "argument": cap.argument, "per_session": cap.per_session}
             for cap in action.caps

@@ -1,0 +1,58 @@
+"""Who calls, as far as one request tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp.types as t
+from attrs import frozen
+from mcp.server.context import ServerRequestContext
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from aileron.client import SessionEnvironment
+
+from .profiles import Profile, profile_of
+
+TASKS = "io.modelcontextprotocol/tasks"
+
+Context = ServerRequestContext[Any, Any]
+
+
+@frozen
+class Client:
+    """One of them.
+
+    :ivar modern: whether it speaks the protocol without a handshake, where a server asks nothing by itself.
+    :ivar opens_urls: whether a person will see an address that we ask it to open.
+    :ivar runs_tasks: whether it can be given a task in place of a result.
+    :ivar patience_seconds: how long this call may wait for a person.
+    """
+
+    profile: Profile
+    modern: bool
+    opens_urls: bool
+    runs_tasks: bool
+    patience_seconds: float
+
+
+def client_of(ctx: Context, session: SessionEnvironment) -> Client:
+    """Whoever made this request."""
+    params = ctx.session.client_params
+    capabilities = ctx.session.client_capabilities or t.ClientCapabilities()
+    profile = profile_of(params.client_info.name if params is not None else "", session.client)
+    modern = ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS
+    # What the launcher saw, it saw of the agent that it launched, not of one that this started in turn.
+    attended = session.attended and profile.name == session.client
+    elicitation = capabilities.elicitation
+    declares_urls = elicitation is not None and elicitation.url is not None
+    return Client(
+        profile,
+        modern,
+        opens_urls=attended and profile.opens_urls and declares_urls and (modern or ctx.session.can_send_request),
+        runs_tasks=modern and TASKS in (capabilities.extensions or {}),
+        patience_seconds=profile.patience(session.wait_seconds, hears_progress=_hears_progress(ctx)),
+    )
+
+
+def _hears_progress(ctx: Context) -> bool:
+    return (ctx.meta or {}).get("progress_token") is not None

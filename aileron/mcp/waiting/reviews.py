@@ -1,0 +1,61 @@
+"""Has the client open the page where a call is reviewed.  That it was opened decides nothing: only the page does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+
+import mcp.types as t
+
+from aileron.mcp._texts import Pending, Said
+
+from .clients import Context
+
+_log = logging.getLogger(__name__)
+
+_KEY = "review"
+
+
+def asked_first(pending: Pending, key: str) -> t.InputRequiredResult:
+    """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run.
+
+    :param key: the call's; it travels sealed.
+    """
+    opening = t.ElicitRequestURLParams(message=_message(pending), url=pending.review_url)
+    return t.InputRequiredResult(input_requests={_KEY: t.ElicitRequest(params=opening)}, request_state=key)
+
+
+async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[Said]) -> Said:
+    """Of the protocol with a handshake: have the page opened while the call waits, which ends by itself."""
+    asking = asyncio.ensure_future(_opened(ctx, pending))
+    try:
+        said = await waiting
+    finally:
+        opened = asking.done() and not asking.cancelled() and asking.result()
+        asking.cancel()
+    if opened and said.pending is None:
+        await _over(ctx, pending)
+    return said
+
+
+async def _opened(ctx: Context, pending: Pending) -> bool:
+    try:
+        answer = await ctx.session.elicit_url(
+            _message(pending), pending.review_url, pending.run_id, related_request_id=ctx.request_id
+        )
+    except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call waits on
+        _log.info("the client did not show the review page", exc_info=True)
+        return False
+    return answer.action == "accept"
+
+
+async def _over(ctx: Context, pending: Pending) -> None:
+    try:
+        await ctx.session.send_elicit_complete(pending.run_id, related_request_id=ctx.request_id)
+    except Exception:  # noqa: BLE001 - a rim: the call is answered whether or not somebody hears of it
+        _log.info("the client could not be told that the review is over", exc_info=True)
+
+
+def _message(pending: Pending) -> str:
+    return f"{pending.action} waits for your approval; nothing was sent yet. Review it on Aileron's page."

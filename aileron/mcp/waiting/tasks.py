@@ -1,0 +1,113 @@
+"""The extension C{io.modelcontextprotocol/tasks}: a call that waits for a person is handed out as a task.
+
+The task is the run: its id is the run's, so that it outlives this process, the daemon's restart and the agent itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp.types as t
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+
+from aileron.client import Answer, DaemonError, DaemonFault
+from aileron.mcp._texts import Said, of_run, of_status
+
+from .clients import TASKS, Context
+from .manner import ICalls
+
+MISSING_CAPABILITY = -32021
+POLL_MILLISECONDS = 2000
+KEPT_MILLISECONDS = 7 * 86_400_000
+
+_WAITING = {
+    "pending_approval": "Waits for the user's approval.",
+    "awaiting_vault": "Approved; waits until the user unlocks the vault.",
+}
+
+
+class UpdateTaskParams(t.RequestParams):
+    """What a client answers to what a task asked; ours ask nothing."""
+
+    task_id: str
+
+
+class Tasks:
+    """Answers what clients ask of their tasks."""
+
+    def __init__(self, calls: ICalls) -> None:
+        self._calls = calls
+
+    def serve(self, server: Server[Any]) -> None:
+        """Have C{server} offer them."""
+        server.extensions[TASKS] = {}
+        server.add_request_handler("tasks/get", t.GetTaskRequestParams, self._get)
+        server.add_request_handler("tasks/cancel", t.CancelTaskRequestParams, self._cancel)
+        server.add_request_handler("tasks/update", UpdateTaskParams, self._update)
+
+    async def begun(self, run_id: str) -> dict[str, Any]:
+        """A call's answer that is a task."""
+        return {**_task(await self._calls.run_status(run_id)), "resultType": "task"}
+
+    async def _get(self, ctx: Context, params: t.GetTaskRequestParams) -> dict[str, Any]:
+        run = await self._run(ctx, params.task_id)
+        return {**_task(run), **_outcome(run), "resultType": "complete"}
+
+    async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
+        """It is a wish, as a call's cancellation is: the action says what comes of it."""
+        await self._run(ctx, params.task_id)
+        await self._calls.withdraw_run(params.task_id)
+        return {}
+
+    async def _update(self, ctx: Context, params: UpdateTaskParams) -> dict[str, Any]:
+        await self._run(ctx, params.task_id)
+        return {}
+
+    async def _run(self, ctx: Context, run_id: str) -> Mapping[str, Any]:
+        """A run of this session.
+
+        :raises MCPError: the client never declared tasks, there is no such run, or it cannot be told.
+        """
+        capabilities = ctx.session.client_capabilities
+        if capabilities is None or TASKS not in (capabilities.extensions or {}):
+            needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+            raise MCPError(MISSING_CAPABILITY, "The tasks extension was not declared.", needed)
+        try:
+            return await self._calls.run_status(run_id)
+        except DaemonFault as error:
+            if error.fault.kind == "not_found":
+                raise MCPError(t.INVALID_PARAMS, "There is no such task.") from None
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+        except DaemonError as error:
+            raise MCPError(t.INTERNAL_ERROR, f"{error} The task goes on; ask again later.") from None
+
+
+def result_of(said: Said) -> t.CallToolResult:
+    """A tool's result."""
+    # No structured content: some clients would show it instead of the text, and lose what the text adds.
+    return t.CallToolResult(content=[t.TextContent(text=said.text)], is_error=said.is_error)
+
+
+def _task(run: Mapping[str, Any]) -> dict[str, Any]:
+    status = str(run.get("status"))
+    settled = status in ("completed", "failed", "denied", "expired", "unknown")
+    return {
+        "taskId": run.get("id"),
+        # A task is over when its result is there; that of a call that came to nothing says so, as an error.
+        "status": "completed" if settled else "cancelled" if status == "cancelled" else "working",
+        "statusMessage": _WAITING.get(status, f"status: {status}"),
+        "createdAt": run.get("received_at"),
+        "lastUpdatedAt": run.get("changed_at"),
+        "ttlMs": KEPT_MILLISECONDS,
+        "pollIntervalMs": POLL_MILLISECONDS,
+    }
+
+
+def _outcome(run: Mapping[str, Any]) -> dict[str, Any]:
+    if _task(run)["status"] != "completed":
+        return {}
+    said = of_run(Answer(200, run)) if run.get("status") == "completed" else Said(of_status(run).text, is_error=True)
+    result = result_of(said).model_dump(by_alias=True, mode="json", exclude_none=True)
+    return {"result": {**result, "resultType": "complete"}}
