@@ -83,16 +83,7 @@ from ._runs import (
     StepRow,
     Transition,
 )
-from ._sessions import (
-    HandOver,
-    HandOverState,
-    OperatorSession,
-    Process,
-    Session,
-    SessionEnding,
-    SessionTally,
-    SignedRequest,
-)
+from ._sessions import HandOver, HandOverState, OperatorSession, Process, Session, SignedRequest
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._traffic import GatewayTotals, Histogram, Traffic
@@ -199,8 +190,6 @@ __all__ = [
     "RunState",
     "Scope",
     "Session",
-    "SessionEnding",
-    "SessionTally",
     "SignedRequest",
     "Sought",
     "StandingGrant",

@@ -44,8 +44,6 @@ from aileron.values import (
     Run,
     RunQuery,
     Session,
-    SessionEnding,
-    SessionTally,
     VaultState,
     utc,
 )
@@ -128,13 +126,7 @@ class KnownSessions:
         """See L{ISessions}; no key is known."""
         return None
 
-    async def tally(self, _session_id: str) -> SessionTally:
-        """See L{ISessions}."""
-        return SessionTally(calls=7)
-
-    async def end(
-        self, session_id: str, exit_code: int | None, events: Sequence[Event], ending: SessionEnding | None = None
-    ) -> Session:
+    async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
         """See L{ISessions}."""
         return self.known.pop(session_id)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .claude import Claude
 from .goose import Goose
 from .iagent import IAgent
 from .opencode import OpenCode
 
-AGENTS: Mapping[str, IAgent] = {agent.name: agent for agent in (OpenCode(), Goose())}
+AGENTS: Mapping[str, IAgent] = {agent.name: agent for agent in (Claude(), OpenCode(), Goose())}
 """Each agent is one module; this is the only other place that names it."""
 
 __all__ = ["AGENTS"]

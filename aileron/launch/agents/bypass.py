@@ -1,7 +1,7 @@
 """The way from an agent to the gateway, past the user's HTTP proxy.
 
-The gateway is plain HTTP on this machine.  An agent's runtime hands even that to C{HTTP_PROXY}, and with it, readable,
-the user's key and whatever the agent says.
+The gateway is plain HTTP on this machine.  An agent's runtime hands even that to C{HTTP_PROXY}, Claude Code's also to
+C{HTTPS_PROXY}, and with it, readable, the user's key and whatever the agent says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-_PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+_PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
 
 

@@ -1,0 +1,44 @@
+"""Claude Code."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.agents.kind import Kind
+from tests.functional.home import Home
+from tests.functional.process import Finished
+
+
+class Claude(Kind):
+    """With a key of its user's."""
+
+    name = "claude"
+    model = "claude-sonnet-4-5"
+    serial = "It sends the second call when the first has been answered."
+
+    def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
+        """See `Kind`."""
+        settings = home.user / ".claude" / "settings.json"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text(json.dumps({"model": self.model, "env": {"MINE": "kept"}}))
+        return (settings,)
+
+    def arguments(self, prompt: str) -> tuple[str, ...]:
+        """See `Kind`."""
+        return ("-p", "--output-format", "stream-json", "--verbose", prompt)
+
+    def environment(self, home: Home) -> Mapping[str, str]:
+        """See `Kind`."""
+        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+        return {**quiet, "ANTHROPIC_API_KEY": "sk-ant-of-the-user"}
+
+    def texts(self, finished: Finished) -> list[str]:
+        """See `Kind`."""
+        told = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
+        parts = [part for each in told if each["type"] == "assistant" for part in each["message"]["content"]]
+        return [part["text"] for part in parts if part["type"] == "text"]
+
+    def result(self, text: str) -> str:
+        """See `Kind`; behind it stands how much room is left."""
+        return re.sub(r"\s*<system-reminder>.*</system-reminder>\s*\Z", "", text, flags=re.DOTALL)
