@@ -24,7 +24,7 @@ class SheetTests(SynchronousTestCase):
         sheet.note(_ADDED, NOT_POSSIBLE, "It looks at the next turn.")
         sheet.note(_UNGATED.replace("pi", "goose"), FAILED, "2 != 3\nand more")
         self.assertEqual(
-            sheet.lines({"pi": ["It is short."], "claude": ["Nobody asked."]}),
+            sheet.lines({"pi": ["It is short."], "goose": ["It looks at the next turn."], "claude": ["Nobody asked."]}),
             [
                 "                pi goose",
                 "01 ungated      ✓    ✗  ",

@@ -7,6 +7,7 @@ L{Channel}s that keep L{SiteRules}.
 from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, signed_request
+from ._leases import LOOK_SECONDS
 from ._parts import Parts
 from ._serving import write
 from ._sites import HANDOVER, agent_site, operator_site
@@ -22,6 +23,7 @@ __all__ = [
     "HEADERS",
     "INSTANCE",
     "LAUNCH_KEY",
+    "LOOK_SECONDS",
     "MAX_BODY_BYTES",
     "POLL",
     "PROOF",

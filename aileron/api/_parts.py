@@ -28,6 +28,7 @@ from aileron.interfaces import (
 from aileron.values import GatewaySettings, NoticeSettings, RelayedPath, utc
 
 from ._door import Door
+from ._leases import Leases
 from .channels.process import Lookup, process_behind
 
 
@@ -56,6 +57,7 @@ class Parts:
     :ivar notices: where the operator is told of what waits, as they have it.
     :ivar notifier: tells them; L{None}: nobody does.
     :ivar door: the record of logins.
+    :ivar leases: who stands behind which session.
     """
 
     runner: IRunner = field(validator=_provides(IRunner))
@@ -85,6 +87,9 @@ class Parts:
     notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
+    )
+    leases: Leases = field(
+        init=False, default=Factory(lambda parts: Leases(parts.sessions, parts.clock, parts.ids), takes_self=True)
     )
 
     @launch_key_digest.validator

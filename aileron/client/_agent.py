@@ -77,14 +77,29 @@ class Daemon:
         """C{{state}}."""
         return (await self._wire.ask("GET", "v1", "vault", "status")).body
 
-    async def open_session(self, agent: str, working_dir: str) -> OpenedSession:
-        """Open a session.  Both arguments are claims, and shown as such."""
-        answer = await self._wire.ask("POST", "v1", "sessions", body={"agent": agent, "working_dir": working_dir})
+    async def open_session(
+        self, agent: str, working_dir: str, *, leased: bool = False, minutes: int | None = None
+    ) -> OpenedSession:
+        """Open a session.  Both arguments are claims, and shown as such.
+
+        :param leased: whether it ends when L{hold_lease} is called no more.
+        :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
+        """
+        body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir}
+        if leased:
+            body["lease"] = True
+        if minutes is not None:
+            body["minutes"] = minutes
+        answer = await self._wire.ask("POST", "v1", "sessions", body=body)
         try:
-            body = answer.body
-            return OpenedSession(id=body["id"], token=body["token"], gateway_key=body["gateway_key"])
+            told = answer.body
+            return OpenedSession(id=told["id"], token=told["token"], gateway_key=told["gateway_key"])
         except KeyError:
             raise AnswerNotUnderstood("The daemon opened a session but did not say which.", answer.status) from None
+
+    async def hold_lease(self, session_id: str) -> None:
+        """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
+        await self._wire.follow("v1", "sessions", session_id, "lease", heard=_heard)
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
         """End the session.  Twice is safe."""
@@ -144,3 +159,7 @@ _LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
 
 def _seconds(wait: float) -> int | None:
     return int(wait) or None
+
+
+def _heard() -> None:
+    """That it is held needs no answer."""

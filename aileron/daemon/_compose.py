@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
@@ -81,6 +82,8 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     life.at_end(sites.notifier.stop)
     await sites.notifier.start()
     await keep_on(reactor, settings.audit, store, vault, notary, life)
+    await sites.look_at_leases()
+    _watch_over(reactor, sites, life)
     sites.announce(life)
     settle_heap()
     _log.info(
@@ -140,6 +143,27 @@ async def _start_runner(
     await runner.start()
     _follow(reactor, runner, life)
     return runner, connectors, passkeys
+
+
+def _watch_over(reactor: Any, sites: Sites, life: Life) -> None:
+    """End sessions that nobody stands behind, from now on, whatever one look may fail with."""
+    from aileron.api import LOOK_SECONDS
+
+    async def look() -> None:
+        try:
+            await sites.look_at_leases()
+        except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
+            _log.failure("looking at the leases of sessions")
+
+    looking = LoopingCall(lambda: Deferred.fromCoroutine(look()))
+    looking.clock = reactor
+    ended = looking.start(LOOK_SECONDS, now=False)
+
+    def stop() -> Deferred[Any]:
+        looking.stop()
+        return ended  # once a look that is under way is over
+
+    life.at_end(stop)
 
 
 def _follow(reactor: Any, runner: Runner, life: Life) -> None:

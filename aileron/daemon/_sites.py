@@ -87,6 +87,13 @@ class Sites:
         web = pages(_page_parts(self._parts))
         self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
 
+    async def look_at_leases(self) -> None:
+        """End the sessions that nobody stands behind any more; to be called now and then.
+
+        :raises StoreUnavailable: not all could be ended.
+        """
+        await self._parts.leases.look()
+
     def _addresses(self) -> tuple[str, ...]:
         return (self._bound[1].url,) if self._bound else ()
 

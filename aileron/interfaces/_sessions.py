@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from zope.interface import Interface
 
-from aileron.values import Event, Page, Session
+from aileron.values import Event, Page, Session, SessionEnding, SessionTally
 
 
 class ISessions(Interface):
@@ -45,14 +45,21 @@ class ISessions(Interface):
         Costs microseconds.  Notes the time too, but the session that is returned may tell an earlier one.
         """
 
-    async def end(session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
+    async def end(
+        session_id: str, exit_code: int | None, events: Sequence[Event], ending: SessionEnding | None = None
+    ) -> Session:
         """End it.  Ending it again changes and records nothing and returns it as it ended.
+
+        :param ending: why, where neither it nor the operator does.
 
         :raises NotFound: there is no such session.
         """
 
     async def get(session_id: str) -> Session | None:
         """One session, or L{None}."""
+
+    async def tally(session_id: str) -> SessionTally:
+        """What became of what it asked for; all nought of a session that asked for nothing, or that there is not."""
 
     async def list(live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
         """Sessions, newest first.

@@ -2,6 +2,7 @@
 
 from ._bell import Bell
 from ._launch import DaemonFacts, Enclose, Launcher, foresee
+from ._lease import Lease
 from ._plan import Plan, Programs, find_programs, plan
 from ._shown import Described
 from ._signals import OSSignals, Signals
@@ -19,6 +20,7 @@ __all__ = [
     "IAgent",
     "Invocation",
     "Launcher",
+    "Lease",
     "McpServer",
     "OSSignals",
     "Plan",

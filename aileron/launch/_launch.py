@@ -15,9 +15,11 @@ from aileron.client import Daemon, DaemonError, DaemonUnreachable, OpenedSession
 
 from ._bell import Bell, Watch, line_of
 from ._child import Child, exit_status
+from ._lease import Lease
 from ._plan import Plan, find_programs, plan, refuse_passphrase, write_files
 from ._shown import DIRECTORY_STAND_IN, GATEWAY_KEY_STAND_IN, TOKEN_STAND_IN, Described, describe
 from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
+from ._summary import summary_of
 from .agents.iagent import Gateway, IAgent, Invocation, Upstream
 
 Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
@@ -78,6 +80,7 @@ class Launcher:
     :ivar say: shows one line to the user, beside the agent's own output.
     :ivar interpreter: C{sys.executable}.
     :ivar bell: by which the person is told that a call waits; L{None}: they are not.
+    :ivar lease: holds the session, so that it ends if we are killed; L{None}: nobody holds it.
     """
 
     reactor: Any
@@ -87,6 +90,7 @@ class Launcher:
     say: Callable[[str], object]
     interpreter: str
     bell: Bell | None = None
+    lease: Lease | None = None
 
     async def launch(
         self,
@@ -134,12 +138,14 @@ class Launcher:
         await deferLater(self.reactor, 0)
         child = Child()
         with self.signals.caught((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
-            session = await self.connect(facts.url, facts.launch_key).open_session(agent.name, invocation.directory)
+            daemon = self.connect(facts.url, facts.launch_key)
+            session = await daemon.open_session(agent.name, invocation.directory, leased=self.lease is not None)
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
                 watched = self.connect(facts.url, session.token)
                 with (
+                    self._held(session),
                     planned(session) as runs,
                     self._watched(watched, facts, agent.full_screen(invocation.arguments)),
                 ):
@@ -155,6 +161,19 @@ class Launcher:
             self.say(line)
         child.start(self.reactor, planned)
         return await child.ended
+
+    @contextmanager
+    def _held(self, session: OpenedSession) -> Iterator[None]:
+        """While the agent runs, stand behind its session."""
+        if self.lease is None:
+            yield
+            return
+        holding = Deferred.fromCoroutine(self.lease.hold(session.id))
+        holding.addErrback(lambda failure: failure.trap(CancelledError))
+        try:
+            yield
+        finally:
+            holding.cancel()
 
     @contextmanager
     def _watched(self, daemon: Daemon, facts: DaemonFacts, full_screen: bool) -> Iterator[None]:
@@ -185,7 +204,7 @@ class Launcher:
         until = self.reactor.seconds() + _GOODBYE_SECONDS
         while True:
             try:
-                await daemon.end_session(session.id, code)
+                ended = await daemon.end_session(session.id, code)
             except DaemonUnreachable as error:
                 if self.reactor.seconds() + _PAUSE_SECONDS > until:
                     self.say(f"aileron: session {session.id} could not be ended: {error}")
@@ -195,4 +214,6 @@ class Launcher:
                 self.say(f"aileron: session {session.id} could not be ended: {error}")
                 return
             else:
+                for line in summary_of(ended):
+                    self.say(f"aileron: {line}")
                 return

@@ -15,7 +15,7 @@ from zope.interface import implementer
 
 from aileron.errors import LimitExceeded, NotFound, StoreUnavailable
 from aileron.interfaces import ISessions
-from aileron.values import Event, Page, Session, utc
+from aileron.values import Event, Page, Session, SessionEnding, SessionTally, utc
 
 from . import _sessions_table as sessions_table
 from ._batch import Batch
@@ -81,11 +81,13 @@ class SQLiteSessions:
         self._see(session)
         return session
 
-    async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
+    async def end(
+        self, session_id: str, exit_code: int | None, events: Sequence[Event], ending: SessionEnding | None = None
+    ) -> Session:
         """See L{ISessions.end}."""
         seen = self._seen.get(session_id)
         written = self._writer.write(
-            _end, self._seals, session_id, _Ending(self._now(), exit_code, tuple(events), seen)
+            _end, self._seals, session_id, _Ending(self._now(), exit_code, tuple(events), seen, ending)
         )
         return await shielded(written.addCallback(self._forget))
 
@@ -93,6 +95,10 @@ class SQLiteSessions:
         """See L{ISessions.get}."""
         session = await self._readers.read(sessions_table.get, session_id)
         return None if session is None else self._fresh(session)
+
+    async def tally(self, session_id: str) -> SessionTally:
+        """See L{ISessions.tally}."""
+        return await self._readers.read(sessions_table.tally, session_id)
 
     async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
         """See L{ISessions.list}."""
@@ -152,6 +158,7 @@ class _Ending:
     exit_code: int | None
     events: tuple[Event, ...]
     seen_at: datetime | None
+    ending: SessionEnding | None
 
 
 def _open(batch: Batch, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime) -> None:
@@ -170,7 +177,7 @@ def _open(batch: Batch, seals: Seals, new: _New, seen: Sequence[tuple[str, datet
 def _end(batch: Batch, seals: Seals, session_id: str, ending: _Ending) -> Session:
     if ending.seen_at is not None:
         sessions_table.note_seen(batch, [(session_id, ending.seen_at)])
-    if sessions_table.end(batch, session_id, ending.at, ending.exit_code):
+    if sessions_table.end(batch, session_id, ending.at, ending.exit_code, ending.ending):
         keep(batch, seals, ending.events)
     session = sessions_table.get(batch, session_id)
     if session is None:

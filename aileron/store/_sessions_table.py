@@ -7,22 +7,34 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from aileron.values import Process, Session, from_timestamp, timestamp
+from aileron.values import Process, Session, SessionEnding, SessionTally, from_timestamp, timestamp
 
 from ._columns import conditions, json_of, moment_of, of_json
 
-_COLUMNS = "id, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer"
+_COLUMNS = "id, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer, leased, ends_at, ending"
 _INSERT = """
-    INSERT INTO sessions (id, agent, working_dir, started_at, seen_at, peer, token_digest, gateway_digest)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO sessions
+        (id, agent, working_dir, started_at, seen_at, peer, leased, ends_at, token_digest, gateway_digest)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_END = "UPDATE sessions SET ended_at = ?, exit_code = ? WHERE id = ? AND ended_at IS NULL"
+_END = "UPDATE sessions SET ended_at = ?, exit_code = ?, ending = ? WHERE id = ? AND ended_at IS NULL"
 _SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
 _LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
 _OPENED = "SELECT started_at FROM sessions ORDER BY ordinal DESC LIMIT 1 OFFSET ?"
 _FORGET = """
     DELETE FROM sessions
     WHERE ordinal <= (SELECT max(ordinal) FROM sessions) - ? AND (ended_at IS NOT NULL OR seen_at <= ?)
+"""
+_TALLY = """
+    SELECT
+        count(*),
+        count(*) FILTER (WHERE state = 'pending_approval'),
+        count(*) FILTER (WHERE approved = 1),
+        count(*) FILTER (WHERE approved = 0),
+        count(*) FILTER (WHERE state = 'completed'),
+        count(*) FILTER (WHERE state = 'unknown')
+    FROM runs LEFT JOIN approvals ON run_id = id
+    WHERE session_id = ?
 """
 _DAWN = datetime.min.replace(tzinfo=UTC)
 
@@ -32,15 +44,18 @@ def insert(cursor: sqlite3.Cursor, session: Session, token_digest: bytes, gatewa
     claims = (session.id, session.agent, session.working_dir)
     times = (timestamp(session.started_at), timestamp(session.seen_at))
     peer = of_json(None if session.peer is None else session.peer.as_json())
-    cursor.execute(_INSERT, (*claims, *times, peer, token_digest, gateway_digest))
+    ends_at = None if session.ends_at is None else timestamp(session.ends_at)
+    cursor.execute(_INSERT, (*claims, *times, peer, session.leased, ends_at, token_digest, gateway_digest))
 
 
-def end(cursor: sqlite3.Cursor, session_id: str, at: datetime, exit_code: int | None) -> bool:
+def end(
+    cursor: sqlite3.Cursor, session_id: str, at: datetime, exit_code: int | None, ending: SessionEnding | None
+) -> bool:
     """End a live session.
 
     :return: whether it was live.
     """
-    cursor.execute(_END, (timestamp(at), exit_code, session_id))
+    cursor.execute(_END, (timestamp(at), exit_code, ending, session_id))
     return cursor.rowcount == 1
 
 
@@ -73,6 +88,11 @@ def get(cursor: sqlite3.Cursor, session_id: str) -> Session | None:
     return _one(cursor, "WHERE id = ?", session_id)
 
 
+def tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
+    """What became of what a session asked for; all nought of one that asked for nothing."""
+    return SessionTally(*cursor.execute(_TALLY, (session_id,)).fetchone())
+
+
 def by_token(cursor: sqlite3.Cursor, token_digest: bytes) -> Session | None:
     """The session of a token, or L{None}."""
     return _one(cursor, "WHERE token_digest = ?", token_digest)
@@ -96,7 +116,9 @@ def _one(cursor: sqlite3.Cursor, where: str, value: object) -> Session | None:
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    id_, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer = row
+    id_, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer, leased, ends_at, ending = row
     times = (from_timestamp(started_at), from_timestamp(seen_at), moment_of(ended_at))
     seen = json_of(peer)
-    return Session(id_, agent, working_dir, *times, exit_code, None if seen is None else Process(**seen))
+    process = None if seen is None else Process(**seen)
+    why = None if ending is None else SessionEnding(ending)
+    return Session(id_, agent, working_dir, *times, exit_code, process, bool(leased), moment_of(ends_at), why)

@@ -15,7 +15,7 @@ from zope.interface.verify import verifyObject
 from aileron.audit import GENESIS, check_chain
 from aileron.errors import InvalidRequest, LimitExceeded, NotFound
 from aileron.interfaces import IAudit, ISessions
-from aileron.values import AuditQuery, Session
+from aileron.values import AuditQuery, Session, SessionEnding, SessionTally
 
 from ._examples import AGENT, NOON, example_event, example_session
 
@@ -258,6 +258,20 @@ class SessionsContract(_RecordCase):
         self.clock.advance(5)
         self.assertEqual(self.do(self.sessions.end(session.id, 1, (example_event("again"),))), ended)
         self.assertEqual(self.types(), ["session.ended"])
+
+    def test_ending(self) -> None:
+        """Whether it is leased, when it ends in any case, and why it ended are kept."""
+        session = evolve(example_session(), leased=True, ends_at=NOON + timedelta(hours=1))
+        self.do(self.sessions.open(session, _digest("t"), _digest("g"), ()))
+        self.assertEqual(self.do(self.sessions.get(session.id)), session)
+        ended = self.do(self.sessions.end(session.id, None, (), SessionEnding.ORPHANED))
+        self.assertEqual((ended.ending, ended.live), (SessionEnding.ORPHANED, False))
+        self.assertEqual(self.do(self.sessions.get(session.id)), ended)
+
+    def test_tally_of_nothing(self) -> None:
+        """A session that asked for nothing has come to nothing, and so has one that there is not."""
+        self.assertEqual(self.do(self.sessions.tally(self.opened().id)), SessionTally())
+        self.assertEqual(self.do(self.sessions.tally("nobody")), SessionTally())
 
     def test_most_live(self) -> None:
         """At most 64 sessions are live; an ended one makes room."""

@@ -83,7 +83,16 @@ from ._runs import (
     StepRow,
     Transition,
 )
-from ._sessions import HandOver, HandOverState, OperatorSession, Process, Session, SignedRequest
+from ._sessions import (
+    HandOver,
+    HandOverState,
+    OperatorSession,
+    Process,
+    Session,
+    SessionEnding,
+    SessionTally,
+    SignedRequest,
+)
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
 from ._traffic import GatewayTotals, Histogram, Traffic
@@ -190,6 +199,8 @@ __all__ = [
     "RunState",
     "Scope",
     "Session",
+    "SessionEnding",
+    "SessionTally",
     "SignedRequest",
     "Sought",
     "StandingGrant",

@@ -27,6 +27,47 @@ class Process:
         return {"pid": self.pid, "executable": self.executable, "working_dir": self.working_dir}
 
 
+class SessionEnding(StrEnum):
+    """Why a session ended, where neither it nor the operator ended it.
+
+    C{ORPHANED}: whoever launched it was gone.  C{EXPIRED}: it was given no more time.
+    """
+
+    ORPHANED = "orphaned"
+    EXPIRED = "expired"
+
+
+@frozen
+class SessionTally:
+    """What became of what a session asked for, as far as it is known now.
+
+    :ivar calls: all of it.
+    :ivar waiting: what is undecided.
+    :ivar approvals: what was approved, by the operator or by a grant of theirs.
+    :ivar denials: what was denied.
+    :ivar effects: what was done.
+    :ivar in_doubt: what may have been done.
+    """
+
+    calls: int = 0
+    waiting: int = 0
+    approvals: int = 0
+    denials: int = 0
+    effects: int = 0
+    in_doubt: int = 0
+
+    def as_json(self) -> dict[str, JSON]:
+        """For programs."""
+        return {
+            "calls": self.calls,
+            "waiting": self.waiting,
+            "approvals": self.approvals,
+            "denials": self.denials,
+            "effects": self.effects,
+            "in_doubt": self.in_doubt,
+        }
+
+
 @frozen
 class Session:
     """One run of one agent.
@@ -35,6 +76,9 @@ class Session:
     :ivar working_dir: a claim as well.
     :ivar seen_at: its last request, kept in memory and written now and then.
     :ivar peer: the process that opened it, seen and not claimed; L{None}: it could not be told.
+    :ivar leased: whether it ends when whoever launched it is gone.
+    :ivar ends_at: when it ends in any case; L{None}: it has no such time.
+    :ivar ending: why it ended; L{None}: it lives, or was ended.
     """
 
     id: str
@@ -45,6 +89,9 @@ class Session:
     ended_at: datetime | None = None
     exit_code: int | None = None
     peer: Process | None = None
+    leased: bool = False
+    ends_at: datetime | None = None
+    ending: SessionEnding | None = None
 
     @property
     def live(self) -> bool:
@@ -54,7 +101,17 @@ class Session:
     def seen(self, at: datetime) -> Session:
         """The same, its last request made at C{at}."""
         return Session(  # written out: every request pays for it, and attrs.evolve takes three times as long
-            self.id, self.agent, self.working_dir, self.started_at, at, self.ended_at, self.exit_code, self.peer
+            self.id,
+            self.agent,
+            self.working_dir,
+            self.started_at,
+            at,
+            self.ended_at,
+            self.exit_code,
+            self.peer,
+            self.leased,
+            self.ends_at,
+            self.ending,
         )
 
 

@@ -1,58 +1,53 @@
 """C{python -m tests.agents [NAME …]}: the agents through all scenarios, and the table; it fails where one failed.
 
-All that have scenarios unless some are named.
+All that have scenarios unless some are named. C{--only 07 --only unicode}: scenarios whose names hold one of these.
 """
 
 from __future__ import annotations
 
 import argparse
-import pkgutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
+from unittest import TestSuite
 
-from twisted.trial.runner import TestLoader, TrialRunner
+from twisted.trial.runner import TrialRunner
 
-import tests.agents
-from tests.agents.kind import Kind
+from tests.agents import choice
 from tests.agents.sheet import Sheet, SheetReporter
-
-
-def agents() -> list[str]:
-    """The names of those that have scenarios."""
-    names = (module.name for module in pkgutil.iter_modules(tests.agents.__path__))
-    return [name.removeprefix("test_") for name in names if name.startswith("test_")]
-
-
-def kinds(names: Sequence[str]) -> Mapping[str, Kind]:
-    """What the scenarios know of these."""
-    modules = {name: import_module(f"tests.agents.test_{name}") for name in names}
-    return {
-        name: case.kind
-        for name, module in modules.items()
-        for case in vars(module).values()
-        if isinstance(getattr(case, "kind", None), Kind)
-    }
 
 
 def main(arguments: list[str]) -> int:
     """Try, and print."""
+    there = choice.agents()
     parser = argparse.ArgumentParser(prog="python -m tests.agents")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of: {', '.join(agents())}")
-    names = parser.parse_args(arguments).names or agents()
-    if unknown := set(names) - set(agents()):
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of: {', '.join(there)}")
+    parser.add_argument(
+        "--only", action="append", metavar="WORD", help="scenarios whose names hold it; repeat for more"
+    )
+    given = parser.parse_args(arguments)
+    if unknown := set(given.names) - set(there):
         parser.error(f"no such agents: {', '.join(unknown)}")
-    known = kinds(names)
-    for kind in known.values():
-        kind.program()  # before anything is tried, not after half an hour
-    sheet = Sheet()
-    with tempfile.TemporaryDirectory(prefix="aileron-agents-") as directory:
-        runner = TrialRunner(lambda *given: SheetReporter(sheet, *given), workingDirectory=str(Path(directory) / "t"))
-        runner.run(TestLoader().loadByNames([f"tests.agents.test_{name}" for name in names], recurse=True))
-    print("", *sheet.lines({name: kind.limits for name, kind in known.items()}), sep="\n", flush=True)
+    kinds = {name: choice.kind(name) for name in given.names or there}
+    for kind in kinds.values():
+        kind.program()  # what is missing is said before anything is tried, not after half an hour
+    sheet = tried(list(kinds), given.only or [""])
+    print("", *sheet.lines({name: kind.limits for name, kind in kinds.items()}), sep="\n", flush=True)
     return int(sheet.failed)
+
+
+def tried(agents: list[str], words: list[str]) -> Sheet:
+    """What came of the scenarios whose names hold one of these words."""
+    sheet = Sheet()
+    suite = TestSuite(
+        test for agent in agents for test in choice.scenarios(agent, lambda name: any(word in name for word in words))
+    )
+    with tempfile.TemporaryDirectory(prefix="aileron-agents-") as directory:
+        runner = TrialRunner(
+            lambda *options: SheetReporter(sheet, *options), workingDirectory=str(Path(directory) / "trial")
+        )
+        runner.run(suite)
+    return sheet
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ class Sheet:
             for (agent, scenario), mark in self.marks.items()
             if mark != PASSED
         ]
-        known = [f"  {agent}: {limit}" for agent in agents for limit in limits.get(agent, ())]
+        said = set(self.reasons.values())
+        known = [f"  {agent}: {limit}" for agent in agents for limit in limits.get(agent, ()) if limit not in said]
         return [" ".join([" " * width, *agents]), *map(" ".join, rows), *told, *known]
 
     def _row(self, scenario: str, agents: Sequence[str]) -> list[str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator
-from unittest import TestCase, TestSuite
+from unittest import TestSuite
 
-from twisted.trial.runner import TestLoader
-
+from tests.agents import choice
 from tests.agents.install import AGENTS
 
 ALWAYS = "opencode"
@@ -28,22 +26,8 @@ def today() -> str:
 
 def test_suite() -> TestSuite:
     """Collect a few scenarios of OpenCode and of today's agent; trial calls this by its name."""
-    return TestSuite([*_scenarios(ALWAYS, MISSING), *_scenarios(today(), FEW)])
-
-
-def _scenarios(agent: str, names: Collection[str]) -> Iterator[TestCase]:
-    module = f"tests.agents.test_{agent}"
-    for test in _each(TestLoader().loadByName(module)):
-        if test.id().rpartition(".test_")[2] in names:
-            yield test
-
-
-def _each(suite: TestSuite) -> Iterator[TestCase]:
-    for test in suite:
-        if isinstance(test, TestSuite):
-            yield from _each(test)
-        else:
-            yield test
+    wanted = ((ALWAYS, MISSING), (today(), FEW))
+    return TestSuite(test for agent, names in wanted for test in choice.scenarios(agent, names.__contains__))
 
 
 if __name__ == "__main__":

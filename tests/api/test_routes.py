@@ -144,12 +144,12 @@ class SessionTests(ApiCase):
             self.assertEqual((heard.json["state"], heard.json["exit_code"]), ("ended", 3))
         self.assertEqual(self.events(), ["session.started", "session.ended"])
 
-    def test_orphaned(self) -> None:
+    def test_quiet(self) -> None:
         """A session that was silent for ten minutes is labelled so, and its token still works."""
         opened = self.open_session()
         self.clock.advance(601)
         listed = self.operator.ask("GET", "/v1/sessions?live=true", self.operator_token()).json["items"]
-        self.assertEqual([item["state"] for item in listed], ["orphaned"])
+        self.assertEqual([item["state"] for item in listed], ["quiet"])
         self.assertEqual(self.agents.ask("GET", "/v1/status", opened["token"]).status, 200)
 
     def test_too_many(self) -> None:

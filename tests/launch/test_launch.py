@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonFault, Wire
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch import AGENTS, Bell, DaemonFacts, Invocation, Launcher, Upstream
+from aileron.launch import AGENTS, Bell, DaemonFacts, Invocation, Launcher, Lease, Upstream
 from aileron.launch._bell import LOOK_SECONDS
 from aileron.launch._signals import Deliver
 from aileron.testing import ScriptedSite
@@ -103,6 +103,7 @@ class LaunchCase(SynchronousTestCase):
         self.upstreams: dict[str, Upstream] | None = {}
         self.ensured = 0
         self.bell: Bell | None = None
+        self.lease: Lease | None = None
 
     async def ensure(self) -> DaemonFacts:
         """The daemon is there."""
@@ -119,6 +120,7 @@ class LaunchCase(SynchronousTestCase):
             say=self.said.append,
             interpreter=str(self.bin / "python"),
             bell=self.bell,
+            lease=self.lease,
         )
         parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
         invocation = Invocation(("run", "hi"), parent, "/project")

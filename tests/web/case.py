@@ -44,6 +44,8 @@ from aileron.values import (
     Run,
     RunQuery,
     Session,
+    SessionEnding,
+    SessionTally,
     VaultState,
     utc,
 )
@@ -126,7 +128,13 @@ class KnownSessions:
         """See L{ISessions}; no key is known."""
         return None
 
-    async def end(self, session_id: str, exit_code: int | None, events: Sequence[Event]) -> Session:
+    async def tally(self, _session_id: str) -> SessionTally:
+        """See L{ISessions}."""
+        return SessionTally(calls=7)
+
+    async def end(
+        self, session_id: str, exit_code: int | None, events: Sequence[Event], ending: SessionEnding | None = None
+    ) -> Session:
         """See L{ISessions}."""
         return self.known.pop(session_id)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from twisted.internet.defer import Deferred
 
-from aileron.values import Actor, Event, Fault, Run, RunState, utc, visible
+from aileron.values import Actor, Event, Fault, Run, RunState, SessionEnding, utc, visible
 from tests.web.case import NOW, WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
@@ -78,7 +78,9 @@ class SessionPagesTests(WebCase):
         self.agent("session-2", ended_at=utc(NOW), exit_code=3)
         text = self.fragment("/sessions").text
         self.assertIn(VISIBLE, text)
+        self.agent("session-3", ended_at=utc(NOW), ending=SessionEnding.ORPHANED)
         self.assertIn("ended with 3", text)
+        self.assertIn("orphaned", self.fragment("/sessions").text)
         self.assertIn("at work", text)
 
     def test_one(self) -> None:
@@ -92,6 +94,7 @@ class SessionPagesTests(WebCase):
             self.assertIn(part, text)
         self.successResultOf(Deferred.fromCoroutine(self.runner.pause("session-1", None, OPERATOR)))
         self.assertIn("POST /v1/resume", self.fragment("/sessions/session-1").text)
+        self.assertIn("<dd>7</dd>", text)
         self.agent("session-1", ended_at=utc(NOW))
         self.assertNotIn("data-act", self.fragment("/sessions/session-1").text)
         self.assertEqual(self.fragment("/sessions/none").status, 404)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from aileron.api._endpoint import Parts, Schema, Table, Visit
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api._tokens import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
-from aileron.api.shapes.schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, TEXT, made_of, page_of, ref
+from aileron.api.shapes.schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, MOMENT_OR_NULL, TEXT, made_of, page_of, ref
 from aileron.api.shapes.traffic import session_traffic
-from aileron.api.shapes.values import page, peer_json, session_json
+from aileron.api.shapes.values import moment, page, peer_json, session_json
 from aileron.errors import NotFound, VaultLocked
 from aileron.values import JSON, Event, Session, VaultState, timestamp
 
@@ -21,8 +22,18 @@ TABLE = Table()
 _CLAIM: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
 _DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
 _OPENED = made_of(
-    {"id": TEXT, "token": TEXT, "gateway_key": TEXT, "started_at": MOMENT, "agent": TEXT, "working_dir": TEXT}
+    {
+        "id": TEXT,
+        "token": TEXT,
+        "gateway_key": TEXT,
+        "started_at": MOMENT,
+        "ends_at": MOMENT_OR_NULL,
+        "agent": TEXT,
+        "working_dir": TEXT,
+    }
 )
+_DAY = 24 * 60
+_MINUTES: Schema = {"type": "integer", "minimum": 1, "maximum": 30 * _DAY}
 _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 255}
 
 
@@ -30,17 +41,21 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     "POST",
     "/v1/sessions",
     agents=Who.LAUNCH,
-    body=made_of({"agent": _CLAIM}, {"working_dir": _DIRECTORY}),
+    body=made_of({"agent": _CLAIM}, {"working_dir": _DIRECTORY, "lease": BOOLEAN, "minutes": _MINUTES}),
     answers={201: _OPENED},
 )
 async def open_session(visit: Visit, parts: Parts) -> Answer:
-    """Open a session, whose agent and directory are claims; its token and gateway key are shown this once."""
+    """Open a session, whose agent and directory are claims; its token and gateway key are shown this once.
+
+    With a C{lease} it lives for as long as its launcher holds that; else C{minutes}, and a day where none are said.
+    """
     _refuse_without_vault(parts)
     session = _claimed(visit, parts)
     token, gateway_key = mint(AGENT_TOKEN, parts.randomness), mint(GATEWAY_KEY, parts.randomness)
     peer = peer_json(session.peer)
     claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
-    event = _event(visit, parts, "session.started", session, **claims, peer=peer)
+    lasts: Mapping[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
+    event = _event(visit, parts, "session.started", session, **claims, peer=peer, **lasts)
     await parts.sessions.open(session, token_digest(token), token_digest(gateway_key), (event,))
     return answer(
         {
@@ -48,6 +63,7 @@ async def open_session(visit: Visit, parts: Parts) -> Answer:
             "token": token,
             "gateway_key": gateway_key,
             "started_at": timestamp(session.started_at),
+            "ends_at": moment(session.ends_at),
             **claims,
         },
         201,
@@ -76,8 +92,8 @@ async def list_sessions(visit: Visit, parts: Parts) -> Answer:
     "GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Session")}
 )
 async def show_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
-    """One session."""
-    return answer(shown(await _visible(visit, parts, session_id), parts))
+    """One session, with what became of what it asked for."""
+    return answer(await summed_up(await _visible(visit, parts, session_id), parts))
 
 
 @TABLE.route(
@@ -94,10 +110,18 @@ async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     exit_code = visit.body.get("exit_code")
     code = exit_code if isinstance(exit_code, int) else None
     event = _event(visit, parts, "session.ended", session, exit_code=code)
-    return answer(shown(await parts.sessions.end(session_id, code, (event,)), parts))
+    return answer(await summed_up(await parts.sessions.end(session_id, code, (event,)), parts))
 
 
-def shown(session: Session, parts: Parts) -> JSON:
+async def summed_up(session: Session, parts: Parts) -> Mapping[str, JSON]:
+    """The same, with its C{summary}."""
+    tally = await parts.sessions.tally(session.id)
+    until = session.ended_at or parts.now()
+    seconds = max(0, int((until - session.started_at).total_seconds()))
+    return {**shown(session, parts), "summary": {**tally.as_json(), "seconds": seconds}}
+
+
+def shown(session: Session, parts: Parts) -> Mapping[str, JSON]:
     """C{Session}, with whether it is paused and what it sent through the gateway."""
     paused = paused_for(parts, session.id) is not None
     return {**session_json(session, parts.now()), "paused": paused, **session_traffic(parts, session.id)}
@@ -114,7 +138,11 @@ def _claimed(visit: Visit, parts: Parts) -> Session:
     """A session by its opener's own word, and beside it the process that the opener is seen to be."""
     now = parts.now()
     claims = visit.text("agent") or "", visit.text("working_dir") or ""
-    return Session(parts.ids(), *claims, now, now, peer=parts.process_behind(*visit.ends))
+    leased = visit.body.get("lease") is True
+    minutes = visit.body.get("minutes", None if leased else _DAY)
+    ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
+    peer = parts.process_behind(*visit.ends)
+    return Session(parts.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
 
 
 def _refuse_without_vault(parts: Parts) -> None:

@@ -218,8 +218,20 @@ SESSION: Mapping[str, Schema] = {
     "seen_at": MOMENT,
     "ended_at": MOMENT_OR_NULL,
     "exit_code": {"type": ["integer", "null"]},
-    "state": {"enum": ["running", "orphaned", "ended"]},
+    "state": {"enum": ["running", "quiet", "ended", "orphaned", "expired"]},
+    "leased": {**BOOLEAN, "description": "whether it ends when whoever launched it is gone"},
+    "ends_at": {**MOMENT_OR_NULL, "description": "when it ends in any case"},
     "paused": {**BOOLEAN, "description": "whether nothing of it begins now"},
+}
+
+SUMMARY: Mapping[str, Schema] = {
+    "calls": {**COUNT, "description": "all that it asked for"},
+    "waiting": COUNT,
+    "approvals": COUNT,
+    "denials": COUNT,
+    "effects": {**COUNT, "description": "what was done"},
+    "in_doubt": {**COUNT, "description": "what may have been done"},
+    "seconds": COUNT,
 }
 
 RECORD: Mapping[str, Schema] = {
@@ -329,7 +341,7 @@ COMPONENTS: Mapping[str, Schema] = {
     "Pause": made_of(PAUSE),
     "LoadError": made_of(LOAD_ERROR),
     "Action": made_of(ACTION),
-    "Session": made_of(SESSION, {"gateway": made_of(CALLS)}),
+    "Session": made_of(SESSION, {"gateway": made_of(CALLS), "summary": made_of(SUMMARY)}),
     "Record": made_of(RECORD),
     "Verdict": made_of(VERDICT),
     "Scope": made_of({"hosts": list_of(TEXT), "base_url": TEXT, "header": TEXT, "format": TEXT}),

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _FAILURE = ("boundary", "message", "retriable", "details")
 
-ORPHANED_AFTER = timedelta(minutes=10)
+QUIET_AFTER = timedelta(minutes=10)
 
 _STATUS = {RunState.RECEIVED: "running", RunState.APPROVED: "running", RunState.EXECUTING: "running"}
 
@@ -195,8 +195,9 @@ def peer_json(peer: Process | None) -> JSON:
 
 
 def session_json(session: Session, now: datetime) -> dict[str, JSON]:
-    """C{Session}; C{orphaned} says no more than that nothing was heard of it for ten minutes."""
-    quiet = now - session.seen_at > ORPHANED_AFTER
+    """C{Session}; C{quiet} says no more than that nothing was heard of it for ten minutes."""
+    quiet = now - session.seen_at > QUIET_AFTER
+    ended = "ended" if session.ending is None else session.ending.value
     return {
         "id": session.id,
         "agent": session.agent,
@@ -206,7 +207,9 @@ def session_json(session: Session, now: datetime) -> dict[str, JSON]:
         "ended_at": moment(session.ended_at),
         "exit_code": session.exit_code,
         "peer": peer_json(session.peer),
-        "state": "ended" if not session.live else "orphaned" if quiet else "running",
+        "state": ended if not session.live else "quiet" if quiet else "running",
+        "leased": session.leased,
+        "ends_at": moment(session.ends_at),
     }
 
 

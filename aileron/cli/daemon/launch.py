@@ -13,6 +13,7 @@ from aileron.cli._output import note
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 from aileron.cli.completing import names
 from aileron.cli.vault.unlocking import refuse_lost, vault_state
+from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery
 
 from .children import run_child
@@ -20,8 +21,9 @@ from .planning import gateway_upstreams, show_plan
 from .process import start
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IReactorFromThreads
+    from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
+    from aileron.client import Daemon
     from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Walls
 
 _LOCKED = (
@@ -73,7 +75,7 @@ def launch(
     async def whole(links: Links) -> int:
         from twisted.internet import reactor
 
-        from aileron.launch import Bell, Launcher, OSSignals
+        from aileron.launch import Bell, Launcher, Lease, OSSignals
 
         def say(line: str) -> None:
             note("{line}", line=line)
@@ -85,6 +87,7 @@ def launch(
             connect=links.daemon,
             say=say,
             interpreter=sys.executable,
+            lease=Lease(lambda: _with_launch_key(around, links), cast("IReactorTime", reactor)),
             bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty()),
         )
         enclose = _walled(around, chosen, invocation) if sandbox else None
@@ -130,6 +133,15 @@ def _walls(around: Surroundings, agent: IAgent, invocation: Invocation) -> Walls
 
 def _to_terminal(text: str) -> None:
     os.write(sys.stderr.fileno(), text.encode("utf-8"))
+
+
+def _with_launch_key(around: Surroundings, links: Links) -> Daemon | None:
+    """The daemon as it runs now; one that is just being replaced is none."""
+    try:
+        found = live_discovery(around.home)
+    except InvalidRequest:
+        return None
+    return None if found is None else links.daemon(found.url, found.launch_key)
 
 
 async def _facts(around: Surroundings) -> DaemonFacts:

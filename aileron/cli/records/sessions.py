@@ -48,7 +48,7 @@ def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bo
     if as_json:
         say_json(found)
     else:
-        values(_fields(found))
+        values({**_fields(found), **_more(found)})
 
 
 @sessions.command("end")
@@ -69,6 +69,23 @@ def end_session(
         return
     as_operator(around, passphrase_fd, lambda operator: operator.end_session(session))
     say("{session} is ended.", session=session)
+
+
+def _more(session: Mapping[str, Any]) -> dict[str, Any]:
+    summary = session.get("summary", {})
+    lasts = "when its launcher is gone" if session.get("leased") else session.get("ends_at")
+    told = {"ends by itself": lasts if session.get("ended_at") is None else None, "ended at": session.get("ended_at")}
+    named = {
+        "calls": "calls",
+        "approvals": "approved",
+        "denials": "denied",
+        "effects": "done",
+        "in_doubt": "in doubt",
+        "waiting": "waiting",
+    }
+    counted = {label: summary[name] for name, label in named.items() if name in summary}
+    lasted = {"lasted": f"{summary['seconds']} s"} if "seconds" in summary else {}
+    return {label: each for label, each in told.items() if each is not None} | counted | lasted
 
 
 def _fields(session: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,10 @@ CREATE TABLE sessions (
     seen_at TEXT NOT NULL,
     ended_at TEXT,
     exit_code INTEGER,
-    peer TEXT
+    peer TEXT,
+    leased INTEGER NOT NULL DEFAULT 0 CHECK (leased IN (0, 1)),
+    ends_at TEXT,
+    ending TEXT CHECK (ending IN ('orphaned', 'expired'))
 ) STRICT;
 CREATE INDEX sessions_live ON sessions (seen_at) WHERE ended_at IS NULL;
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import Run, RunQuery, RunState, Session, Traffic
+from aileron.values import Run, RunQuery, RunState, Session, SessionTally, Traffic
 from aileron.web._blocks import (
     Cell,
     Part,
@@ -65,7 +65,7 @@ async def draw_session(parts: PageParts, visit: Visit, session_id: str) -> Tag:
         back("/sessions", "All sessions"),
         heading(session.agent, "as it calls itself"),
         tags.p(_state(parts, session), " ", *_choices(parts, session), " ", answer()),
-        facts(_about(parts, session)),
+        facts(_about(parts, session, await parts.sessions.tally(session_id))),
         tags.h2("What it asked for"),
         quiet(f"Dashed: it waited for you. Full: it was being done.{more}") if found.items else "",
         draw([await _lane(parts, run) for run in reversed(found.items)], parts.now()) if found.items else "",
@@ -104,7 +104,7 @@ def _paused(parts: PageParts, session: Session) -> bool:
 def _state(parts: PageParts, session: Session) -> Tag:
     if not session.live:
         code = "" if session.exit_code is None else f" with {session.exit_code}"
-        return chip(f"ended{code}", "quiet")
+        return chip(f"ended{code}" if session.ending is None else session.ending.value, "quiet")
     return chip("paused", "waits") if _paused(parts, session) else chip("at work", "moves")
 
 
@@ -121,18 +121,31 @@ def _choices(parts: PageParts, session: Session) -> Iterator[Part]:
     yield act("End it", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name="end-session")
 
 
-def _about(parts: PageParts, session: Session) -> Iterator[tuple[str, Cell]]:
+def _about(parts: PageParts, session: Session, tally: SessionTally) -> Iterator[tuple[str, Cell]]:
     yield "Session", session.id
     yield "Directory, as it says", session.working_dir
     yield "Opened by", process(session.peer)
     yield "Began", session.started_at
     yield "Last seen", session.seen_at
     yield "Ended", session.ended_at
+    yield "Ends by itself", _ends(session)
+    yield "Calls", tally.calls
+    yield "Approved", tally.approvals
+    yield "Denied", tally.denials
+    yield "Done", tally.effects
+    yield "In doubt", tally.in_doubt
+    yield "Waiting for you", tally.waiting
     requests, read, written = _tokens(parts, session)
     yield "Requests to models", requests
     yield "Tokens read", read
     yield "Tokens written", written
     yield "On record", link(f"/audit?session={session.id}", "what was recorded of it")
+
+
+def _ends(session: Session) -> Cell:
+    if not session.live:
+        return None
+    return "when its launcher is gone" if session.leased else session.ends_at
 
 
 async def _lane(parts: PageParts, run: Run) -> Lane:

@@ -1,0 +1,185 @@
+"""Sessions that end by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from twisted.internet.defer import Deferred
+from twisted.web.iweb import IRequest
+
+from aileron.api._endpoint import Visit
+from aileron.api._faults import Streamed
+from aileron.api._guard import Caller, Who
+from aileron.api._leases import GRACE_SECONDS, LOOK_SECONDS, Leases
+from aileron.api.routes.events import STILL_HERE_SECONDS
+from aileron.api.routes.leases import hold_lease
+from aileron.errors import NotFound
+from aileron.values import AuditQuery
+
+from .case import LAUNCH_KEY, ApiCase
+
+
+class LeaseCase(ApiCase):
+    """A daemon that looks now and then."""
+
+    def opened(self, **wishes: Any) -> dict[str, str]:
+        """A session."""
+        heard = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "a", **wishes})
+        return cast("dict[str, str]", heard.json)
+
+    def look(self, times: int = 1, leases: Leases | None = None) -> None:
+        """Let so many looks pass."""
+        for _ in range(times):
+            self.clock.advance(LOOK_SECONDS)
+            self.successResultOf(Deferred.fromCoroutine((leases or self.parts.leases).look()))
+
+    def shown(self, session: dict[str, str]) -> Any:
+        """A session, as it is told of."""
+        return self.operator.ask("GET", f"/v1/sessions/{session['id']}", self.operator_token()).json
+
+    def hold(self, session_id: str) -> AsyncIterator[bytes]:
+        """The chunks that a launcher gets."""
+        ends = cast("IRequest", None), cast("IRequest", None)
+        visit = Visit(Caller(Who.LAUNCH), {}, {}, None, 0.0, "", ends)  # type: ignore[arg-type]
+        return self.successResultOf(Deferred.fromCoroutine(self.answer(visit, session_id))).chunks
+
+    async def answer(self, visit: Visit, session_id: str) -> Streamed:
+        """What the route answers."""
+        return cast("Streamed", await hold_lease(visit, self.parts, session_id))
+
+    def next_of(self, chunks: AsyncIterator[bytes]) -> Deferred[bytes]:
+        """The next chunk."""
+        return Deferred.fromCoroutine(chunks.__anext__())  # type: ignore[arg-type]
+
+
+class OrphanTests(LeaseCase):
+    """A launcher that is gone."""
+
+    def test_orphaned(self) -> None:
+        """A leased session that nobody holds is ended after the grace, on record, and its token opens nothing."""
+        session = self.opened(lease=True)
+        self.look(int(GRACE_SECONDS / LOOK_SECONDS))
+        self.assertEqual(self.shown(session)["state"], "running")
+        self.look()
+        shown = self.shown(session)
+        self.assertEqual((shown["state"], shown["exit_code"]), ("orphaned", None))
+        self.assertEqual(self.agents.ask("GET", "/v1/status", session["token"]).status, 401)
+        record = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery()))).items[0]
+        self.assertEqual((record.event.type, record.event.payload["ending"]), ("session.ended", "orphaned"))
+        self.assertEqual(record.event.actor.type, "service")
+        self.look(3)
+        self.assertEqual(self.events(), ["session.started", "session.ended"])
+
+    def test_agent_does_not_renew(self) -> None:
+        """Whatever its agent asks meanwhile, and to hold the lease itself, changes nothing."""
+        session = self.opened(lease=True)
+        lease = f"/v1/sessions/{session['id']}/lease"
+        for _ in range(int(GRACE_SECONDS / LOOK_SECONDS)):
+            self.look()
+            self.assertEqual(self.agents.ask("GET", "/v1/actions", session["token"]).status, 200)
+            self.assertEqual(self.agents.ask("GET", lease, session["token"]).status, 403)
+        self.look()
+        self.assertEqual(self.shown(session)["state"], "orphaned")
+
+    def test_held(self) -> None:
+        """While its launcher holds it a session lives; after that it has the whole grace, and can be held again."""
+        session = self.opened(lease=True)
+        for _ in range(2):
+            chunks = self.hold(session["id"])
+            self.assertIn(b"held", self.successResultOf(self.next_of(chunks)))
+            waiting = self.next_of(chunks)
+            self.look(20)
+            self.successResultOf(waiting)
+            self.successResultOf(Deferred.fromCoroutine(chunks.aclose()))  # type: ignore[attr-defined]
+            self.look(int(GRACE_SECONDS / LOOK_SECONDS))
+            self.assertEqual(self.shown(session)["state"], "running")
+        self.look()
+        self.assertEqual(self.shown(session)["state"], "orphaned")
+
+    def test_held_twice(self) -> None:
+        """Of two that hold it, as while a connection is cut and made anew, one is enough."""
+        session = self.opened(lease=True)
+        with self.parts.leases.held(session["id"]):
+            with self.parts.leases.held(session["id"]):
+                self.look()
+            self.look(30)
+            self.assertEqual(self.shown(session)["state"], "running")
+
+    def test_asleep(self) -> None:
+        """A night asleep, and a clock that is set, orphan nobody."""
+        session = self.opened(lease=True)
+        self.look()
+        self.clock.advance(9 * 3600)
+        self.look()
+        self.clock.rightNow -= 3600
+        self.look()
+        self.assertEqual(self.shown(session)["ended_at"], None)
+
+    def test_restarted(self) -> None:
+        """A daemon that starts gives every launcher the whole grace to come back, and then ends what is orphaned."""
+        session = self.opened(lease=True)
+        self.look(10)
+        again = Leases(self.store.sessions, self.clock, self.fresh_id)
+        self.look(int(GRACE_SECONDS / LOOK_SECONDS), again)
+        self.assertEqual(self.shown(session)["state"], "running")
+        self.look(1, again)
+        self.assertEqual(self.shown(session)["state"], "orphaned")
+
+    def test_over(self) -> None:
+        """The request of a launcher ends with its session; without a lease, or ended, there is none."""
+        session, plain = self.opened(lease=True), self.opened()
+        chunks = self.hold(session["id"])
+        self.successResultOf(self.next_of(chunks))
+        waiting = self.next_of(chunks)
+        self.agents.ask("POST", f"/v1/sessions/{session['id']}/end", session["token"], {})
+        self.clock.advance(STILL_HERE_SECONDS)
+        self.failureResultOf(waiting, StopAsyncIteration)
+        for each in (session["id"], plain["id"], "nobody"):
+            visit = cast("Visit", None)
+            self.failureResultOf(Deferred.fromCoroutine(self.answer(visit, each)), NotFound)
+
+
+class ExpiryTests(LeaseCase):
+    """A session that has an end."""
+
+    def test_minutes(self) -> None:
+        """A session ends when its time is over, however much it is used; that is on record."""
+        session = self.opened(minutes=2)
+        self.look(23)
+        self.assertEqual(self.shown(session)["state"], "running")
+        self.look()
+        self.assertEqual(self.shown(session)["state"], "expired")
+        self.assertEqual(self.agents.ask("GET", "/v1/status", session["token"]).status, 401)
+
+    def test_a_day(self) -> None:
+        """Where nothing is said a session ends after a day, also if the daemon was away when its time was over."""
+        session = self.opened()
+        self.clock.advance(86400 - LOOK_SECONDS - 1)
+        self.look()
+        self.assertEqual(self.shown(session)["state"], "quiet")
+        self.look(1, Leases(self.store.sessions, self.clock, self.fresh_id))
+        self.assertEqual(self.shown(session)["state"], "expired")
+
+    def test_wishes(self) -> None:
+        """Of a lease and an end each is told; an end that is none is refused."""
+        self.assertIsNone(self.opened(lease=True)["ends_at"])
+        both = self.shown(self.opened(lease=True, minutes=5))
+        self.assertEqual((both["leased"], both["ends_at"] is None), (True, False))
+        for minutes in (0, -1, 50_000, "9", True, 1.5):
+            heard = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "a", "minutes": minutes})
+            self.assertEqual(heard.status, 400, minutes)
+
+
+class SummaryTests(LeaseCase):
+    """What a session came to."""
+
+    def test_summary(self) -> None:
+        """One session, and the answer to its end, tell what it came to and how long it lasted."""
+        session = self.opened()
+        self.clock.advance(65)
+        ended = self.agents.ask("POST", f"/v1/sessions/{session['id']}/end", session["token"], {}).json
+        nothing = dict.fromkeys(("calls", "waiting", "approvals", "denials", "effects", "in_doubt"), 0)
+        self.assertEqual(ended["summary"], {**nothing, "seconds": 65})
+        self.clock.advance(65)
+        self.assertEqual(self.shown(session)["summary"], ended["summary"])
