@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -56,6 +56,12 @@ class IDaemon(Interface):
 
         :raises DaemonFault: C{conflict}: it is too late for that.
         """
+
+    async def most_used(limit: int) -> Sequence[str]:
+        """The names of the actions that were lately carried out most often, by any session."""
+
+    async def runs(limit: int) -> Mapping[str, Any]:
+        """C{{items, cursor}}: the session's own runs, newest first."""
 
 
 @implementer(IDaemon)
@@ -147,6 +153,16 @@ class Daemon:
         """One run, gated or not."""
         query = {"wait": _seconds(wait_seconds)}
         return (await self._wire.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
+
+    async def most_used(self, limit: int) -> Sequence[str]:
+        """The names of the actions that were lately carried out most often, by any session."""
+        body = (await self._wire.ask("GET", "v1", "most-used", query={"limit": limit})).body
+        items = body.get("items")
+        return [str(name) for name in items] if isinstance(items, list) else []
+
+    async def runs(self, limit: int) -> Mapping[str, Any]:
+        """C{{items, cursor}}: the session's own runs, newest first."""
+        return (await self._wire.ask("GET", "v1", "runs", query={"limit": limit})).body
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent."""

@@ -8,8 +8,11 @@ from attrs import field, frozen
 
 URL, TOKEN, WAIT_SECONDS = "AILERON_URL", "AILERON_TOKEN", "AILERON_WAIT_SECONDS"
 CLIENT, ATTENDED = "AILERON_CLIENT", "AILERON_ATTENDED"
+LISTED_ACTIONS = "AILERON_LISTED_ACTIONS"
 
 LONGEST_WAIT_SECONDS = 3600
+DEFAULT_LISTED_ACTIONS = 40
+LEAN_LISTED_ACTIONS = 12
 
 
 @frozen
@@ -21,6 +24,7 @@ class SessionEnvironment:
     :ivar wait_seconds: how long a call waits for a decision; L{None}: not said.
     :ivar client: the agent's name, as C{aileron launch} has it; empty: not said.
     :ivar attended: whether a person sits before the agent's own screen; what is not said counts as no.
+    :ivar listed_actions: how many actions are listed as tools at most; of more, only those that are used most.
     """
 
     url: str
@@ -28,19 +32,21 @@ class SessionEnvironment:
     wait_seconds: int | None = None
     client: str = ""
     attended: bool = False
+    listed_actions: int = DEFAULT_LISTED_ACTIONS
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SessionEnvironment:
-        """What C{environment} says; nonsense for the wait counts as nothing said."""
-        said = {name: environment.get(name, "").strip() for name in (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED)}
-        wait = said[WAIT_SECONDS]
-        seconds = int(wait) if wait.isascii() and wait.isdigit() and len(wait) < 10 else None
+        """What C{environment} says; nonsense where a number is meant counts as nothing said."""
+        names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS)
+        said = {name: environment.get(name, "").strip() for name in names}
+        seconds, listed = _number(said[WAIT_SECONDS]), _number(said[LISTED_ACTIONS])
         return cls(
             said[URL],
             said[TOKEN],
             None if seconds is None else min(seconds, LONGEST_WAIT_SECONDS),
             said[CLIENT],
             said[ATTENDED] == "yes",
+            DEFAULT_LISTED_ACTIONS if listed is None else listed,
         )
 
     def variables(self) -> dict[str, str]:
@@ -50,4 +56,10 @@ class SessionEnvironment:
             ours[WAIT_SECONDS] = str(self.wait_seconds)
         if self.client:
             ours |= {CLIENT: self.client, ATTENDED: "yes" if self.attended else "no"}
+        if self.listed_actions != DEFAULT_LISTED_ACTIONS:
+            ours[LISTED_ACTIONS] = str(self.listed_actions)
         return ours
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

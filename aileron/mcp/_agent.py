@@ -19,6 +19,7 @@ from ._link import Link
 from ._nowhere import daemon_of
 from ._server import ToolServer
 from ._texts import Said
+from .offering.shortlist import Shortlist
 from .waiting.calling import Etiquette
 from .waiting.manner import Manner
 from .waiting.profiles import USUAL_SECONDS
@@ -35,8 +36,16 @@ class Across:
     calls: Calls
 
     async def offered(self) -> Sequence[Card]:
-        """Every tool."""
+        """Every tool that is listed."""
         return await self.bridge.call(self.calls.offered)
+
+    async def actions(self) -> Sequence[Card]:
+        """Every action."""
+        return await self.bridge.call(self.calls.actions)
+
+    async def recent_runs(self) -> Said:
+        """The session's newest runs."""
+        return await self.bridge.call(self.calls.recent_runs)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
         """Call one."""
@@ -71,7 +80,8 @@ class AgentServer:
         self._link = Link(daemon, reactor, self._changed)
         self._withdrawals = Withdrawals(daemon)
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
-        calls = Calls(daemon, self._link, reactor, longest, self._withdrawals)
+        shortlist = Shortlist(daemon, session.listed_actions)
+        calls = Calls(daemon, self._link, reactor, longest, self._withdrawals, shortlist)
         self.tools = ToolServer(Across(bridge, calls), Etiquette(session))
 
     def start(self) -> None:

@@ -11,10 +11,13 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.client import DaemonError, DaemonUnreachable, IDaemon
 from aileron.values import JSON
 
-from ._cards import DIAGNOSTICS_TOOL, STATUS_TOOL, Card, own_cards
+from ._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, Card, own_cards
 from ._diagnosis import diagnosis
 from ._link import Link
 from ._texts import Said, of_error, of_status
+from .offering.access import ACCESS_CARDS, asked_for, described, found
+from .offering.history import recent_runs
+from .offering.shortlist import Shortlist
 from .waiting.attempts import Attempts
 from .waiting.manner import Manner
 from .waiting.running import Running
@@ -27,6 +30,7 @@ class Calls:
 
     :ivar wait_seconds: how long an agent is told that it may wait for news of a call, at most.
     :ivar withdrawals: takes back calls that their clients cancelled.
+    :ivar shortlist: which actions are listed.
     """
 
     daemon: IDaemon
@@ -34,21 +38,40 @@ class Calls:
     clock: IReactorTime
     wait_seconds: int
     withdrawals: Withdrawals
+    shortlist: Shortlist
 
     async def offered(self) -> tuple[Card, ...]:
-        """Every tool, our own last."""
-        return (*await self.link.offered(), *own_cards(self.wait_seconds))
+        """Every tool that is listed, our own last; those that lead to the others only where some are not."""
+        cards = await self.link.offered()
+        listed = await self.shortlist.of(cards)
+        access = ACCESS_CARDS if len(listed) < len(cards) else ()
+        ours = sorted((*own_cards(self.wait_seconds), *access), key=lambda card: card.name)
+        return (*listed, *ours)
+
+    async def actions(self) -> tuple[Card, ...]:
+        """Every action, listed or not."""
+        return await self.link.offered()
+
+    async def recent_runs(self) -> Said:
+        """The session's newest runs."""
+        return await recent_runs(self.daemon)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
         """Call one tool."""
         if tool == STATUS_TOOL:
             return await self._status(arguments, manner)
         if tool == DIAGNOSTICS_TOOL:
-            return await diagnosis(self.daemon, self.link)
-        for card in await self.link.offered():
-            if card.name == tool and card.action is not None:
-                return await Running(self.daemon, self.clock, self.withdrawals).run(card, arguments, manner)
-        return Said(f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered.", is_error=True)
+            return await diagnosis(self.daemon, self.link, self.shortlist)
+        cards = await self.link.offered()
+        if tool == SEARCH_TOOL:
+            return found(cards, arguments.get("query"))
+        if tool == DESCRIBE_TOOL:
+            return described(cards, arguments.get("name"))
+        asked = asked_for(cards, tool, arguments)
+        if isinstance(asked, Said):
+            return asked
+        card, given = asked
+        return await Running(self.daemon, self.clock, self.withdrawals).run(card, given, manner)
 
     async def withdraw(self, key: str) -> None:
         """See L{aileron.mcp.waiting.manner.ICalls}."""

@@ -1,7 +1,8 @@
-"""The tools as they are offered: one for each enabled action, and two of our own."""
+"""The tools as they are offered: one for each enabled action, and those of our own."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,12 @@ from aileron.values import JSON
 
 STATUS_TOOL = "check_action_status"
 DIAGNOSTICS_TOOL = "aileron_diagnostics"
+SEARCH_TOOL = "search_actions"
+DESCRIBE_TOOL = "describe_action"
+RUN_TOOL = "run_action"
+OUR_TOOLS = frozenset({STATUS_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, DESCRIBE_TOOL, RUN_TOOL})
+
+_NAME = re.compile(r"[a-zA-Z0-9_]{1,64}")  # what every agent, and every provider behind it, takes
 
 _GATED = (
     "This needs the user's approval. The call may answer that it is pending: then show the user the message that came "
@@ -22,11 +29,15 @@ _GATED = (
 class Card:
     """One tool as a client sees it.
 
-    :ivar name: C{[a-z0-9_]}.
+    :ivar name: C{[a-zA-Z0-9_]}, at most 64 characters.
     :ivar action: the action behind it, or L{None} for our own.
     :ivar input_schema: JSON Schema of the arguments.
     :ivar gated: whether a person is asked.
     :ivar withdrawn_on_cancel: whether a call that is cancelled is taken back where it still waits for that person.
+    :ivar destructive: it may change or remove what was there.
+    :ivar open_world: it talks to something outside.
+    :ivar about: the description without what Aileron adds to it.
+    :ivar output_schema: JSON Schema of what an action puts out, where it is declared.
     """
 
     name: str
@@ -38,6 +49,10 @@ class Card:
     action: str | None = None
     gated: bool = False
     withdrawn_on_cancel: bool = False
+    destructive: bool = False
+    open_world: bool = False
+    about: str = ""
+    output_schema: Mapping[str, JSON] | None = None
 
 
 def cards_of(items: Iterable[Any]) -> tuple[Card, ...]:
@@ -50,18 +65,18 @@ def cards_of(items: Iterable[Any]) -> tuple[Card, ...]:
 
 
 def own_cards(longest_wait_seconds: int) -> tuple[Card, Card]:
-    """The two tools that are always there."""
-    return _status_card(longest_wait_seconds), _DIAGNOSTICS_CARD
+    """The two tools that are always there, by name."""
+    return _DIAGNOSTICS_CARD, _status_card(longest_wait_seconds)
 
 
 def _card(item: Any) -> Card | None:
     try:
-        if not item["enabled"] or item["tool_name"] in {STATUS_TOOL, DIAGNOSTICS_TOOL}:
+        if not item["enabled"] or item["tool_name"] in OUR_TOOLS:
             return None
         heading, body = _split(str(item.get("description") or ""))
         about = body or str(item.get("intent") or "")
         return Card(
-            name=str(item["tool_name"]),
+            name=_checked(item["tool_name"]),
             title=heading or str(item["name"]),
             description=f"{about}\n\n{_GATED}".strip() if item["gated"] else about,
             input_schema=dict(item["input_schema"]),
@@ -70,9 +85,19 @@ def _card(item: Any) -> Card | None:
             action=str(item["name"]),
             gated=bool(item["gated"]),
             withdrawn_on_cancel=item.get("on_cancel") == "withdraw",
+            destructive=bool(item.get("destructive", not item["read_only"])),
+            open_world=bool(item.get("open_world", True)),
+            about=about,
+            output_schema=None if item.get("output_schema") is None else dict(item["output_schema"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _checked(name: Any) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError("no name for a tool")
+    return name
 
 
 def _split(body: str) -> tuple[str, str]:

@@ -7,8 +7,10 @@ from typing import Any
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, IDaemon
 
+from ._cards import SEARCH_TOOL
 from ._link import Link
 from ._texts import Said
+from .offering.shortlist import Shortlist
 
 _VAULT_REMEDIES = {
     "locked": "The vault is locked: ask the user to run 'aileron vault unlock' in their own terminal.",
@@ -17,13 +19,13 @@ _VAULT_REMEDIES = {
 }
 
 
-async def diagnosis(daemon: IDaemon, link: Link) -> Said:
+async def diagnosis(daemon: IDaemon, link: Link, shortlist: Shortlist) -> Said:
     """Ask the daemon now and tell what was found.  Always an answer, never a failure."""
     try:
         status = await daemon.status()
     except DaemonError as error:
         return Said(_degraded(error))
-    return Said("\n".join([*_standing(status), *_offering(link), *_faulty(link)]))
+    return Said("\n".join([*_standing(status), *await _offering(link, shortlist), *_faulty(link)]))
 
 
 def _degraded(error: DaemonError) -> str:
@@ -46,13 +48,17 @@ def _standing(status: Mapping[str, Any]) -> list[str]:
     return [line for line in (head, _VAULT_REMEDIES.get(state, ""), paused) if line]
 
 
-def _offering(link: Link) -> list[str]:
+async def _offering(link: Link, shortlist: Shortlist) -> list[str]:
     if link.trouble is not None:
         return [f"The list of actions could not be read: {link.trouble}"]
     if not link.cards:
         return ["No action is offered. 'aileron action list' tells the user which there are."]
-    names = ", ".join(card.name for card in link.cards)
-    return [f"Actions offered ({len(link.cards)}): {names}."]
+    listed = await shortlist.of(link.cards)
+    names = ", ".join(card.name for card in listed)
+    if len(listed) == len(link.cards):
+        return [f"Actions offered ({len(listed)}): {names}."]
+    used = f"Listed, since they are used most: {names or 'none yet'}."
+    return [f"Actions offered: {len(link.cards)}. {used} {SEARCH_TOOL} finds the others."]
 
 
 def _faulty(link: Link) -> list[str]:

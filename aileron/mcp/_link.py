@@ -20,6 +20,7 @@ FIRST_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 10.0
 _SHORTEST_PAUSE_SECONDS = 0.25
 _UNCHANGED_PAUSE_SECONDS = 1.0
+_HELD_SECONDS = 1.0
 
 _log = Logger()
 
@@ -80,12 +81,15 @@ class Link:
     async def _poll(self) -> float:
         """Ask once; the seconds until the next time."""
         wait = 0.0 if self._generation is None or self.trouble is not None else POLL_SECONDS
+        asked_at = self._clock.seconds()
         found = await self._daemon.actions(self._generation, wait)
         self._pause = _SHORTEST_PAUSE_SECONDS
         self.trouble = None
         if found.get("generation") == self._generation:
-            # A daemon that answers at once would otherwise be asked without end.
-            return _UNCHANGED_PAUSE_SECONDS if wait else 0.0
+            # A daemon that answers at once would otherwise be asked without end; after one that waited, a change that
+            # falls into the pause would be told late.
+            at_once = wait and self._clock.seconds() - asked_at < _HELD_SECONDS
+            return _UNCHANGED_PAUSE_SECONDS if at_once else 0.0
         self._learn(found)
         return _SHORTEST_PAUSE_SECONDS
 

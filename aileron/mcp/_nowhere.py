@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from attrs import frozen
@@ -50,6 +50,14 @@ class NoDaemon:
         self._refuse()
 
     async def withdraw(self, run_id: str, reason: str | None) -> Mapping[str, Any]:
+        """Unreachable."""
+        self._refuse()
+
+    async def most_used(self, limit: int) -> Sequence[str]:
+        """Unreachable."""
+        self._refuse()
+
+    async def runs(self, limit: int) -> Mapping[str, Any]:
         """Unreachable."""
         self._refuse()
 

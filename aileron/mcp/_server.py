@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import mcp.types as t
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
 
 from aileron import __version__
-from aileron.values import plain
 
-from ._cards import Card
 from ._texts import Said
+from .offering.shelf import IOffers, Shelf
 from .waiting.calling import CallAnswer, Calling, Etiquette
 from .waiting.manner import ICalls
 from .waiting.tasks import result_of
@@ -26,19 +24,19 @@ from .waiting.tasks import result_of
 INSTRUCTIONS = (
     "These tools act in the world through Aileron, which holds the keys and asks the user where that is wanted. "
     "A call that answers as pending has not been done: show the user its message, and ask check_action_status later. "
-    "If tools are missing or fail, aileron_diagnostics tells why."
+    "An action that is not listed is found by search_actions. If something is missing, aileron_diagnostics tells why."
 )
+
+_OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/read", "prompts/list")
+"""What is another for each session, and may be another the next time."""
 
 _log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 
 
-class ITools(ICalls, Protocol):
+class ITools(IOffers, ICalls, Protocol):
     """What is offered and can be called, as awaited from the loop."""
-
-    async def offered(self) -> Sequence[Card]:
-        """Every tool."""
 
 
 class ToolServer:
@@ -52,13 +50,19 @@ class ToolServer:
         self._calling = Calling(tools, etiquette or Etiquette())
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[int, ServerSession] = {}
+        shelf = Shelf(tools)
         self.server: Server[Any] = Server(
             "aileron",
             version=__version__,
             title="Aileron",
             instructions=INSTRUCTIONS,
-            cache_hints={"tools/list": CacheHint(ttl_ms=0, scope="private")},
-            on_list_tools=self._list,
+            cache_hints=dict.fromkeys(_OWN_LISTS, CacheHint(ttl_ms=0, scope="private")),
+            on_list_tools=shelf.tools,
+            on_list_resources=shelf.resources,
+            on_list_resource_templates=shelf.templates,
+            on_read_resource=shelf.read,
+            on_list_prompts=shelf.prompts,
+            on_get_prompt=shelf.prompt,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         # Not by the constructor: it knows of no answer that is a task.
@@ -68,22 +72,23 @@ class ToolServer:
 
     def options(self) -> InitializationOptions:
         """What C{initialize} promises."""
-        return self.server.create_initialization_options(NotificationOptions(tools_changed=True))
+        return self.server.create_initialization_options(
+            NotificationOptions(tools_changed=True, resources_changed=True)
+        )
 
     async def announce_change(self) -> None:
-        """Tell every client that the list of tools is another, each in the way of its era."""
+        """Tell every client that the lists of tools and documents are others, each in the way of its era."""
         await self._bus.publish(ToolsListChanged())
+        await self._bus.publish(ResourcesListChanged())
         for session in self._sessions.values():
             await session.send_tool_list_changed()
+            await session.send_resource_list_changed()
 
     async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "notifications/initialized":
             # The proxy is the request's, but the channel behind it lives as long as the connection.
             self._sessions[id(ctx.session)] = ctx.session
         return await call_next(ctx)
-
-    async def _list(self, _ctx: Context, _params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
-        return t.ListToolsResult(tools=[_tool(card) for card in await self._tools.offered()])
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
@@ -93,17 +98,3 @@ class ToolServer:
             return result_of(
                 Said("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
             )
-
-
-def _tool(card: Card) -> t.Tool:
-    hints = t.ToolAnnotations(
-        title=card.title,
-        read_only_hint=card.read_only,
-        destructive_hint=not card.read_only,
-        idempotent_hint=card.idempotent,
-        open_world_hint=card.action is not None,
-    )
-    schema: Any = plain(card.input_schema)
-    return t.Tool(
-        name=card.name, title=card.title, description=card.description, input_schema=schema, annotations=hints
-    )

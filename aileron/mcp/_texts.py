@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from aileron.client import Answer, DaemonError, DaemonFault, DaemonUnreachable
+from aileron.values import JSON
 
 _HINTS = {
     "unauthorized": "This session's token is not accepted (any more): ask the user to start the agent anew with "
@@ -48,11 +49,13 @@ class Said:
     """A tool's result.
 
     :ivar pending: what it waits for, where it waits for a person.
+    :ivar data: the same, as an object, where the tool declares the schema of what it answers.
     """
 
     text: str
     is_error: bool = False
     pending: Pending | None = None
+    data: Mapping[str, JSON] | None = None
 
 
 def of_run(answer: Answer, action: str = "It") -> Said:
@@ -69,6 +72,11 @@ def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
     if body.get("status") != "pending_approval" or not isinstance(run_id, str) or not isinstance(url, str):
         return None
     return Pending(run_id, action, url)
+
+
+def beside_output(body: Mapping[str, Any]) -> str:
+    """What there is to say of a run that succeeded, but for its output; empty: nothing."""
+    return _lines(_edited(body), _note(body))
 
 
 def of_status(body: Mapping[str, Any]) -> Said:

@@ -6,7 +6,7 @@ from tests.functional import slack
 from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, OperatedTestCase, kinds
 from tests.functional.reactor import until
 
-OWN_TOOLS = ["check_action_status", "aileron_diagnostics"]
+OWN_TOOLS = ["aileron_diagnostics", "check_action_status"]
 ACTION_TOOLS = ["post_note", "ship_update"]
 
 

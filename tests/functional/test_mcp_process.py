@@ -144,7 +144,7 @@ class ServingTests(ServerCase):
     async def test_no_daemon(self) -> None:
         """Without a daemon it starts, offers its own tools, and says what is wrong."""
         server = await self.connected("http://127.0.0.1:9")
-        self.assertEqual(await self.tools(server, 2), ["check_action_status", "aileron_diagnostics"])
+        self.assertEqual(await self.tools(server, 2), ["aileron_diagnostics", "check_action_status"])
         answer = await self.asked(server, 3, "tools/call", {"name": "aileron_diagnostics", "arguments": {}})
         self.assertIn("aileron daemon start", answer["result"]["content"][0]["text"])
 

@@ -10,6 +10,7 @@ from aileron.client import Connections, SessionEnvironment
 from aileron.mcp._calls import Calls
 from aileron.mcp._nowhere import daemon_of
 from aileron.mcp._texts import Said
+from aileron.mcp.offering.shortlist import Shortlist
 from aileron.mcp.waiting.manner import Manner
 from aileron.mcp.waiting.withdrawals import Withdrawals
 from aileron.values import JSON
@@ -24,7 +25,8 @@ class CallsCase(DaemonCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.calls = Calls(self.daemon, self.link, self.clock, 45, Withdrawals(self.daemon))
+        shortlist = Shortlist(self.daemon, 40)
+        self.calls = Calls(self.daemon, self.link, self.clock, 45, Withdrawals(self.daemon), shortlist)
 
     def call(self, tool: str = "ship_update", **arguments: Any) -> Deferred[Said]:
         """Call a tool while the long poll of the list is answered by nobody."""
@@ -120,7 +122,7 @@ class NoDaemonTests(CallsCase):
         """The calls of such a session."""
         session = SessionEnvironment.of(environment)
         daemon = daemon_of(session, Connections(self.clock))
-        return Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon))
+        return Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon), Shortlist(daemon, 40))
 
     def test_says_so(self) -> None:
         """It says what is missing or malformed, and shows no token."""
@@ -189,7 +191,7 @@ class StatusTests(CallsCase):
         """Our own two tools come after the daemon's."""
         self.begin(action())
         cards = self.successResultOf(Deferred.fromCoroutine(self.calls.offered()))
-        self.assertEqual([card.name for card in cards], ["ship_update", "check_action_status", "aileron_diagnostics"])
+        self.assertEqual([card.name for card in cards], ["ship_update", "aileron_diagnostics", "check_action_status"])
 
 
 class DiagnosticsTests(CallsCase):

@@ -60,7 +60,22 @@ class CardsTests(SynchronousTestCase):
 
     def test_ours_are_not_hidden(self) -> None:
         """No action takes the place of one of our own tools."""
-        self.assertEqual(cards_of([action("aileron-diagnostics"), action("check-action-status")]), ())
+        ours = ("aileron-diagnostics", "check-action-status", "search-actions", "describe-action", "run-action")
+        self.assertEqual(cards_of([action(name) for name in ours]), ())
+
+    def test_names(self) -> None:
+        """A name that some agent or provider would not take is no tool's."""
+        for name in ("a-b", "a.b", "é", "", "a" * 65, 7):
+            self.assertEqual(cards_of([action(tool_name=name)]), ())
+        self.assertEqual(self.card(tool_name="A_9").name, "A_9")
+
+    def test_hints(self) -> None:
+        """What an action does to the world is as the daemon says; one that says nothing is taken for the worse."""
+        card = self.card()
+        self.assertEqual((card.destructive, card.open_world, card.output_schema), (True, True, None))
+        self.assertFalse(self.card(read_only=True).destructive)
+        card = self.card(destructive=False, open_world=False, output_schema={"type": "object"})
+        self.assertEqual((card.destructive, card.open_world, card.output_schema), (False, False, {"type": "object"}))
 
     @settings(deadline=None, max_examples=60)
     @given(st.lists(WILD, max_size=3))
@@ -70,7 +85,7 @@ class CardsTests(SynchronousTestCase):
 
     def test_own(self) -> None:
         """The status tool asks for an approval's id and bounds the wait."""
-        status, diagnostics = own_cards(45)
+        diagnostics, status = own_cards(45)
         self.assertEqual(status.input_schema["required"], ["approval_id"])
         self.assertIn("45", str(status.input_schema))
         self.assertEqual((status.action, diagnostics.action), (None, None))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import mcp.types as t
 from mcp import Client, MCPError
-from mcp.server.subscriptions import ToolsListChanged
+from mcp.server.subscriptions import ResourcesListChanged, ToolsListChanged
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
@@ -40,6 +40,14 @@ class ScriptedTools:
     async def offered(self) -> tuple[Card, ...]:
         """One action, and our own."""
         return (*cards_of([action()]), *own_cards(45))
+
+    async def actions(self) -> tuple[Card, ...]:
+        """One."""
+        return cards_of([action()])
+
+    async def recent_runs(self) -> Said:
+        """None."""
+        return Said('{"runs": []}')
 
     async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
         """Note it, and answer."""
@@ -100,7 +108,7 @@ class ListTests(ServerCase):
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
                 found = {tool.name: tool for tool in (await client.list_tools()).tools}
-            self.assertEqual(list(found), ["ship_update", "check_action_status", "aileron_diagnostics"])
+            self.assertEqual(list(found), ["ship_update", "aileron_diagnostics", "check_action_status"])
             ship, status = found["ship_update"], found["check_action_status"]
             self.assertEqual(ship.title, "Ship update")
             self.assertEqual(ship.input_schema["properties"], {"text": {"type": "string"}})
@@ -110,13 +118,15 @@ class ListTests(ServerCase):
         self.in_both_eras(talk)
 
     def test_change_after_a_handshake(self) -> None:
-        """A change of the list reaches a client of the older era as a notification."""
+        """A change of the lists reaches a client of the older era as notifications."""
 
         async def talk() -> None:
             heard = asyncio.Event()
+            kinds: set[type] = set()
 
             async def hear(message: object) -> None:
-                if isinstance(message, t.ToolListChangedNotification):
+                kinds.add(type(message))
+                if {t.ToolListChangedNotification, t.ResourceListChangedNotification} <= kinds:
                     heard.set()
 
             server = serving()
@@ -128,13 +138,17 @@ class ListTests(ServerCase):
         asyncio.run(talk())
 
     def test_change_for_a_listener(self) -> None:
-        """A change of the list reaches a client of the newer era that listens."""
+        """A change of the lists reaches a client of the newer era that listens."""
 
         async def talk() -> None:
             server = serving()
-            async with connected(server, "auto") as client, client.listen(tools_list_changed=True) as events:
+            async with (
+                connected(server, "auto") as client,
+                client.listen(tools_list_changed=True, resources_list_changed=True) as events,
+            ):
                 await server.announce_change()
-                self.assertIsInstance(await anext(aiter(events)), ToolsListChanged)
+                heard = [type(await anext(aiter(events))) for _ in range(2)]
+                self.assertEqual(heard, [ToolsListChanged, ResourcesListChanged])
 
         asyncio.run(talk())
 
@@ -201,7 +215,7 @@ class ResultTests(ServerCase):
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
                 with self.assertRaises(MCPError) as caught:
-                    await client.list_prompts()
+                    await client.complete(t.PromptReference(name="use_action"), {"name": "action", "value": ""})
             self.assertEqual(caught.exception.error.code, t.METHOD_NOT_FOUND)
 
         self.in_both_eras(talk)

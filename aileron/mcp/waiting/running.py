@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.client import Answer, DaemonError, IDaemon
 from aileron.mcp._cards import Card
 from aileron.mcp._texts import Said, of_error, of_run
+from aileron.mcp.offering.structure import structured
 from aileron.values import JSON
 
 from .attempts import Attempts
@@ -34,7 +35,8 @@ class Running:
         """Run the action behind C{card}.  Cancelling ends the wait, never the run."""
         errand = _Errand(self.daemon, card, arguments, manner, Attempts(self.clock, manner.wait_seconds))
         try:
-            said = of_run(await self._answer(errand), card.title)
+            answer = await self._answer(errand)
+            said = structured(card, answer, of_run(answer, card.title))
         except DaemonError as error:
             said = of_error(error, cut_off=errand.attempts.cut_off)
         if said.pending is None or not manner.early:

@@ -14,6 +14,7 @@ from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
 from aileron.mcp._texts import Said, of_run, of_status
+from aileron.values import plain
 
 from .clients import TASKS, Context
 from .manner import ICalls
@@ -86,8 +87,9 @@ class Tasks:
 
 def result_of(said: Said) -> t.CallToolResult:
     """A tool's result."""
-    # No structured content: some clients would show it instead of the text, and lose what the text adds.
-    return t.CallToolResult(content=[t.TextContent(text=said.text)], is_error=said.is_error)
+    # Some clients show structured content instead of the text, others the text alone: each says everything.
+    data: Any = None if said.data is None else plain(said.data)
+    return t.CallToolResult(content=[t.TextContent(text=said.text)], structured_content=data, is_error=said.is_error)
 
 
 def _task(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""The tools by which actions are found, read and run that are not listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from aileron.mcp._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, Card
+from aileron.mcp._texts import Said
+from aileron.values import JSON, plain
+
+from .search import search
+
+MOST_FOUND = 10
+_MOST_ABOUT = 200
+_NAME: Mapping[str, JSON] = {"type": "string", "description": f"As {SEARCH_TOOL} names it."}
+
+
+def _object(properties: Mapping[str, JSON], *required: str) -> Mapping[str, JSON]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+ACCESS_CARDS = (
+    Card(
+        name=DESCRIBE_TOOL,
+        title="Describe an action",
+        description="Tells what an action does, whether it needs the user's approval, and which arguments it takes. "
+        f"Read it before {RUN_TOOL}.",
+        input_schema=_object({"name": _NAME}, "name"),
+        read_only=True,
+        idempotent=True,
+    ),
+    Card(
+        name=RUN_TOOL,
+        title="Run an action",
+        description="Runs an action that is not listed as a tool of its own. It answers as that action's tool would: "
+        "if it says that it is pending, it has not been done.",
+        input_schema=_object(
+            {"name": _NAME, "args": {"type": "object", "description": f"Its arguments, as {DESCRIBE_TOOL} says."}},
+            "name",
+        ),
+        read_only=False,
+        idempotent=False,
+        destructive=True,
+        open_world=True,
+    ),
+    Card(
+        name=SEARCH_TOOL,
+        title="Search actions",
+        description="Finds actions by words. More are installed than are listed here: search before you say that "
+        "something cannot be done.",
+        input_schema=_object(
+            {"query": {"type": "string", "description": "A few words on what is to be done."}}, "query"
+        ),
+        read_only=True,
+        idempotent=True,
+    ),
+)
+
+
+def found(cards: Sequence[Card], query: object) -> Said:
+    """The answer of a search."""
+    if not isinstance(query, str) or not query.strip():
+        return Said("query must be a few words.", is_error=True)
+    best = search(cards, query)
+    if not best:
+        return Said(f"No action of {len(cards)} has these words. Try others, or fewer.")
+    more = [f"{len(best) - MOST_FOUND} more have some of these words."] if len(best) > MOST_FOUND else []
+    return Said("\n".join([*map(_line, best[:MOST_FOUND]), *more, f"{DESCRIBE_TOOL} tells the arguments of one."]))
+
+
+def named(cards: Sequence[Card], name: object) -> Card | Said:
+    """The action of that name, or of that tool's name; or why there is none."""
+    for card in cards:
+        if card.action is not None and name in (card.action, card.name):
+            return card
+    if not isinstance(name, str) or not name:
+        return Said(f"name must be that of an action; {SEARCH_TOOL} finds it.", is_error=True)
+    return Said(f"There is no action {name!r} (any more). {SEARCH_TOOL} finds those that there are.", is_error=True)
+
+
+def described(cards: Sequence[Card], name: object) -> Said:
+    """The answer to who asks what an action is."""
+    card = named(cards, name)
+    return card if isinstance(card, Said) else Said(document(card))
+
+
+def asked_for(
+    cards: Sequence[Card], tool: str, arguments: Mapping[str, JSON]
+) -> tuple[Card, Mapping[str, JSON]] | Said:
+    """The action that a call of C{tool} is to run, listed or not, and with what; or why there is none."""
+    if tool != RUN_TOOL:
+        card = next((card for card in cards if card.name == tool), None)
+        gone = f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered."
+        return Said(gone, is_error=True) if card is None else (card, arguments)
+    found_or_not, given = named(cards, arguments.get("name")), arguments.get("args", {})
+    if isinstance(found_or_not, Said):
+        return found_or_not
+    return (found_or_not, given) if isinstance(given, Mapping) else Said("args must be an object.", is_error=True)
+
+
+def document(card: Card) -> str:
+    """All that there is to know of an action before it is run."""
+    parts = [
+        f"# {card.title}",
+        card.description,
+        f"Action `{card.action}`, tool `{card.name}`; {_traits(card)}.",
+        f"Arguments:\n{_pretty(card.input_schema)}",
+    ]
+    if card.output_schema is not None:
+        parts.append(f"Output:\n{_pretty(card.output_schema)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _traits(card: Card) -> str:
+    effect = "it only reads" if card.read_only else "it changes something"
+    return f"{effect}, {'after' if card.gated else 'without'} the user's approval"
+
+
+def _line(card: Card) -> str:
+    about = " ".join(card.about.split())
+    short = about if len(about) <= _MOST_ABOUT else f"{about[: _MOST_ABOUT - 1]}…"
+    return f"- {card.action}: {card.title}. {short}{' (needs approval)' if card.gated else ''}"
+
+
+def _pretty(schema: Mapping[str, JSON]) -> str:
+    return f"```json\n{json.dumps(plain(schema), ensure_ascii=False, indent=1)}\n```"

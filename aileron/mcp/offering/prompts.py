@@ -1,0 +1,76 @@
+"""The prompts that a person can pick in the client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import mcp.types as t
+
+from aileron.mcp._cards import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, Card
+from aileron.mcp._texts import Said
+
+from .access import document, named
+
+GUIDE, USE = "how_to_use_aileron", "use_action"
+_MOST_TOLD = 40
+
+PROMPTS = (
+    t.Prompt(
+        name=GUIDE,
+        title="How do I use Aileron's actions?",
+        description="Has the agent read how actions, approvals and their outcomes work, and what is installed.",
+    ),
+    t.Prompt(
+        name=USE,
+        title="Use an action",
+        description="Has the agent read one action, and then do with it what you say.",
+        arguments=[
+            t.PromptArgument(name="action", description="The action's name.", required=True),
+            t.PromptArgument(name="wish", description="What is to be done with it.", required=False),
+        ],
+    ),
+)
+
+_RULES = f"""How actions work:
+
+- Each tool of the server "aileron" is an action that the user installed. Aileron holds the keys; you never need one.
+- Some need the user's approval. Such a call waits for it a while. If it then says that it is pending, nothing has been
+  done: show the user the message, go on with other work, and ask {STATUS_TOOL} later. Do not call the action again.
+- A denial is final: do not try it again, in these or other words, unless the user asks for it.
+- If it says that the outcome is unknown, it may have happened: do not repeat it; the user settles it.
+- An action that is not among the tools is found by {SEARCH_TOOL} and run by {RUN_TOOL}.
+- If something is missing or fails, {DIAGNOSTICS_TOOL} tells why."""
+
+
+class NoPrompt(ValueError):
+    """What was asked for cannot be given; the message says why."""
+
+
+def prompt(name: str, arguments: Mapping[str, str], cards: Sequence[Card]) -> t.GetPromptResult:
+    """One of L{PROMPTS}, filled in.
+
+    :param cards: every action.
+    :raises NoPrompt: there is none of that name, or of what it names.
+    """
+    if name == GUIDE:
+        return _said(f"{_RULES}\n\n{_installed(cards)}\n\nTell me in a few lines what you can do for me by these.")
+    if name != USE:
+        raise NoPrompt(f"There is no prompt {name!r}.")
+    card = named(cards, arguments.get("action"))
+    if isinstance(card, Said):
+        raise NoPrompt(card.text)
+    wish = arguments.get("wish") or "Ask me what I want to have done with it."
+    return _said(f"{document(card)}\n\nUse this action, by the tool `{card.name}` or else {RUN_TOOL}. {wish}")
+
+
+def _installed(cards: Sequence[Card]) -> str:
+    if not cards:
+        return "No action is installed now."
+    lines = [f"- {card.action}: {card.title}" for card in cards[:_MOST_TOLD]]
+    left = len(cards) - len(lines)
+    more = [f"- and {left} more: {SEARCH_TOOL} finds them."] if left else []
+    return "\n".join(["Installed now:", *lines, *more])
+
+
+def _said(text: str) -> t.GetPromptResult:
+    return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=t.TextContent(text=text))])

@@ -1,0 +1,154 @@
+"""The lists and documents of the SDK's server: tools, resources, prompts.  Everything here runs in the asyncio loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+from urllib.parse import quote, unquote
+
+import mcp.types as t
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from aileron.mcp._cards import Card
+from aileron.mcp._texts import Said
+from aileron.values import plain
+
+from .access import document, named
+from .pages import BadCursor, page
+from .prompts import PROMPTS, NoPrompt, prompt
+from .structure import wrapped
+
+TOOLS_A_PAGE = 250  # not every client asks for a second
+RESOURCES_A_PAGE = 100
+
+RUNS_URI = "aileron://runs"
+ACTION_URI = "aileron://actions/"
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+
+
+class IOffers(Protocol):
+    """What there is to be listed and read, as awaited from the loop."""
+
+    async def offered(self) -> Sequence[Card]:
+        """Every tool that is listed, in order: actions by name, then our own by name."""
+
+    async def actions(self) -> Sequence[Card]:
+        """Every action, listed or not, by name."""
+
+    async def recent_runs(self) -> Said:
+        """The session's newest runs as JSON; an error where they cannot be told."""
+
+
+class Shelf:
+    """Handlers for a server."""
+
+    def __init__(self, offers: IOffers) -> None:
+        self._offers = offers
+
+    async def tools(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
+        """Answer C{tools/list}."""
+        shown, cursor = _page(await self._offers.offered(), _tool_key, params, TOOLS_A_PAGE)
+        return t.ListToolsResult(tools=[tool_of(card) for card in shown], next_cursor=cursor)
+
+    async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
+        """Answer C{resources/list}: the session's runs, then a document for each action."""
+        there = sorted([_RUNS, *map(_resource, await self._offers.actions())], key=_resource_key)
+        shown, cursor = _page(there, _resource_key, params, RESOURCES_A_PAGE)
+        return t.ListResourcesResult(resources=list(shown), next_cursor=cursor)
+
+    async def templates(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourceTemplatesResult:
+        """Answer C{resources/templates/list}."""
+        shown, _ = _page((_TEMPLATE,), lambda template: template.name, params, 1)
+        return t.ListResourceTemplatesResult(resource_templates=list(shown))
+
+    async def read(self, _ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        """Answer C{resources/read}."""
+        if params.uri == RUNS_URI:
+            said = await self._offers.recent_runs()
+            if said.is_error:
+                raise MCPError(t.INTERNAL_ERROR, said.text)
+            return _contents(params.uri, "application/json", said.text)
+        name = unquote(params.uri.removeprefix(ACTION_URI)) if params.uri.startswith(ACTION_URI) else ""
+        card = named(await self._offers.actions(), name)
+        if isinstance(card, Said):
+            raise MCPError(t.INVALID_PARAMS, f"There is no resource {params.uri!r}.", {"uri": params.uri})
+        return _contents(params.uri, "text/markdown", document(card))
+
+    async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
+        """Answer C{prompts/list}."""
+        shown, _ = _page(PROMPTS, lambda each: each.name, params, len(PROMPTS))
+        return t.ListPromptsResult(prompts=list(shown))
+
+    async def prompt(self, _ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult:
+        """Answer C{prompts/get}."""
+        try:
+            return prompt(params.name, params.arguments or {}, await self._offers.actions())
+        except NoPrompt as error:
+            raise MCPError(t.INVALID_PARAMS, str(error)) from None
+
+
+def tool_of(card: Card) -> t.Tool:
+    """A tool as the protocol has it."""
+    hints = t.ToolAnnotations(
+        title=card.title,
+        read_only_hint=card.read_only,
+        destructive_hint=card.destructive,
+        idempotent_hint=card.idempotent,
+        open_world_hint=card.open_world,
+    )
+    schema: Any = plain(card.input_schema)
+    output: Any = None if card.output_schema is None else plain(wrapped(card.output_schema))
+    return t.Tool(
+        name=card.name,
+        title=card.title,
+        description=card.description,
+        input_schema=schema,
+        output_schema=output,
+        annotations=hints,
+    )
+
+
+_RUNS = t.Resource(
+    uri=RUNS_URI,
+    name="runs",
+    title="Recent runs of this session",
+    description="What was called lately, and how it stands.",
+    mime_type="application/json",
+)
+_TEMPLATE = t.ResourceTemplate(
+    uri_template=f"{ACTION_URI}{{name}}",
+    name="action",
+    title="An action's documentation",
+    description="What it does, whether it needs approval, and its arguments.",
+    mime_type="text/markdown",
+)
+
+
+def _resource(card: Card) -> t.Resource:
+    name = str(card.action)
+    uri = f"{ACTION_URI}{quote(name, safe='')}"
+    return t.Resource(uri=uri, name=name, title=card.title, description=card.about or None, mime_type="text/markdown")
+
+
+def _contents(uri: str, kind: str, text: str) -> t.ReadResourceResult:
+    return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=kind, text=text)])
+
+
+def _tool_key(card: Card) -> str:
+    return f"{'our' if card.action is None else 'action'} {card.name}"
+
+
+def _resource_key(resource: t.Resource) -> str:
+    return f"{'runs' if resource.uri == RUNS_URI else 'to read'} {resource.name}"
+
+
+def _page(
+    things: Sequence[T], key: Callable[[T], str], params: t.PaginatedRequestParams | None, size: int
+) -> tuple[Sequence[T], str | None]:
+    try:
+        return page(things, key, None if params is None else params.cursor, size)
+    except BadCursor as error:
+        raise MCPError(t.INVALID_PARAMS, str(error)) from None

@@ -1,0 +1,190 @@
+"""Many actions: which are listed, and how the others are reached."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from aileron.mcp._calls import Calls
+from aileron.mcp._cards import Card
+from aileron.mcp._texts import Said
+from aileron.mcp.offering.shelf import tool_of
+from aileron.mcp.offering.shortlist import Shortlist
+from aileron.mcp.waiting.manner import Manner
+from aileron.mcp.waiting.withdrawals import Withdrawals
+from tests.mcp.case import DaemonCase, action, fault
+
+ACCESS = ["describe_action", "run_action", "search_actions"]
+OURS = ["aileron_diagnostics", "check_action_status"]
+DONE = {"run_id": "R", "audit_id": "A", "result": {"output": "done", "steps": {}}}
+ABOUT = "# Open an issue\n\nOpens an issue in the tracker, and links it to the branch that is checked out.\n"
+
+
+def size(cards: tuple[Card, ...]) -> int:
+    """Of the list of these tools, in bytes."""
+    tools = [tool_of(card).model_dump(by_alias=True, mode="json", exclude_none=True) for card in cards]
+    return len(json.dumps({"tools": tools}).encode())
+
+
+class LeanCase(DaemonCase):
+    """A daemon that offers several actions, of which few are listed."""
+
+    limit = 3
+
+    def offer(self, number: int) -> Calls:
+        """A session whose daemon offers so many actions."""
+        self.begin(*[action(f"action-{each:03}", description=ABOUT) for each in range(number)])
+        self.link.stop()
+        self.site.agent.flush()
+        shortlist = Shortlist(self.daemon, self.limit)
+        return Calls(self.daemon, self.link, self.clock, 45, Withdrawals(self.daemon), shortlist)
+
+    def listed(self, calls: Calls) -> list[str]:
+        """The names of the tools that are listed."""
+        return [card.name for card in self.successResultOf(Deferred.fromCoroutine(calls.offered()))]
+
+    def call(self, calls: Calls, tool: str, **arguments: Any) -> Deferred[Said]:
+        """Call a tool."""
+        return Deferred.fromCoroutine(calls.call(tool, arguments, Manner("K1", 45)))
+
+
+class ListTests(LeanCase):
+    """What is listed."""
+
+    def test_few(self) -> None:
+        """As many actions as may be listed are, and the daemon is not asked which are used."""
+        listed = self.listed(self.offer(3))
+        self.assertEqual(listed, ["action_000", "action_001", "action_002", *OURS])
+        self.assertEqual(len(self.site.asked), 1 + 1)  # the list, and the poll for a change
+
+    def test_many(self) -> None:
+        """Of more, those that are used most are listed, in order, with the tools that lead to the rest."""
+        calls = self.offer(5)
+        self.site.answer(200, {"items": ["action-004", "gone", "action-001"]})
+        self.assertEqual(self.listed(calls), ["action_001", "action_004", *sorted(OURS + ACCESS)])
+        self.assertEqual(self.site.asked[-1].path, "/v1/most-used?limit=3")
+
+    def test_stays(self) -> None:
+        """Which are listed is asked once, so that the list does not change with use."""
+        calls = self.offer(5)
+        self.site.answer(200, {"items": ["action-004"]})
+        first = self.listed(calls)
+        asked = len(self.site.asked)
+        self.assertEqual(self.listed(calls), first)
+        self.assertEqual(len(self.site.asked), asked)
+
+    def test_not_learned(self) -> None:
+        """If the daemon cannot say which are used, none is listed, and it is asked again the next time."""
+        calls = self.offer(5)
+        self.site.answer(503, fault("store_unavailable"))
+        self.assertEqual(self.listed(calls), sorted(OURS + ACCESS))
+        self.site.answer(200, {"items": ["action-004"]})
+        self.assertIn("action_004", self.listed(calls))
+
+
+class NoneListedTests(LeanCase):
+    """A session that wants no action listed."""
+
+    limit = 0
+
+    def test_none(self) -> None:
+        """Nothing but our own tools is listed."""
+        self.assertEqual(self.listed(self.offer(1)), sorted(OURS + ACCESS))
+
+
+class UsualTests(LeanCase):
+    """The limit that a session has unless it says otherwise."""
+
+    limit = 40
+
+    def test_size(self) -> None:
+        """Five hundred actions fill no more of a context than some tens of them do."""
+        calls = self.offer(500)
+        self.site.answer(200, {"items": [f"action-{each:03}" for each in range(12)]})
+        lean = size(self.successResultOf(Deferred.fromCoroutine(calls.offered())))
+        whole = size(self.successResultOf(Deferred.fromCoroutine(calls.actions())))
+        self.assertLess(lean, 10_000)
+        self.assertGreater(whole, 150_000)
+
+
+class AccessTests(LeanCase):
+    """What is not listed is reached all the same, by the daemon's one door."""
+
+    def run_once(self, calling: Deferred[Said]) -> Any:
+        """Have the daemon carry it out; what it was asked."""
+        asked = self.site.asked[-1]
+        self.assertEqual(asked.path, "/v1/actions/action-004/run")
+        self.site.answer(200, DONE)
+        self.assertEqual(self.successResultOf(calling).text, "done")
+        return asked.body
+
+    def test_by_its_own_name(self) -> None:
+        """An action that is not listed can be called by its tool's name."""
+        calls = self.offer(5)
+        body = self.run_once(self.call(calls, "action_004", text="x"))
+        self.assertEqual(body, {"args": {"text": "x"}, "idempotency_key": "K1"})
+
+    def test_run_action(self) -> None:
+        """It can be run by either name, its arguments inside."""
+        for name in ("action-004", "action_004"):
+            calls = self.offer(5)
+            body = self.run_once(self.call(calls, "run_action", name=name, args={"text": "x"}))
+            self.assertEqual(body["args"], {"text": "x"})
+            self.setUp()
+
+    def test_run_action_wrongly(self) -> None:
+        """A name that is none, or arguments that are no object, run nothing."""
+        calls = self.offer(5)
+        asked = len(self.site.asked)
+        for arguments in (
+            {},
+            {"name": "gone"},
+            {"name": "action-004", "args": "x"},
+            {"name": "action-004", "args": []},
+        ):
+            self.assertTrue(self.successResultOf(self.call(calls, "run_action", **arguments)).is_error)
+        self.assertEqual(len(self.site.asked), asked)
+
+    def test_search_and_describe(self) -> None:
+        """It is found by words and described by its name, without asking the daemon."""
+        calls = self.offer(5)
+        self.assertIn("action-004", self.successResultOf(self.call(calls, "search_actions", query="004")).text)
+        text = self.successResultOf(self.call(calls, "describe_action", name="action-004")).text
+        self.assertIn("links it to the branch", text)
+
+    def test_diagnosis(self) -> None:
+        """The diagnosis says how many there are, which are listed, and how the others are found."""
+        calls = self.offer(5)
+        calling = self.call(calls, "aileron_diagnostics")
+        self.site.answer(200, {"version": "1", "vault_state": "unlocked"})
+        self.site.answer(200, {"items": ["action-004"]})
+        text = self.successResultOf(calling).text
+        self.assertIn("Actions offered: 5. Listed, since they are used most: action_004. search_actions finds", text)
+
+
+class RunsTests(LeanCase):
+    """The session's own runs."""
+
+    def runs(self, status: int, body: object) -> Said:
+        """What is told of them."""
+        telling = Deferred.fromCoroutine(self.offer(1).recent_runs())
+        self.assertEqual(self.site.asked[-1].path, "/v1/runs?limit=20")
+        self.site.answer(status, body)
+        return self.successResultOf(telling)
+
+    def test_told(self) -> None:
+        """Each is told by what it is and how it stands, without its arguments and result."""
+        run = {"id": "R", "action": "a", "status": "failed", "gated": True, "reason": None, "arguments": {"x": "long"}}
+        run |= {"received_at": "1", "changed_at": "2", "result": None, "failure": {"class": "x", "message": "No."}}
+        (told,) = json.loads(self.runs(200, {"items": [run], "cursor": None}).text)["runs"]
+        self.assertEqual((told["approval_id"], told["action"], told["status"]), ("R", "a", "failed"))
+        self.assertEqual(told["failure"], "No.")
+        self.assertNotIn("arguments", told)
+
+    def test_not_told(self) -> None:
+        """Where the daemon does not tell them, its words are the error."""
+        said = self.runs(503, fault("store_unavailable", "Disk full."))
+        self.assertTrue(said.is_error)
+        self.assertIn("Disk full.", said.text)

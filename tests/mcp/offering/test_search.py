@@ -1,0 +1,96 @@
+"""Finding actions."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.mcp._cards import Card, cards_of
+from aileron.mcp.offering.access import MOST_FOUND, document, found, named
+from aileron.mcp.offering.search import search
+from tests.mcp.case import action
+
+CARDS = cards_of(
+    [
+        action("mail-send", description="# Send a mail\n\nTo one person, or to a list."),
+        action("mail-list", description="# Mails\n\nLists what came."),
+        action("deploy", description="# Deploy\n\nShips it, and tells the team by mail.", gated=True),
+        action("straße", tool_name="street", description="# Straße\n\nFinds a street."),
+    ]
+)
+
+
+class SearchTests(SynchronousTestCase):
+    """By words."""
+
+    def found(self, query: str) -> list[str | None]:
+        """The names, best first."""
+        return [card.action for card in search(CARDS, query)]
+
+    def test_order(self) -> None:
+        """A name counts more than a title, that more than the text; equals are in the order of their names."""
+        self.assertEqual(self.found("mail"), ["mail-list", "mail-send", "deploy"])
+        self.assertEqual(self.found("SEND mail!"), ["mail-send", "mail-list", "deploy"])
+        self.assertEqual(self.found("list"), ["mail-list", "mail-send"])
+
+    def test_beginnings(self) -> None:
+        """The beginning of a word finds it, its middle does not."""
+        self.assertEqual(self.found("dep"), ["deploy"])
+        self.assertEqual(self.found("ploy"), [])
+
+    def test_folded(self) -> None:
+        """Case is folded as Unicode has it."""
+        self.assertEqual(self.found("STRASSE"), ["straße"])
+
+    def test_answer(self) -> None:
+        """What is found is told on a line each, with its need of approval; of many, the best, and how many more."""
+        text = found(CARDS, "deploy").text
+        self.assertIn("- deploy: Deploy. Ships it, and tells the team by mail. (needs approval)", text)
+        many = cards_of([action(f"a-{number:02}") for number in range(MOST_FOUND + 3)])
+        lines = found(many, "update").text.splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("- a-")]), MOST_FOUND)
+        self.assertIn("3 more have some of these words.", lines)
+
+    def test_nothing(self) -> None:
+        """No hit is told as such; a query that is none is an error."""
+        self.assertFalse(found(CARDS, "zebra").is_error)
+        for query in (None, "", " ", 7, ["a"]):
+            self.assertTrue(found(CARDS, query).is_error)
+
+    def test_long(self) -> None:
+        """A long description is cut in the list of what was found."""
+        (card,) = cards_of([action(description="# T\n\n" + "word " * 500)])
+        self.assertLess(len(found((card,), "word").text), 400)
+
+
+class NamedTests(SynchronousTestCase):
+    """By name."""
+
+    def test_either_name(self) -> None:
+        """An action is named by its own name or by its tool's."""
+        for name in ("mail-send", "mail_send"):
+            card = named(CARDS, name)
+            assert isinstance(card, Card)
+            self.assertEqual(card.action, "mail-send")
+
+    def test_none(self) -> None:
+        """Whatever names none is an error that tells how to find one."""
+        for name in ("nothing", "", None, 7, ["deploy"]):
+            said = named(CARDS, name)
+            assert not isinstance(said, Card)
+            self.assertTrue(said.is_error)
+            self.assertIn("search_actions", said.text)
+
+    def test_document(self) -> None:
+        """A document tells title, text, names, approval, and the schemas."""
+        (card,) = cards_of([action(gated=True, output_schema={"type": "object", "title": "What came of it"})])
+        text = document(card)
+        for part in (
+            "# Ship update",
+            "Posts a message.",
+            "`ship-update`",
+            "`ship_update`",
+            "after the user's approval",
+        ):
+            self.assertIn(part, text)
+        for part in ('"text"', "What came of it"):
+            self.assertIn(part, text)

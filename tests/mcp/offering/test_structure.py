@@ -1,0 +1,73 @@
+"""Answers as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Answer
+from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._texts import Said, of_run
+from aileron.mcp.offering.structure import structured, wrapped
+from tests.mcp.case import action
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"ts": {"$ref": "#/$defs/moment"}, "$ref": {"type": "string"}},
+    "required": ["ts"],
+    "$defs": {"moment": {"type": "string"}},
+}
+EDITED = [{"path": "/text", "kind": "changed", "before": "a", "after": "b"}]
+
+
+def card(schema: Any = SCHEMA) -> Card:
+    """The tool of an action whose output is so."""
+    (found,) = cards_of([action(output_schema=schema)])
+    return found
+
+
+def done(output: object, **more: Any) -> Answer:
+    """A run that succeeded."""
+    return Answer(200, {"run_id": "R", "audit_id": "A", "result": {"output": output, "steps": {}}, **more})
+
+
+class StructureTests(SynchronousTestCase):
+    """Data beside the text."""
+
+    def data(self, answer: Answer) -> Any:
+        """What a client gets, which is as the schema says that it was given."""
+        said = structured(card(), answer, of_run(answer))
+        self.assertEqual(said.text, of_run(answer).text)
+        schema: Any = wrapped(SCHEMA)
+        Draft202012Validator.check_schema(schema)
+        Draft202012Validator(schema).validate(said.data)
+        return said.data
+
+    def test_undeclared(self) -> None:
+        """An action that declares nothing answers with text alone."""
+        answer = done({"ts": "1"})
+        self.assertEqual(structured(card(None), answer, Said("x")), Said("x"))
+
+    def test_completed(self) -> None:
+        """The output is there as it is, and nothing is said twice."""
+        self.assertEqual(self.data(done({"ts": "1"})), {"status": "completed", "output": {"ts": "1"}})
+
+    def test_everything(self) -> None:
+        """What the text tells beside the output is in the data too."""
+        data = self.data(done({"ts": "1"}, edited=EDITED, reason="go on"))
+        self.assertEqual(data["output"], {"ts": "1"})
+        for part in ("The user changed the arguments", "note: go on"):
+            self.assertIn(part, data["text"])
+
+    def test_other_output(self) -> None:
+        """An output that is not as declared is told as text, all of it."""
+        for output in ({"ts": 1}, "plain", None):
+            answer = done(output, reason="go on")
+            self.assertEqual(self.data(answer), {"status": "completed", "text": of_run(answer).text})
+
+    def test_pending(self) -> None:
+        """What waits says so, in the same words as the text."""
+        answer = Answer(202, {"status": "pending_approval", "message": "It waits.", "approval_id": "R"})
+        self.assertEqual(self.data(answer), {"status": "pending_approval", "text": "It waits.\napproval_id: R"})
