@@ -66,11 +66,18 @@ def _items(answer: Answer) -> list[Item]:
     part = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
     message = {"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": [part]}
     calls = [
-        {"type": "function_call", "id": f"fc_{call.id}", "status": "completed", "call_id": call.id, "name": call.name}
+        {"type": "function_call", "id": f"fc_{call.id}", "status": "completed", "call_id": call.id}
+        | _named(call.name)
         | {"arguments": call.arguments}
         for call in answer.calls
     ]
     return [message, *calls] if answer.text else calls
+
+
+def _named(name: str) -> Item:
+    """A tool by its name, and by its namespace if it is in one."""
+    namespace, slash, own = name.rpartition("/")
+    return {"namespace": namespace, "name": own} if slash else {"name": name}
 
 
 def _response(answer: Answer, status: str, output: list[Item], usage: Item | None) -> Item:

@@ -35,9 +35,9 @@ class Received:
 
     @property
     def tools(self) -> list[str]:
-        """The names of the tools that the agent offers."""
+        """The names of the tools that the agent offers; before one of a namespace stand that and a slash."""
         offered = [tool.get("function", tool) for tool in self.body.get("tools") or []]
-        return [tool["name"] for tool in offered if "name" in tool]
+        return [name for tool in offered if "name" in tool for name in _names(tool)]
 
     @property
     def tool_results(self) -> list[str]:
@@ -129,6 +129,13 @@ def found(pattern: str, received: Received) -> str:
         if match := re.search(pattern, result):
             return match.group(1)
     raise ScriptError(f"no tool result matches {pattern!r}: {received.tool_results}")
+
+
+def _names(tool: Mapping[str, Any]) -> list[str]:
+    """Its name; of a namespace those of what is in it."""
+    if tool.get("type") != "namespace":
+        return [tool["name"]]
+    return [f"{tool['name']}/{each['name']}" for each in tool["tools"]]
 
 
 def _results(message: Mapping[str, Any]) -> list[str]:

@@ -33,7 +33,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "web": _GROUND | {"runner"},
     "client": _GROUND | {"http1"},
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
-    "launch": _GROUND | _AGENT_SIDE,
+    "launch": _GROUND | _AGENT_SIDE | {"toml"},
     "demo": _GROUND | _AGENT_SIDE,
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},

@@ -52,7 +52,9 @@ def gateway_upstreams(around: Surroundings, found: Discovery) -> Mapping[str, Up
 
     gateway = around.probe(found.url, "/v1/status", found.launch_key).get("gateway")
     # None of a daemon that was started before an upgrade.
-    return gateway and {each["name"]: Upstream(each["base_url"], each["credential"]) for each in gateway["providers"]}
+    return gateway and {
+        each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
+    }
 
 
 def _facts(around: Surroundings, found: Discovery) -> DaemonFacts:
@@ -66,7 +68,7 @@ def _stand_in(around: Surroundings) -> DaemonFacts:
     from aileron.launch import DaemonFacts, Upstream
 
     ports = load_ports(around.home)
-    upstreams = {each.name: Upstream(each.base_url) for each in (OPENAI, ANTHROPIC)}
+    upstreams = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in (OPENAI, ANTHROPIC)}
     url = f"http://127.0.0.1:{ports.agent or _NOWHERE}"
     return DaemonFacts(url, f"http://localhost:{ports.operator or _NOWHERE}", "", upstreams)
 

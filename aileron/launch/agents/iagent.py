@@ -40,10 +40,12 @@ class Upstream:
 
     :ivar base_url: without a slash, and without C{/v1}, at its end.
     :ivar injected: whether the gateway puts a key of its own in place of the agent's.
+    :ivar prefix: where on the agent site it is served whole.
     """
 
     base_url: str
     injected: bool = False
+    prefix: str = ""
 
 
 @frozen

@@ -1,0 +1,83 @@
+"""Codex: everything goes into arguments that override its settings, and what is secret into variables they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+from zope.interface import implementer
+
+from . import codex_arguments
+from .bypass import unproxied
+from .codex_routes import routed
+from .codex_settings import Settings, directory, read_settings
+from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
+from .toml_values import TomlValue, overriding
+
+SERVER_NAME = "aileron"
+_OTHER_NAME = "aileron_session"
+
+_CALL_TIMEOUT_SECONDS = 3600  # its default, five minutes, is shorter than many an approval
+_START_TIMEOUT_SECONDS = 60
+
+
+@implementer(IAgent)
+@frozen
+class Codex:
+    """The agent of that name."""
+
+    name: str = "codex"
+    program: str = "codex"
+    wait_seconds: int = 45
+
+    def full_screen(self, arguments: tuple[str, ...]) -> bool:
+        """Its own screen opens unless a command is named that has none."""
+        return codex_arguments.full_screen(arguments)
+
+    def prepare(self, invocation: Invocation) -> Register:
+        """Read what says where its models are, and which tool servers the user has."""
+        settings = read_settings(invocation)
+        steered = codex_arguments.steering(invocation.arguments)
+
+        def register(server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
+            routes = routed(settings, gateway, steered=steered)
+            past = unproxied(invocation.environment, gateway.url, ports=False) if gateway and routes.arguments else {}
+            return Registration(
+                {**server.environment, **routes.variables, **past},
+                (*_name_note(settings), *routes.notes),
+                (*overriding(f"mcp_servers.{_server_name(settings)}", _entry(server)), *routes.arguments),
+            )
+
+        return register
+
+    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """See L{IAgent}; all that it has lies in one directory, settings among it."""
+        return ()
+
+    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """See L{IAgent}."""
+        return (str(directory(environment)),)
+
+
+def _server_name(settings: Settings) -> str:
+    # What the user has under our name would be mixed with ours, or could not be.
+    return _OTHER_NAME if SERVER_NAME in settings.servers else SERVER_NAME
+
+
+def _name_note(settings: Settings) -> tuple[str, ...]:
+    if SERVER_NAME not in settings.servers:
+        return ()
+    return (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {_OTHER_NAME}",)
+
+
+def _entry(server: McpServer) -> TomlValue:
+    return {
+        "command": server.command,
+        "args": (),
+        "env_vars": sorted(server.environment),
+        "enabled": True,
+        "required": True,  # else it goes on without, after a second
+        "default_tools_approval_mode": "approve",  # else it refuses them, or asks before we do
+        "tool_timeout_sec": _CALL_TIMEOUT_SECONDS,
+        "startup_timeout_sec": _START_TIMEOUT_SECONDS,
+    }

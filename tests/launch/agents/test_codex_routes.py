@@ -1,0 +1,166 @@
+"""Whether what Codex asks goes through the gateway."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from aileron.launch import Gateway, Upstream
+from tests.launch.agents.test_codex import GATEWAY, CodexUser, said
+
+CHATGPT = '{"auth_mode": "chatgpt", "tokens": {"access_token": "hunter2"}}'
+CORPORATE = '[model_providers.corp]\nname = "Corp"\nbase_url = "https://llm.corp.test/v1/"\nenv_key = "CORP_KEY"\n'
+
+
+def gateway(**upstreams: Upstream) -> Gateway:
+    """One with more upstreams."""
+    return evolve(GATEWAY, upstreams={**GATEWAY.upstreams, **upstreams})
+
+
+INJECTING = gateway(openai=Upstream("https://api.openai.com", injected=True, prefix="/openai"))
+
+
+class RoutesUser(CodexUser):
+    """What tells whether something is left alone."""
+
+    def assert_left_alone(self, why: str, *arguments: str, **environment: str) -> None:
+        """No argument but the tool server's, no key, and a note that says why."""
+        registration = self.registered(*arguments, environment=environment)
+        self.assertEqual(set(said(registration)), {"mcp_servers.aileron"})
+        self.assertNotIn("AILERON_GATEWAY_KEY", registration.variables)
+        (note,) = registration.notes
+        self.assertIn(why, note)
+        self.assertNotIn("hunter2", note)
+
+
+class RoutedTests(RoutesUser):
+    """What goes through it."""
+
+    def test_key(self) -> None:
+        """With an API key Codex asks the gateway as it would ask its own provider, with the login that it has."""
+        registration = self.registered()
+        settings = said(registration)
+        self.assertEqual(settings["model_provider"], "aileron")
+        provider = settings["model_providers.aileron"]
+        self.assertEqual(provider["name"], "OpenAI")
+        self.assertEqual(provider["base_url"], "http://127.0.0.1:9/openai/v1")
+        self.assertTrue(provider["requires_openai_auth"])
+        self.assertEqual(provider["env_http_headers"]["X-Aileron-Gateway-Key"], "AILERON_GATEWAY_KEY")
+        self.assertIn("aileron: through the gateway: openai", registration.notes)
+
+    def test_chatgpt(self) -> None:
+        """With a ChatGPT login it goes where that login counts, if the daemon has a way there."""
+        self.write("auth.json", CHATGPT)
+        upstream = Upstream("https://chatgpt.com/backend-api/codex", injected=False, prefix="/chatgpt")
+        registration = self.registered(gateway=gateway(chatgpt=upstream))
+        self.assertEqual(said(registration)["model_providers.aileron"]["base_url"], "http://127.0.0.1:9/chatgpt")
+        self.assertIn("aileron: through the gateway: chatgpt", registration.notes)
+        self.assert_left_alone("logged in with ChatGPT")
+
+    def test_key_in_the_environment(self) -> None:
+        """A key in the environment goes before a login, but only where Codex works without a person."""
+        self.write("auth.json", CHATGPT)
+        key = {"CODEX_API_KEY": "sk-hunter2"}
+        registration = self.registered("exec", "hi", environment=key)
+        self.assertIn("aileron: through the gateway: openai", registration.notes)
+        self.assertIn("logged in with ChatGPT", self.registered("hi", environment=key).notes[0])
+
+    def test_injected(self) -> None:
+        """Where the gateway has the key, Codex is asked for none."""
+        (self.home / "auth.json").unlink()
+        provider = said(self.registered(gateway=INJECTING))["model_providers.aileron"]
+        self.assertFalse(provider["requires_openai_auth"])
+
+    def test_same_address(self) -> None:
+        """An address of the user's that is the gateway's upstream, or the gateway itself, is no other place."""
+        for address in ("https://api.openai.com/v1/", "http://127.0.0.1:9/openai/v1"):
+            self.write("config.toml", f'openai_base_url = "{address}"\n')
+            provider = said(self.registered())["model_providers.aileron"]
+            self.assertEqual(provider["base_url"], "http://127.0.0.1:9/openai/v1")
+
+    def test_own_provider(self) -> None:
+        """A provider of the user's own that the gateway knows keeps all that they say of it but for the address."""
+        self.write("config.toml", f'model_provider = "corp"\n{CORPORATE}')
+        registration = self.registered(gateway=gateway(mine=Upstream("https://llm.corp.test", prefix="/mine")))
+        settings = said(registration)
+        self.assertNotIn("model_provider", settings)
+        self.assertEqual(settings["model_providers.corp.base_url"], "http://127.0.0.1:9/mine/v1")
+        self.assertEqual(settings["model_providers.corp.env_http_headers.X-Aileron-Gateway-Key"], "AILERON_GATEWAY_KEY")
+        self.assertNotIn("CORP_KEY", registration.variables)
+
+    def test_own_provider_injected(self) -> None:
+        """If the gateway has its key, a dummy stands for the one that is not set."""
+        self.write("config.toml", f'model_provider = "corp"\n{CORPORATE}')
+        there = gateway(mine=Upstream("https://llm.corp.test", injected=True, prefix="/mine"))
+        self.assertEqual(self.registered(gateway=there).variables["CORP_KEY"], "the-gateway-has-it")
+        variables = self.registered(gateway=there, environment={"CORP_KEY": "sk-1"}).variables
+        self.assertNotIn("CORP_KEY", variables)
+
+    def test_proxy(self) -> None:
+        """The gateway is reached past an HTTP proxy; Codex overlooks exceptions with a port."""
+        proxy = {"HTTPS_PROXY": "http://p", "HTTP_PROXY": "http://p", "NO_PROXY": "example.com"}
+        self.assertEqual(self.registered(environment=proxy).variables["NO_PROXY"], "example.com,127.0.0.1")
+        self.assertNotIn("NO_PROXY", self.registered(environment=proxy, gateway=None).variables)
+
+
+class LeftAloneTests(RoutesUser):
+    """What does not, and what the user is told of it."""
+
+    def test_elsewhere(self) -> None:
+        """A base URL or a provider of the user's own is respected, whichever file says it."""
+        for name, text in (
+            ("config.toml", 'openai_base_url = "https://hunter2.test/v1"'),
+            ("config.toml", f'model_provider = "corp"\n{CORPORATE}'),
+            ("managed_config.toml", 'model_provider = "amazon-bedrock"'),
+        ):
+            self.write(name, text)
+            self.assert_left_alone("config.yaml")
+            (self.home / name).unlink()
+
+    def test_profile(self) -> None:
+        """The file of a profile counts as soon as an argument names it, in any of the ways."""
+        self.write("work.config.toml", 'model_provider = "corp"')
+        self.assertIn("through the gateway", self.registered().notes[0])
+        for arguments in (("-p", "work"), ("--profile=work",), ("-pwork",), ("exec", "--profile", "work", "hi")):
+            self.assert_left_alone("corp is left alone", *arguments)
+
+    def test_lookalike(self) -> None:
+        """An address that only begins like the upstream's is another place."""
+        self.write("config.toml", 'openai_base_url = "https://api.openai.com.hunter2.test/v1"')
+        self.assert_left_alone("goes elsewhere")
+
+    def test_arguments(self) -> None:
+        """Where the user's arguments say it, they are right."""
+        for arguments in (
+            ("-c", "model_provider=x"),
+            ("exec", "--config=openai_base_url='x'", "hi"),
+            ("-cmodel_providers.x.name=y",),
+            ("--oss",),
+        ):
+            self.assert_left_alone("your arguments", *arguments)
+
+    def test_no_login(self) -> None:
+        """Without a login, or with one that is not in a file, nothing is known of where it would count."""
+        self.write("config.toml", 'cli_auth_credentials_store = "keyring"')
+        self.assert_left_alone("how it is logged in")
+        self.write("config.toml", "")
+        self.assert_left_alone("how it is logged in", CODEX_ACCESS_TOKEN="hunter2")
+        for text in ("{", "[]", '{"auth_mode": "other"}'):
+            self.write("auth.json", text)
+            self.assert_left_alone("how it is logged in")
+        (self.home / "auth.json").unlink()
+        self.assert_left_alone("no login yet")
+
+    def test_unreadable(self) -> None:
+        """A file that cannot be read may say anything."""
+        self.write("config.toml", "model_provider = hunter2")
+        self.assert_left_alone("config.toml cannot be read")
+        (self.home / "config.toml").unlink()
+        (self.home / "config.toml").mkdir()
+        self.assert_left_alone("config.toml cannot be read")
+
+    def test_other_home(self) -> None:
+        """Codex's home is where the variable says."""
+        elsewhere = self.root / "other"
+        elsewhere.mkdir()
+        (elsewhere / "config.toml").write_text('model_provider = "corp"')
+        self.assert_left_alone("corp is left alone", CODEX_HOME=str(elsewhere))
