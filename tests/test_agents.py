@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -66,3 +67,11 @@ class AgentsTests(SynchronousTestCase):
         turns = [turn.of(day) for day in days]
         self.assertEqual(sorted(turns[:4]), ["claude", "codex", "goose", "pi"])
         self.assertEqual(turns[4], turns[0])
+
+    def test_midnight(self) -> None:
+        """The agent that was installed is the one that is tried, whatever day it has become."""
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        self.assertIn(turn.installed(directory), install.AGENTS)
+        (directory / "turn.txt").write_text("of yesterday")
+        self.assertEqual(turn.installed(directory), "of yesterday")

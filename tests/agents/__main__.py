@@ -14,6 +14,7 @@ from unittest import TestSuite
 from twisted.trial.runner import TrialRunner
 
 from tests.agents import choice
+from tests.agents.install import install, place
 from tests.agents.sheet import Sheet, SheetReporter
 
 
@@ -28,6 +29,9 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(there):
         parser.error(f"no such agents: {', '.join(unknown)}")
+    if given.install:
+        for name in given.names or there:
+            install(place(), name)
     kinds = {name: choice.kind(name) for name in given.names or there}
     for kind in kinds.values():
         kind.program()  # what is missing is said before anything is tried, not after half an hour
