@@ -23,9 +23,8 @@ def main(arguments: list[str]) -> int:
     there = choice.agents()
     parser = argparse.ArgumentParser(prog="python -m tests.agents")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of: {', '.join(there)}")
-    parser.add_argument(
-        "--only", action="append", metavar="WORD", help="scenarios whose names hold it; repeat for more"
-    )
+    parser.add_argument("--only", action="append", metavar="WORD", help="scenarios with it in their names; repeatable")
+    parser.add_argument("--install", action="store_true", help="put those agents into this interpreter's environment")
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(there):
         parser.error(f"no such agents: {', '.join(unknown)}")
