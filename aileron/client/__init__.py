@@ -4,10 +4,11 @@ from ._agent import Daemon, IDaemon, OpenedSession
 from ._connections import Connections
 from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from ._operator import Operator
-from ._session import LONGEST_WAIT_SECONDS, SessionEnvironment
+from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
 from ._wire import Answer, Wire
 
 __all__ = [
+    "LEAN",
     "LONGEST_WAIT_SECONDS",
     "Answer",
     "AnswerNotUnderstood",

@@ -63,11 +63,18 @@ def foresee(
         programs,
         invocation,
         register=agent.prepare(invocation),
-        session=SessionEnvironment(facts.url, TOKEN_STAND_IN, agent.wait_seconds),
+        session=_session(agent, invocation, facts.url, TOKEN_STAND_IN),
         gateway=gateway,
         directory=DIRECTORY_STAND_IN,
     )
     return describe(whole, invocation, gateway)
+
+
+def _session(agent: IAgent, invocation: Invocation, url: str, token: str) -> SessionEnvironment:
+    """What the agent's tools are told of where they are; how many are listed, the user's environment may say."""
+    attended = agent.full_screen(invocation.arguments)
+    listed = SessionEnvironment.of(invocation.environment).listed_actions
+    return SessionEnvironment(url, token, agent.wait_seconds, agent.name, attended, listed)
 
 
 @frozen
@@ -118,8 +125,7 @@ class Launcher:
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[Plan]:
-            attended = agent.full_screen(invocation.arguments)
-            environment = SessionEnvironment(facts.url, session.token, agent.wait_seconds, agent.name, attended)
+            environment = _session(agent, invocation, facts.url, session.token)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 whole = plan(

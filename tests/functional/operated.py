@@ -306,10 +306,10 @@ class OperatedTestCase(FunctionalTestCase):
         url = f"{self.home.discovery()['url']}/v1/action-approvals/{approval_id}/result?wait={wait}"
         return await self.web.ask("GET", url, session.token, seconds=wait + 30)
 
-    async def mcp(self, session: AgentSession, wait_seconds: int = 45) -> McpClient:
+    async def mcp(self, session: AgentSession, wait_seconds: int = 45, **more: str) -> McpClient:
         """The installed ``aileron-mcp`` of a session, its hands shaken; it is killed at the end."""
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
-        environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds))
+        environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds), **more)
         server, program = Server(), installed("aileron-mcp")
         self.reactor.spawnProcess(server, program, (program,), environment, str(self.home.project))
         self.finally_(lambda: self._end_server(server))

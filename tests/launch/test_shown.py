@@ -6,6 +6,7 @@ import json
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.client import LEAN
 from aileron.errors import Forbidden, NotFound
 from aileron.launch import AGENTS, DaemonFacts, Gateway, Invocation, Plan, Upstream, foresee
 from aileron.launch._shown import describe
@@ -40,6 +41,14 @@ class ForeseeTests(LaunchCase):
         self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))
         self.assertNotIn(CANARY, json.dumps(found.as_json()))
         self.assertNotIn("ail_l_key", json.dumps(found.as_json()))
+
+    def test_listed(self) -> None:
+        """How many actions are listed as tools is the user's to say, and handed on."""
+        for said, given in ({}, None), (LEAN, "12"), ({"AILERON_LISTED_ACTIONS": "100"}, "100"):
+            parent = {"PATH": str(self.bin), "HOME": str(self.home), **said}
+            found = foresee(AGENTS["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"))
+            ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]["environment"]
+            self.assertEqual(ours.get("AILERON_LISTED_ACTIONS"), given)
 
     def test_without_gateway(self) -> None:
         """Where the LLM traffic is left alone, that is what is told."""

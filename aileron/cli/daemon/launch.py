@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -32,7 +33,21 @@ _LOCKED = (
 )
 
 
+_LEAN = "aileron.launch.lean"
+
+
+def _keep_lean(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    context.meta[_LEAN] = given
+
+
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--lean",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_lean,
+    help="List few actions as tools; the agent searches for the others.",
+)
 @click.option("--no-bell", is_flag=True, help="Do not tell in this terminal that a call waits for you.")
 @click.option("--no-gateway", is_flag=True, help="Leave the agent's LLM traffic alone.")
 @click.option("--print", "only_print", is_flag=True, help="Show what would be run, and start nothing.")
@@ -65,7 +80,7 @@ def launch(
     if as_json and not only_print:
         raise click.UsageError("--json goes with --print, before the agent's name.")
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
-    invocation = Invocation(theirs, around.environ, os.getcwd())
+    invocation = Invocation(theirs, {**around.environ, **_listing()}, os.getcwd())
     if only_print:
         if sandbox:
             _walls(around, chosen, invocation).arguments()
@@ -94,6 +109,13 @@ def launch(
         return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
 
     click.get_current_context().exit(around.drive(whole))
+
+
+def _listing() -> Mapping[str, str]:
+    """What the environment is to say of how many actions are listed, besides what the user's says."""
+    from aileron.client import LEAN
+
+    return LEAN if click.get_current_context().meta[_LEAN] else {}
 
 
 def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Enclose:
