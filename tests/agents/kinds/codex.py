@@ -1,0 +1,52 @@
+"""Codex."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.agents.kind import Kind
+from tests.functional.home import Home
+from tests.functional.process import Finished
+
+_BEFORE = re.compile(r"\AWall time: [0-9.]+ seconds\nOutput:\n?")
+
+
+class Codex(Kind):
+    """Logged in with an API key."""
+
+    name = "codex"
+    model = "gpt-5.1-codex"
+    never_offers_late = "It does not ask for the list of tools again when it changes."
+    serial = "It sends the second call when the first has been answered."
+    shortens = "Of what is longer than 10 000 tokens it shows the model the beginning and the end."
+
+    def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
+        """See `Kind`."""
+        own = home.user / ".codex"
+        own.mkdir()
+        settings, login = own / "config.toml", own / "auth.json"
+        settings.write_text(f'# mine\nmodel = "{self.model}"\n[mcp_servers.mine]\ncommand = "/bin/cat"\n')
+        login.write_text(json.dumps({"auth_mode": "apikey", "OPENAI_API_KEY": "sk-of-the-user"}))
+        return settings, login
+
+    def arguments(self, prompt: str) -> tuple[str, ...]:
+        """See `Kind`."""
+        return ("exec", "--skip-git-repo-check", "--json", prompt)
+
+    def texts(self, finished: Finished) -> list[str]:
+        """See `Kind`."""
+        told = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
+        items = [each["item"] for each in told if each["type"] == "item.completed"]
+        return [item["text"] for item in items if item["type"] == "agent_message"]
+
+    def tool(self, action: str) -> str:
+        """See `Kind`; it has a namespace for each server."""
+        return "mcp__aileron/" + action.replace("-", "_")
+
+    def own_tool(self, name: str) -> str:
+        """See `Kind`."""
+        return f"mcp__aileron/{name}"
+
+    def result(self, text: str) -> str:
+        """See `Kind`; before it stands how long it took."""
+        return _BEFORE.sub("", text)

@@ -1,0 +1,10 @@
+"""Codex through all scenarios."""
+
+from tests.agents import scenarios
+from tests.agents.kinds.codex import Codex
+
+
+class CodexTests(scenarios.ScenariosTestCase):
+    """Headless."""
+
+    kind = Codex()
