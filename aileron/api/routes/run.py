@@ -122,7 +122,10 @@ def _unknown(cause: Fault | None, details: dict[str, JSON]) -> Fault:
     message = "It may have happened: do not repeat it. The operator finds out and settles it."
     again = None if cause is None else cause.details.get("run_again")
     if again is not None:
-        message, details = f"{message} It is to be done again as {again}.", {**details, "run_again": again}
+        message, details = (
+            f"{message} Run {again} is to repeat it, if the user approves.",
+            {**details, "run_again": again},
+        )
     if cause is not None:
         message, details = f"{message} {cause.message}", {**details, "cause": cause.as_json()}
     return OutcomeUnknown(message, details).fault()

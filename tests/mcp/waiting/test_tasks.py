@@ -1,0 +1,174 @@
+"""The tasks extension: the run is the task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import mcp.types as t
+from attrs import evolve
+from mcp import Client, MCPError
+from mcp.client.extension import ClientExtension, ResultClaim
+
+from aileron.client import DaemonFault, DaemonUnreachable
+from aileron.mcp._texts import Said
+from aileron.mcp.waiting.clients import TASKS
+from aileron.values import Fault
+from tests.mcp.waiting.case import ATTENDED, Person, WaitingCase, WaitingTools, connected, text_of
+
+FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
+NOBODY = evolve(ATTENDED, attended=False)
+
+
+class Created(t.Result):
+    """A call's answer that is a task."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str = ""
+    status: str = ""
+    status_message: str = ""
+    poll_interval_ms: int = 0
+
+
+class Got(t.Result):
+    """How a task stands."""
+
+    task_id: str = ""
+    status: str = ""
+    result: dict[str, Any] | None = None
+
+
+class GetTask(t.Request[t.GetTaskRequestParams, Literal["tasks/get"]]):
+    """tasks/get."""
+
+    method: Literal["tasks/get"] = "tasks/get"
+    params: t.GetTaskRequestParams
+
+
+class CancelTask(t.Request[t.CancelTaskRequestParams, Literal["tasks/cancel"]]):
+    """tasks/cancel."""
+
+    method: Literal["tasks/cancel"] = "tasks/cancel"
+    params: t.CancelTaskRequestParams
+
+
+class TasksExtension(ClientExtension):
+    """A client that knows tasks."""
+
+    identifier = TASKS
+
+    def claims(self) -> Sequence[ResultClaim[Any]]:
+        """Answers that are tasks."""
+        return (ResultClaim(model=Created, result_type="task", resolve=self._resolve),)
+
+    async def _resolve(self, result: Created, *_: object) -> t.CallToolResult:
+        return t.CallToolResult(content=[t.TextContent(text=f"task {result.task_id} {result.status}")])
+
+
+async def get(client: Client) -> Got:
+    """Ask for the task."""
+    request: Any = GetTask(params=t.GetTaskRequestParams(task_id="R"))
+    return await client.session.send_request(request, Got)
+
+
+class TaskTests(WaitingCase):
+    """A client that declared the extension."""
+
+    def test_a_call_becomes_a_task(self) -> None:
+        """A call that waits for a person answers at once with a task that has the run's id; nobody is asked."""
+
+        async def talk() -> None:
+            tools, person = WaitingTools(), Person()
+            options: dict[str, Any] = {"extensions": [TasksExtension()], "elicitation_callback": person.elicited}
+            async with connected(tools, "auto", **options) as client:
+                result = await client.call_tool("ship_update", {})
+                self.assertEqual(text_of(result), "task R working")
+                got = await get(client)
+                self.assertEqual((got.task_id, got.status, got.result), ("R", "working", None))
+            self.assertEqual(person.asked, [])
+
+        asyncio.run(talk())
+
+    def outcome(self, **run: Any) -> Got:
+        """How the task stands whose run stands so."""
+
+        async def talk() -> Got:
+            tools = WaitingTools()
+            tools.run = {**FACTS, **run}
+            async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
+                return await get(client)
+
+        return asyncio.run(talk())
+
+    def test_result(self) -> None:
+        """A task that is over has the result that the call would have had."""
+        got = self.outcome(status="completed", audit_id="A", result={"output": {"ts": "1"}}, edited=[])
+        self.assertEqual(got.status, "completed")
+        assert got.result is not None
+        self.assertEqual(got.result["content"][0]["text"], '{"ts":"1"}')
+        self.assertFalse(got.result["isError"])
+
+    def test_came_to_nothing(self) -> None:
+        """One that came to nothing has a result that says so, as an error."""
+        for status in ("denied", "expired", "failed", "unknown"):
+            got = self.outcome(status=status, reason=None, failure=None)
+            assert got.result is not None
+            self.assertTrue(got.result["isError"])
+            self.assertIn(f"status: {status}", got.result["content"][0]["text"])
+
+    def test_under_way(self) -> None:
+        """Whatever waits or runs is working, and what was withdrawn is cancelled."""
+        for status in ("pending_approval", "awaiting_vault", "running"):
+            self.assertEqual(self.outcome(status=status).status, "working")
+        self.assertEqual(self.outcome(status="cancelled").status, "cancelled")
+
+    def test_cancelled(self) -> None:
+        """To cancel a task is a wish, handed on as a call's cancellation is."""
+
+        async def talk() -> None:
+            tools = WaitingTools()
+            async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
+                request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
+                await client.session.send_request(request, t.EmptyResult)
+            self.assertEqual(tools.withdrawn, ["R"])
+
+        asyncio.run(talk())
+
+    def test_errors(self) -> None:
+        """Another's task is none; without the daemon the task goes on; who did not declare tasks has none."""
+
+        class Failing(WaitingTools):
+            def __init__(self, error: Exception) -> None:
+                super().__init__()
+                self._error = error
+
+            async def run_status(self, run_id: str) -> Mapping[str, Any]:
+                """Fail."""
+                raise self._error
+
+        async def talk() -> None:
+            missing = DaemonFault("No.", 404, Fault("not_found", "No."), None, None)
+            for error, code in [(missing, t.INVALID_PARAMS), (DaemonUnreachable("Gone."), t.INTERNAL_ERROR)]:
+                tools = Failing(error)
+                async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
+                    with self.assertRaises(MCPError) as caught:
+                        await get(client)
+                    self.assertEqual(caught.exception.error.code, code)
+            async with connected(WaitingTools(), "auto", NOBODY) as client:
+                with self.assertRaises(MCPError) as caught:
+                    await get(client)
+                self.assertEqual(caught.exception.error.code, -32021)
+
+        asyncio.run(talk())
+
+    def test_not_declared(self) -> None:
+        """Who declared nothing gets the result itself."""
+
+        async def talk() -> None:
+            tools = WaitingTools()
+            tools.decide(Said("ok"))
+            async with connected(tools, "auto", NOBODY) as client:
+                self.assertEqual(text_of(await client.call_tool("ship_update", {})), "ok")
+
+        asyncio.run(talk())
