@@ -19,6 +19,11 @@ _OTHER_NAME = "aileron_session"
 
 _CALL_TIMEOUT_SECONDS = 3600  # its default, five minutes, is shorter than many an approval
 _START_TIMEOUT_SECONDS = 60
+# Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
+_LISTS_ANEW = (
+    *overriding("features.mcp_tool_list_changed", True),
+    *overriding("suppress_unstable_features_warning", True),
+)
 
 
 @implementer(IAgent)
@@ -45,7 +50,7 @@ class Codex:
             return Registration(
                 {**server.environment, **routes.variables, **past},
                 (*_name_note(settings), *routes.notes),
-                (*overriding(f"mcp_servers.{_server_name(settings)}", _entry(server)), *routes.arguments),
+                (*overriding(f"mcp_servers.{_server_name(settings)}", _entry(server)), *_LISTS_ANEW, *routes.arguments),
             )
 
         return register

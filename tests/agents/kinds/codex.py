@@ -16,7 +16,6 @@ class Codex(Kind):
 
     name = "codex"
     model = "gpt-5.1-codex"
-    never_offers_late = "It does not ask for the list of tools again when it changes."
     serial = "It sends the second call when the first has been answered."
     shortens = "Of what is longer than 10 000 tokens it shows the model the beginning and the end."
 

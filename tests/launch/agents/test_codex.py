@@ -65,7 +65,14 @@ class ServerTests(CodexUser):
             "tool_timeout_sec": 3600,
             "startup_timeout_sec": 60,
         }
-        self.assertEqual(settings, {"mcp_servers.aileron": expected})
+        self.assertEqual(settings["mcp_servers.aileron"], expected)
+
+    def test_lists_anew(self) -> None:
+        """Codex hears of an action that is added, without a warning that it can; nothing else is set."""
+        settings = said(self.registered(gateway=None))
+        del settings["mcp_servers.aileron"]
+        names = ("features.mcp_tool_list_changed", "suppress_unstable_features_warning")
+        self.assertEqual(settings, dict.fromkeys(names, True))
 
     def test_no_secret_in_arguments(self) -> None:
         """Token and gateway key travel in the environment, and in nothing that everybody can read."""
@@ -82,7 +89,8 @@ class ServerTests(CodexUser):
         for path in (self.home / "config.toml", self.project / ".codex" / "config.toml"):
             path.write_text('[mcp_servers.aileron]\nurl = "http://mine"\n')
             registration = self.registered(gateway=None)
-            self.assertEqual(set(said(registration)), {"mcp_servers.aileron_session"})
+            self.assertIn("mcp_servers.aileron_session", said(registration))
+            self.assertNotIn("mcp_servers.aileron", said(registration))
             self.assertIn("of your own", registration.notes[0])
             path.unlink()
 
