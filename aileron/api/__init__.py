@@ -8,6 +8,7 @@ from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, signed_request
 from ._leases import LOOK_SECONDS
+from ._mcp import PATH as MCP_PATH
 from ._parts import Parts
 from ._serving import write
 from ._sites import HANDOVER, agent_site, operator_site
@@ -25,6 +26,7 @@ __all__ = [
     "LAUNCH_KEY",
     "LOOK_SECONDS",
     "MAX_BODY_BYTES",
+    "MCP_PATH",
     "POLL",
     "PROOF",
     "Answer",

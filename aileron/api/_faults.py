@@ -45,6 +45,7 @@ class Streamed:
     chunks: AsyncIterator[bytes]
     content_type: str
     status: int = 200
+    headers: Mapping[str, str] = field(factory=dict)
 
 
 def encode(value: JSON) -> bytes:

@@ -78,7 +78,7 @@ async def on_agent_site(request: IRequest, parts: Parts) -> Caller:
 
     :raises Unauthorized: neither; or its session has ended.
     """
-    token = _bearer(request)
+    token = bearer(request)
     digest = token_digest(token)
     if hmac.compare_digest(digest, parts.launch_key_digest):
         return Caller(Who.LAUNCH)
@@ -99,7 +99,7 @@ async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
         asked = signed_request(request, parts.cookie)
         if asked.cookie and asked.proof:
             return _in_browser(request, parts, asked)
-    token = _bearer(request)
+    token = bearer(request)
     if _scrapes(token, parts):
         return Caller(Who.SCRAPER)
     session = parts.operators.by_token(token) if token.startswith(OPERATOR_TOKEN) else None
@@ -153,7 +153,11 @@ async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Wh
     return caller
 
 
-def _bearer(request: IRequest) -> str:
+def bearer(request: IRequest) -> str:
+    """The token that came with a request.
+
+    :raises Unauthorized: none did.
+    """
     scheme, _, token = (header(request, _AUTHORIZATION) or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized("This needs a credential: Authorization: Bearer …")

@@ -29,10 +29,17 @@ class Leases:
     own start, so a restart neither.
 
     :param ids: fresh ULIDs.
+    :param ended: told of each session that is ended here.
     """
 
-    def __init__(self, sessions: ISessions, clock: IReactorTime, ids: Callable[[], str]) -> None:
-        self._sessions, self._clock, self._ids = sessions, clock, ids
+    def __init__(
+        self,
+        sessions: ISessions,
+        clock: IReactorTime,
+        ids: Callable[[], str],
+        ended: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self._sessions, self._clock, self._ids, self._ended = sessions, clock, ids, ended
         self._holders: Counter[str] = Counter()
         self._away: dict[str, float] = {}
         self._looked_at = clock.seconds()
@@ -78,4 +85,5 @@ class Leases:
         payload = {"exit_code": None, "ending": ending.value}
         event = Event(self._ids(), "session.ended", utc(self._clock.seconds()), DAEMON, payload, session_id=session.id)
         await self._sessions.end(session.id, None, (event,), ending)
+        self._ended(session.id)
         self._away.pop(session.id, None)

@@ -16,6 +16,7 @@ from aileron.interfaces import (
     IBindingFlags,
     IBindings,
     IConnectors,
+    IMcp,
     INotary,
     INotifier,
     IOperators,
@@ -56,6 +57,7 @@ class Parts:
     :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar notices: where the operator is told of what waits, as they have it.
     :ivar notifier: tells them; L{None}: nobody does.
+    :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
     :ivar door: the record of logins.
     :ivar leases: who stands behind which session.
     """
@@ -85,11 +87,15 @@ class Parts:
     totals: ITotals | None = field(default=None, validator=optional(_provides(ITotals)))
     notices: NoticeSettings = field(factory=NoticeSettings)
     notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
+    mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )
     leases: Leases = field(
-        init=False, default=Factory(lambda parts: Leases(parts.sessions, parts.clock, parts.ids), takes_self=True)
+        init=False,
+        default=Factory(
+            lambda parts: Leases(parts.sessions, parts.clock, parts.ids, parts.session_ended), takes_self=True
+        ),
     )
 
     @launch_key_digest.validator
@@ -106,6 +112,11 @@ class Parts:
     def cookie(self) -> bytes:
         """Name of the browser's cookie: every port of a host sees the cookies of all, so each daemon has its own."""
         return f"aileron_{self.instance}".encode("ascii")
+
+    def session_ended(self, session_id: str) -> None:
+        """Tell whoever serves an agent beside the routes that its session is over."""
+        if self.mcp is not None:
+            self.mcp.ended(session_id)
 
     def now(self) -> datetime:
         """The moment, by the clock."""

@@ -38,7 +38,7 @@ def guarded(endpoint: Endpoint, allowed: Who, identify: Identify, parts: Parts) 
         except CancelledError:  # the client left, or the daemon stops: in either case only the wait has ended
             raise
         except Exception:  # noqa: BLE001  # the HTTP rim
-            answer = _unexpected(endpoint.name)
+            answer = unexpected(endpoint.name)
         if isinstance(answer, Streamed):
             return await stream(request, answer)
         return write(request, answer)
@@ -98,11 +98,11 @@ def routing_failed(request: IRequest, failure: Failure) -> bytes:
     elif failure.check(CancelledError):
         answer = failed(InternalError("The daemon is stopping."))
     else:
-        answer = _unexpected("routing", failure)
+        answer = unexpected("routing", failure)
     return write(request, answer)
 
 
-def _unexpected(name: str, failure: Failure | None = None) -> Answer:
+def unexpected(name: str, failure: Failure | None = None) -> Answer:
     """An answer that says nothing of the inside; the log learns what failed and where, and no value."""
     failure = failure or Failure()
     frames = traceback.extract_tb(failure.getTracebackObject())[-4:]

@@ -17,6 +17,7 @@ from aileron.values import RelayedPath
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
+from ._mcp import Mounted
 from ._parts import Parts
 from ._serving import guarded, routing_failed, write
 from ._straight import Handler, Straight, finish
@@ -66,7 +67,8 @@ def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> I
 
     :param mounts: more resources, by the first segment of their paths (such as C{mcp}); they guard themselves.
     """
-    return _root(evolve(agent_routes(), relayed=parts.relayed), parts, mounts or {}, None)
+    own = {} if parts.mcp is None else {"mcp": Mounted(parts.mcp, parts)}
+    return _root(evolve(agent_routes(), relayed=parts.relayed), parts, {**own, **(mounts or {})}, None)
 
 
 def operator_site(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import asdict, field, frozen
 
-from aileron.values import GatewaySettings, NoticeSettings, PendingLimits
+from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
 
 from ._config_gateway import gateway
+from ._config_mcp import mcp
 from ._config_notices import notices
 from ._nodes import NotConfig, keys, line_of, number, parsed, scalar
 
@@ -53,6 +54,7 @@ class Config:
     :ivar metrics_token_digest: SHA-256 of a scraper's token.
     :ivar audit: whole: what the file says of the record.
     :ivar notices: whole: what the file says of notifications.
+    :ivar mcp: whole: what the file says of MCP over HTTP.
     """
 
     listen: str | None = None
@@ -66,6 +68,7 @@ class Config:
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     audit: AuditSettings | None = None
     notices: NoticeSettings | None = None
+    mcp: McpSettings | None = None
 
     def over(self, other: Config) -> Config:
         """This, and where it says nothing the other."""
@@ -139,6 +142,10 @@ def _notices(node: Node) -> Iterator[tuple[str, NoticeSettings]]:
     yield "notices", notices(node)
 
 
+def _mcp(node: Node) -> Iterator[tuple[str, McpSettings]]:
+    yield "mcp", mcp(node)
+
+
 def _metrics(node: Node) -> Iterator[tuple[str, bytes]]:
     for digest, line in keys(node, "metrics", ("token_sha256",)).values():
         text = scalar(digest, "str") or scalar(digest, "int") or ""  # sixty-four digits are a number to YAML
@@ -183,4 +190,5 @@ _PARTS: Mapping[str, Callable[[Node], Iterator[tuple[str, Any]]]] = {
     "metrics": _metrics,
     "audit": _audit,
     "notifications": _notices,
+    "mcp": _mcp,
 }

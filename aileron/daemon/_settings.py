@@ -11,7 +11,7 @@ from twisted.python import usage
 
 from aileron import __version__
 from aileron.home import Home, find_home
-from aileron.values import GatewaySettings, NoticeSettings, PendingLimits
+from aileron.values import GatewaySettings, McpSettings, NoticeSettings, PendingLimits
 from aileron.vault import DataKey, read_key
 
 from ._config import AuditSettings, Config
@@ -89,6 +89,11 @@ class Settings:
     def notices(self) -> NoticeSettings:
         """Where the operator is told of what waits; nowhere, unless that was said."""
         return self.config.notices or NoticeSettings()
+
+    @property
+    def mcp(self) -> McpSettings:
+        """Whether agents reach their tools over HTTP as well; they do not, unless that was said."""
+        return self.config.mcp or McpSettings()
 
     @property
     def metrics_token_digest(self) -> bytes | None:

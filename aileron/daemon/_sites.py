@@ -24,6 +24,7 @@ from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._notifying import make_notifier
 from ._relay import make_relay
 from ._settings import Settings
+from ._tools import make_mcp
 
 
 class Sites:
@@ -54,6 +55,7 @@ class Sites:
         operators = Operators(vault, self._instance, self._addresses, reactor)
         self._relay = make_relay(reactor, settings.gateway, store, vault)
         self.notifier = make_notifier(reactor, settings.notices, store, vault, lambda: self._bound[1].url)
+        self._mcp = make_mcp(reactor, settings.mcp)
         self._parts = Parts(
             runner=runner,
             sessions=store.sessions,
@@ -79,6 +81,7 @@ class Sites:
             relayed=self._relay.published,
             notices=settings.notices,
             notifier=self.notifier,
+            mcp=self._mcp,
         )
         relays = most_relays(allow_descriptors())
         self._agent_site = GuardedSite(
@@ -99,7 +102,7 @@ class Sites:
 
     async def open(self, life: Life) -> tuple[Bound, Bound]:
         """Listen, with rules that name the ports that were given.  Until they do, everything is refused."""
-        from aileron.api import HANDOVER, SiteRules, peer_uid_lookup
+        from aileron.api import HANDOVER, MCP_PATH, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
         wanted = load_ports(home)
@@ -113,9 +116,16 @@ class Sites:
         self._bound = (agent, operator)
         self._relay.gateway.open((agent.port, operator.port))
         life.at_end(self._relay.gateway.close)
+        if self._mcp is not None:
+            await self._mcp.open(agent.url)
+            life.at_end(self._mcp.close)
         lookup, uid = peer_uid_lookup(), os.getuid()
         self._agent_site.rules = SiteRules(
-            agent.called(settings.hosts), peer_uid=lookup, own_uid=uid, other_uids=frozenset(settings.agent_uids)
+            agent.called(settings.hosts),
+            peer_uid=lookup,
+            own_uid=uid,
+            other_uids=frozenset(settings.agent_uids),
+            bare_deletes=frozenset({MCP_PATH}),
         )
         self._operator_site.rules = SiteRules(
             operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid, _landing()

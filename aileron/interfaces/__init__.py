@@ -17,6 +17,7 @@ from ._control import IControl
 from ._credential import ICredential
 from ._flags import IBindingFlags
 from ._grants import IGrants
+from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
 from ._notary import INotary
 from ._notices import IChannel, INotifier
@@ -47,6 +48,8 @@ __all__ = [
     "IControl",
     "ICredential",
     "IGrants",
+    "IMcp",
+    "IMcpService",
     "IMeter",
     "IMeters",
     "INotary",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
+from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
@@ -68,11 +69,17 @@ class AgentServer:
     """Everything behind one agent's transports, from L{start} until L{stop}.  Standard streams and HTTP share it.
 
     :param session: names the daemon, and who the agent is there.
+    :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
     :ivar tools: the SDK's server over the agent's tools; it is used in the loop.
     """
 
     def __init__(
-        self, reactor: Any, bridge: IBridge, session: SessionEnvironment, connections: Connections | None = None
+        self,
+        reactor: Any,
+        bridge: IBridge,
+        session: SessionEnvironment,
+        connections: Connections | None = None,
+        sealing: RequestStateSecurity | None = None,
     ) -> None:
         self._bridge = bridge
         self._stopped = False
@@ -82,7 +89,7 @@ class AgentServer:
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         shortlist = Shortlist(daemon, session.listed_actions)
         calls = Calls(daemon, self._link, reactor, longest, self._withdrawals, shortlist)
-        self.tools = ToolServer(Across(bridge, calls), Etiquette(session))
+        self.tools = ToolServer(Across(bridge, calls), Etiquette(session, sealing=sealing))
 
     def start(self) -> None:
         """Begin to follow what the daemon offers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from typing import Any, Protocol
 
@@ -30,6 +32,8 @@ INSTRUCTIONS = (
 _OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/read", "prompts/list")
 """What is another for each session, and may be another the next time."""
 
+_TELL_SECONDS = 5.0
+
 _log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
@@ -43,13 +47,14 @@ class ToolServer:
     """One MCP server.
 
     :ivar server: the SDK's, ready to run over any transport.
+    :ivar told: the clients of the handshake's era that hear of changes.
     """
 
     def __init__(self, tools: ITools, etiquette: Etiquette | None = None) -> None:
         self._tools = tools
         self._calling = Calling(tools, etiquette or Etiquette())
         self._bus = InMemorySubscriptionBus()
-        self._sessions: dict[int, ServerSession] = {}
+        self.told: dict[int, ServerSession] = {}
         shelf = Shelf(tools)
         self.server: Server[Any] = Server(
             "aileron",
@@ -80,15 +85,24 @@ class ToolServer:
         """Tell every client that the lists of tools and documents are others, each in the way of its era."""
         await self._bus.publish(ToolsListChanged())
         await self._bus.publish(ResourcesListChanged())
-        for session in self._sessions.values():
-            await session.send_tool_list_changed()
-            await session.send_resource_list_changed()
+        await asyncio.gather(*map(_tell, self.told.values()))
 
     async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
         if ctx.method == "notifications/initialized":
-            # The proxy is the request's, but the channel behind it lives as long as the connection.
-            self._sessions[id(ctx.session)] = ctx.session
-        return await call_next(ctx)
+            await self._keep(ctx.session)
+        return result
+
+    async def _keep(self, session: ServerSession) -> None:
+        """Have a client hear of changes until its connection ends, which ends the handling of its notifications."""
+        key = id(session.client_params)  # of one connection as long as it lasts
+        if session.client_params is None or key in self.told:
+            return
+        self.told[key] = session
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            del self.told[key]
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
@@ -98,3 +112,11 @@ class ToolServer:
             return result_of(
                 Said("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
             )
+
+
+async def _tell(session: ServerSession) -> None:
+    """Tell one client of a change; one that does not listen keeps nobody from hearing of the next."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_TELL_SECONDS):
+            await session.send_tool_list_changed()
+            await session.send_resource_list_changed()

@@ -58,6 +58,7 @@ from ._grants import (
     StandingGrant,
 )
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
+from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._output_schemas import fits, schema_problem
 from ._pages import Page
@@ -166,6 +167,9 @@ __all__ = [
     "LoopLimits",
     "Maced",
     "Mark",
+    "McpReply",
+    "McpRequest",
+    "McpSettings",
     "Message",
     "NewBinding",
     "NewGrant",

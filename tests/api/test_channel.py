@@ -244,6 +244,16 @@ class BrowserTests(ChannelCase):
                 self.refused(head(f"Content-Type: {kind}", method=method), 415)
         self.accepted(head("content-type: Application/JSON; charset=UTF-8", method="POST"))
 
+    def test_bare_deletes(self) -> None:
+        """A DELETE without a body needs no type where that is said, and a page's is refused there as well."""
+        self.site = self.make_site(bare_deletes=frozenset((b"/mcp",)))
+        self.accepted(head(method="DELETE", target="/mcp"))
+        self.refused(head("Content-Length: 2", method="DELETE", target="/mcp"), 415)
+        self.refused(head("Transfer-Encoding: chunked", method="DELETE", target="/mcp"), 415)
+        self.refused(head(method="DELETE", target="/mcp/x"), 415)
+        self.refused(head(method="POST", target="/mcp"), 415)
+        self.refused(head("Origin: http://evil.test", method="DELETE", target="/mcp"), 403)
+
     def test_handover(self) -> None:
         """The one form: it comes from a page without an origin, and must be a form."""
         form = "Content-Type: application/x-www-form-urlencoded"

@@ -9,7 +9,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_gateway import TAKEN
-from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, PendingLimits, Provider
+from aileron.values import (
+    BASE_URL_VARIABLES,
+    PROXY_VARIABLES,
+    Dialect,
+    GatewaySettings,
+    McpSettings,
+    PendingLimits,
+    Provider,
+)
 
 _PAGE = (Path(__file__).parents[2] / "doc" / "configuration.md").read_text(encoding="utf-8")
 _ROWS = dict(re.findall(r"^\| `([\w.<>]+)` \| [^|]+ \| ([^|]+) \|$", _PAGE, re.MULTILINE))
@@ -18,6 +26,7 @@ _PROVIDER = "gateway.providers.<name>."
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
 _FIELDS = {
     *("listen", "operator_listen", "hosts", "agent_uids", "metrics.token_sha256", "notifications"),
+    *(f"mcp.{name}" for name in McpSettings.__annotations__),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY),
@@ -32,15 +41,22 @@ class PageTests(SynchronousTestCase):
         """The table has every key that is read, and no other."""
         self.assertEqual(set(_ROWS), _FIELDS)
         gateway = {"gateway" for name in _ROWS if name.startswith("gateway.")}
-        parts = ("gateway.", "metrics.", "audit.", "notifications")
+        parts = ("gateway.", "metrics.", "audit.", "mcp.", "notifications")
         plain = {name.removeprefix("pending.") for name in _ROWS if not name.startswith(parts)}
-        self.assertEqual(plain | gateway | {"metrics_token_digest", "audit", "notices"}, set(Config.__annotations__))
+        whole = {"metrics_token_digest", "audit", "notices", "mcp"}
+        self.assertEqual(plain | gateway | whole, set(Config.__annotations__))
 
     def test_limits(self) -> None:
         """The numbers that hold without the file are those of the table."""
         limits = PendingLimits()
         told = {name.removeprefix("pending."): int(text) for name, text in _ROWS.items() if name.startswith("pending")}
         self.assertEqual({name: getattr(limits, name) for name in told}, told)
+
+    def test_mcp(self) -> None:
+        """So are those of MCP over HTTP."""
+        settings = McpSettings()
+        told = {name: _ROWS[f"mcp.{name}"].strip("`") for name in McpSettings.__annotations__}
+        self.assertEqual(told, {name: str(getattr(settings, name)).lower() for name in told})
 
     def test_gateway(self) -> None:
         """What the page says of a gateway that is told nothing is so."""

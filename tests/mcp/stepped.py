@@ -15,6 +15,7 @@ class Stepped:
     """Two queues and an asyncio loop; nothing moves but by a step.
 
     :ivar bridge: between them.
+    :ivar left: how many tasks were still there when the loop was closed, cancelled as they were.
     """
 
     def __init__(self) -> None:
@@ -22,13 +23,17 @@ class Stepped:
         self._for_loop: list[Act] = []
         self._for_reactor: list[Act] = []
         self.loop_gone = False
+        self.left = 0
         self.bridge = Crossing(self._in_loop, self._for_reactor.append)
 
     def close(self) -> None:
-        """Cancel what is left and close the loop."""
+        """Cancel what is left and close the loop.  Twice is safe."""
+        if self._loop.is_closed():
+            return
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
         self.step_loop()
+        self.left = len(asyncio.all_tasks(self._loop))
         self._loop.close()
 
     def step_loop(self) -> None:

@@ -137,6 +137,22 @@ class ListTests(ServerCase):
 
         asyncio.run(talk())
 
+    def test_client_that_went(self) -> None:
+        """A client that has gone is told nothing and kept nowhere, however often it said that it was there."""
+
+        async def talk() -> None:
+            server = serving()
+            async with connected(server, "legacy") as client:
+                await client.list_tools()
+                for _ in range(3):
+                    await client.session.send_notification(t.InitializedNotification())
+                await client.list_tools()
+                self.assertEqual(len(server.told), 1)
+            self.assertEqual(len(server.told), 0)
+            await server.announce_change()
+
+        asyncio.run(talk())
+
     def test_change_for_a_listener(self) -> None:
         """A change of the lists reaches a client of the newer era that listens."""
 

@@ -39,7 +39,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},
     "__main__": frozenset({"cli"}),
     "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
-    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "notices", "api", "gateway", "web"},
+    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "notices", "api", "gateway", "web", "mcp"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 
@@ -58,7 +58,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
 
 _ONLY_INSIDE_FUNCTIONS: Mapping[str, frozenset[str]] = {
     # Klein installs a reactor when it is imported: twistd must have chosen one before.
-    "daemon": frozenset({"api", "gateway", "web"}),
+    "daemon": frozenset({"api", "gateway", "web", "mcp"}),
     # "aileron version" need not load an agent, and only one command loads the daemon.
     "cli": frozenset({"daemon", "demo", "launch"}),
 }

@@ -47,6 +47,7 @@ class SiteRules:
 
     :ivar hosts: C{name:port} of every address that we bound for this site; empty refuses everything.
     :ivar form_posts: paths that take a form from a page of no origin: their own single-use code is their proof.
+    :ivar bare_deletes: paths that take a DELETE without a body, which then needs no type.
     :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
     :ivar own_uid: the user that may connect, where C{peer_uid} is asked.
     :ivar other_uids: users that may as well.
@@ -59,6 +60,7 @@ class SiteRules:
     own_uid: int = -1
     landing: Answer | None = None
     other_uids: frozenset[int] = frozenset()
+    bare_deletes: frozenset[bytes] = frozenset()
 
     def admits(self, transport: ITransport) -> bool:
         """Whether the other end belongs to a user that may connect; a peer that cannot be told does not."""
@@ -90,7 +92,8 @@ class SiteRules:
             _check_origin(head)
         if head.length > MAX_BODY_BYTES:
             raise too_long()
-        if head.method not in _SAFE:
+        bare = head.method == b"DELETE" and head.length == 0 and head.path in self.bare_deletes
+        if head.method not in _SAFE and not bare:
             _check_type(head, _FORM if form else b"application/json")
 
 

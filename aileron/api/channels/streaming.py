@@ -54,6 +54,8 @@ async def stream(request: IRequest, answer: Streamed) -> bytes:
     """
     request.setResponseCode(answer.status)
     request.responseHeaders.setRawHeaders(b"Content-Type", [answer.content_type])
+    for name, value in answer.headers.items():
+        request.responseHeaders.setRawHeaders(name, [value])
     flow, consumer = _Flow(), IConsumer(request)
     consumer.registerProducer(flow, True)
     try:

@@ -34,6 +34,7 @@ async def deny_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     payload: dict[str, JSON] = {"exit_code": None}
     ended = Event(parts.ids(), "session.ended", parts.now(), visit.caller.actor, payload, session_id=session_id)
     session = await parts.sessions.end(session_id, None, (ended,))
+    parts.session_ended(session_id)
     denied: list[JSON] = []
     left: list[JSON] = []
     for approval in await _waiting(parts, session_id):

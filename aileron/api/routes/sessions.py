@@ -110,7 +110,9 @@ async def end_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     exit_code = visit.body.get("exit_code")
     code = exit_code if isinstance(exit_code, int) else None
     event = _event(visit, parts, "session.ended", session, exit_code=code)
-    return answer(await summed_up(await parts.sessions.end(session_id, code, (event,)), parts))
+    ended = await parts.sessions.end(session_id, code, (event,))
+    parts.session_ended(session_id)
+    return answer(await summed_up(ended, parts))
 
 
 async def summed_up(session: Session, parts: Parts) -> Mapping[str, JSON]:

@@ -1,0 +1,126 @@
+"""What one agent is served at over HTTP: its own server, its own sessions of the protocol, its own bounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from attrs import evolve
+from mcp.server.request_state import RequestStateSecurity
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from twisted.internet.interfaces import IDelayedCall
+
+from aileron.client import Connections, SessionEnvironment
+from aileron.errors import LimitExceeded
+from aileron.mcp._agent import AgentServer
+from aileron.mcp._bridge import IBridge
+from aileron.values import McpReply, McpRequest, McpSettings
+
+from .exchange import Receive, Send, exchanged
+
+MOST_UNDER_WAY = 32
+"""Requests of one agent.  Each may hold a connection to the agent site, and another one of ours."""
+
+_MOST_BODY_BYTES = 1024 * 1024  # as the site's
+
+
+class Desk:
+    """Serves one agent, from L{open} until L{close}, which comes by itself once it has asked nothing for long.
+
+    :param session: where the agent's tools are, and who it is there.
+    :param sealing: seals what its clients are given to bring back.
+    :param closed: called when it closes.
+    """
+
+    def __init__(
+        self,
+        reactor: Any,
+        bridge: IBridge,
+        settings: McpSettings,
+        session: SessionEnvironment,
+        connections: Connections,
+        sealing: RequestStateSecurity,
+        closed: Callable[[], object],
+    ) -> None:
+        self._reactor, self._bridge, self._closed = reactor, bridge, closed
+        self._idle_seconds = settings.idle_seconds
+        self._agent = AgentServer(reactor, bridge, session, connections, sealing)
+        self._sessions = StreamableHTTPSessionManager(
+            self._agent.tools.server,
+            session_idle_timeout=settings.idle_seconds,
+            max_sessions=settings.sessions,
+            max_request_body_size=_MOST_BODY_BYTES,
+        )
+        self._ready, self._leave = asyncio.Event(), asyncio.Event()
+        self._tasks: set[asyncio.Task[Any] | None] = set()
+        self._under_way = 0
+        self._over = False
+        self._idle: IDelayedCall | None = None
+
+    def open(self) -> None:
+        """Begin."""
+        self._agent.start()
+        self._agent.supervise(self._bridge.ask(self._run), self.close)
+
+    def close(self) -> None:
+        """End it, with whatever is under way.  Twice is safe."""
+        if self._over:
+            return
+        self._over = True
+        self._busy()
+        self._agent.stop()
+        self._bridge.post(self._leave.set)
+        self._closed()
+
+    async def serve(self, request: McpRequest) -> McpReply:
+        """See L{IMcp.serve}."""
+        if self._under_way >= MOST_UNDER_WAY:
+            raise LimitExceeded("This agent has too many requests of MCP under way.", {"retry_after": 1})
+        self._under_way += 1
+        self._busy()
+        try:
+            reply = await exchanged(self._bridge, self._answer, request)
+        except BaseException:
+            self._answered()
+            raise
+        return evolve(reply, close=_once(reply.close, self._answered))
+
+    def _busy(self) -> None:
+        idle, self._idle = self._idle, None
+        if idle is not None and idle.active():
+            idle.cancel()
+
+    def _answered(self) -> None:
+        self._under_way -= 1
+        if not self._under_way and not self._over:
+            self._idle = self._reactor.callLater(self._idle_seconds, self.close)
+
+    async def _run(self) -> None:
+        async with self._sessions.run():
+            self._ready.set()
+            try:
+                await self._leave.wait()
+            finally:
+                for task in filter(None, self._tasks):
+                    task.cancel()
+
+    async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        task = asyncio.current_task()
+        self._tasks.add(task)
+        try:
+            await self._ready.wait()
+            await self._sessions.handle_request(scope, receive, send)
+        finally:
+            self._tasks.discard(task)
+
+
+def _once(*acts: Callable[[], object]) -> Callable[[], None]:
+    """What calls each of C{acts} the first time, and nothing from then on."""
+    left = list(acts)
+
+    def call() -> None:
+        while left:
+            left.pop(0)()
+
+    return call

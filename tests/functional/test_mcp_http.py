@@ -1,0 +1,187 @@
+"""``/mcp`` of an installed daemon: the same tools for whoever speaks HTTP, behind the same guard."""
+
+import asyncio
+from typing import Any
+
+import mcp.types as t
+from twisted.internet.defer import Deferred
+
+from tests.functional.mcp_http import ERAS, Era, McpByHand, connected, message_of, talk
+from tests.functional.operated import SHIP, AgentSession, OperatedTestCase
+
+_ON = "mcp:\n  http: true\n"
+_MODERN = "2026-07-28"
+
+
+class McpHttpCase(OperatedTestCase):
+    """A user who wants it."""
+
+    async def furnish_with_mcp(self, more: str = "") -> AgentSession:
+        """A daemon that serves it, and an agent's session.
+
+        :param more: of what is said of it.
+        """
+        await self.furnish()
+        self.state.config.write_text(_ON + more)
+        await self.operator("config", "trust", "--yes")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        return await self.session()
+
+    @property
+    def url(self) -> str:
+        """Where it is served."""
+        return f"{self.home.discovery()['url']}/mcp"
+
+    def by_hand(self, token: str | None) -> McpByHand:
+        """Requests of the test's own."""
+        return McpByHand(self.web, self.url, token)
+
+
+class ServingTests(McpHttpCase):
+    """With the SDK's own client."""
+
+    async def test_both_eras(self) -> None:
+        """It lists the tools, and calls one; what was done is in the service and on record."""
+        session = await self.furnish_with_mcp()
+
+        async def conversation(era: Era) -> tuple[list[str], t.CallToolResult]:
+            async with connected(self.url, session.token, era) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                return tools, await client.call_tool("post_note", SHIP)
+
+        for count, era in enumerate(ERAS, 1):
+            tools, result = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
+            self.assertLessEqual({"ship_update", "post_note", "check_action_status"}, set(tools))
+            self.assertFalse(result.is_error, result)
+            await self.posted(count)
+        done = [record for record in await self.audit() if record["type"] == "execution.succeeded"]
+        self.assertEqual([record["session_id"] for record in done], [session.id] * 2)
+
+    async def test_approved_meanwhile(self) -> None:
+        """A call that needs approval waits for it, and ends with its result."""
+        session = await self.furnish_with_mcp()
+
+        async def conversation(era: Era) -> t.CallToolResult:
+            async with connected(self.url, session.token, era) as client:
+                return await client.call_tool("ship_update", SHIP)
+
+        for count, era in enumerate(ERAS, 1):
+            calling = Deferred.fromCoroutine(talk(self.reactor, lambda era=era: conversation(era)))  # type: ignore[misc]
+            [approval] = await self.waiting()
+            self.assertEqual(len(self.workspace.messages), count - 1)
+            await self.approve(approval["id"])
+            self.assertFalse((await calling).is_error)
+            await self.posted(count)
+
+    async def test_list_changes(self) -> None:
+        """A client of either era that listens hears that the list is another."""
+        session = await self.furnish_with_mcp()
+        listening: list[asyncio.Event] = []
+
+        async def older() -> str:
+            heard = asyncio.Event()
+
+            async def hear(message: object) -> None:
+                if isinstance(message, t.ToolListChangedNotification):
+                    heard.set()
+
+            async with connected(self.url, session.token, "legacy", message_handler=hear) as client:
+                await client.list_tools()
+                await asyncio.sleep(0.5)  # nothing tells that the stream of what comes unasked is open
+                listening.append(heard)
+                await heard.wait()
+            return "older"
+
+        async def newer() -> str:
+            async with (
+                connected(self.url, session.token, "auto") as client,
+                client.listen(tools_list_changed=True) as events,
+            ):
+                listening.append(asyncio.Event())
+                await anext(aiter(events))
+            return "newer"
+
+        for count, conversation in enumerate((older, newer)):
+            hearing = Deferred.fromCoroutine(talk(self.reactor, conversation))
+            while len(listening) <= count:
+                await self.pause(0.1)
+            await self.add(self.action_file(f"another-{count}", gated=False))
+            self.assertEqual(await hearing, conversation.__name__)
+
+
+class GuardTests(McpHttpCase):
+    """Who is let in, how often, and until when."""
+
+    async def test_off(self) -> None:
+        """Where it was not asked for there is nothing, and nothing was loaded for it."""
+        await self.furnish()
+        session = await self.session()
+        self.assertEqual((await self.by_hand(session.token).shake_hands()).status, 404)
+        pid = self.home.discovery()["pid"]
+        with open(f"/proc/{pid}/maps") as mapped:
+            self.assertNotIn("pydantic_core", mapped.read())
+
+    async def test_strangers(self) -> None:
+        """Without the token of a live session, from another origin, or in another's session nobody is served."""
+        mine, other = await self.furnish_with_mcp(), await self.session()
+        launch_key = self.home.discovery()["launch_key"]
+        for token, status in ((None, 401), ("ail_a_x", 401), (mine.gateway_key, 401), (launch_key, 403)):
+            refused = await self.by_hand(token).shake_hands()
+            self.assertEqual((refused.status, "error" in refused.body), (status, True), token)
+        self.assertEqual((await self.by_hand(mine.token).post("ping", Origin="http://evil.test")).status, 403)
+        self.assertEqual((await self.by_hand(mine.token).post("ping", Host="evil.test")).status, 400)
+        session_id = await self.by_hand(mine.token).opened()
+        self.assertEqual((await self.by_hand(mine.token).post("ping", session_id=session_id)).status, 200)
+        for ask in (self.by_hand(other.token).listen, self.by_hand(other.token).delete):
+            self.assertEqual((await ask(session_id)).status, 404)
+        self.assertEqual((await self.by_hand(other.token).post("ping", session_id=session_id)).status, 404)
+        self.assertEqual((await self.by_hand(mine.token).post("ping", session_id=session_id)).status, 200)
+
+    async def test_bounds(self) -> None:
+        """One agent has so many sessions at once; one that it deletes, or leaves idle, makes room and is no more."""
+        session = await self.furnish_with_mcp("  sessions: 2\n  idle_seconds: 3\n")
+        mine = self.by_hand(session.token)
+        first, second = await mine.opened(), await mine.opened()
+        self.assertEqual((await mine.shake_hands()).status, 503)
+        self.assertEqual((await self.by_hand((await self.session()).token).shake_hands()).status, 200)
+        self.assertEqual((await mine.delete(first)).status, 200)
+        self.assertEqual((await mine.post("ping", session_id=first)).status, 404)
+        await mine.opened()
+        await self.pause(4)
+        self.assertEqual((await mine.post("ping", session_id=second)).status, 404)
+        self.assertEqual(message_of(await mine.shake_hands())["result"]["protocolVersion"], "2025-11-25")
+
+    async def test_ended(self) -> None:
+        """What an agent has open ends with its session, at once, and another's does not; a stop ends all of it."""
+        mine, other = await self.furnish_with_mcp(), await self.session()
+        open_: list[Deferred[Any]] = []
+        for session in (mine, other):
+            hand = self.by_hand(session.token)
+            open_.append(Deferred.fromCoroutine(hand.listen(await hand.opened())))
+            open_.append(Deferred.fromCoroutine(self._call_modern(hand)))
+        await self.waiting(2)
+        url = f"{self.home.discovery()['url']}/v1/sessions/{mine.id}/end"
+        await self.web.ask("POST", url, mine.token, {})
+        self.assertEqual((await open_[0].addTimeout(5, self.reactor)).status, 200)
+        self.assertEqual((await open_[1].addTimeout(5, self.reactor)).status, 500)
+        self.assertEqual((await self.by_hand(mine.token).shake_hands()).status, 401)
+        await self.pause(0.5)
+        self.assertEqual([each.called for each in open_[2:]], [False, False])
+        stopped_at = self.reactor.seconds()
+        stopping = Deferred.fromCoroutine(self.command("daemon", "stop"))
+        for each in open_[2:]:
+            each.addErrback(lambda _: None)  # whatever it says: it is over
+            await each.addTimeout(10, self.reactor)
+        await stopping
+        self.assertLess(self.reactor.seconds() - stopped_at, 15)
+
+    async def _call_modern(self, hand: McpByHand) -> Any:
+        """A call of the stateless era that waits for an approval."""
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": _MODERN,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        params = {"name": "ship_update", "arguments": dict(SHIP), "_meta": meta}
+        headers = {"Mcp_Protocol_Version": _MODERN, "Mcp_Method": "tools/call", "Mcp_Name": "ship_update"}
+        return await hand.post("tools/call", params, **headers)
