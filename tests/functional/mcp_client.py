@@ -38,6 +38,15 @@ class Server(ProcessProtocol):
         message = {key: value for key, value in given.items() if value is not None}
         self.process.writeToChild(0, json.dumps(message).encode() + b"\n")
 
+    def reply(self, number: object, result: Mapping[str, Any]) -> None:
+        """Answer a request of the server's."""
+        message = {"id": number, "result": result, "jsonrpc": "2.0"}
+        self.process.writeToChild(0, json.dumps(message).encode() + b"\n")
+
+    def heard(self, method: str) -> list[Mapping[str, Any]]:
+        """What the server asked or told by this name."""
+        return [message for message in self.messages if message.get("method") == method]
+
     def answer(self, number: int) -> Mapping[str, Any] | None:
         """The answer to a request, if it is there."""
         return next((message for message in self.messages if message.get("id") == number), None)
@@ -65,19 +74,22 @@ class ToolResult:
 
 @attrs.define
 class McpClient:
-    """Asks one server, a request at a time or several, each with a deadline."""
+    """Asks one server, a request at a time or several, each with a deadline.
+
+    :ivar asked: the number of the newest request.
+    """
 
     _reactor: IKitReactor
     server: Server
-    _asked: int = 0
+    asked: int = 0
 
     async def ask(self, method: str, params: Mapping[str, Any] | None = None, seconds: float = 30) -> Mapping[str, Any]:
         """Send a request and wait for its result.
 
         :raises AssertionError: the server answers with an error.
         """
-        self._asked += 1
-        number = self._asked
+        self.asked += 1
+        number = self.asked
         self.server.send(method, params, number)
         await until(self._reactor, lambda: self.server.answer(number) is not None, seconds, f"an answer to {method}")
         answer = self.server.answer(number)
@@ -85,9 +97,9 @@ class McpClient:
         result: Mapping[str, Any] = answer["result"]
         return result
 
-    async def shake_hands(self) -> None:
+    async def shake_hands(self, client: Mapping[str, Any] = CLIENT) -> None:
         """Open the conversation."""
-        await self.ask("initialize", CLIENT)
+        await self.ask("initialize", client)
         self.server.send("notifications/initialized")
 
     async def tools(self) -> list[str]:

@@ -21,7 +21,7 @@ from aileron.home import running_pid
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import Home, installed
-from tests.functional.mcp_client import McpClient, Server
+from tests.functional.mcp_client import CLIENT, McpClient, Server
 from tests.functional.process import Command, Finished, Running
 from tests.functional.reactor import until
 from tests.functional.slack import FakeSlack, Workspace
@@ -306,15 +306,26 @@ class OperatedTestCase(FunctionalTestCase):
         url = f"{self.home.discovery()['url']}/v1/action-approvals/{approval_id}/result?wait={wait}"
         return await self.web.ask("GET", url, session.token, seconds=wait + 30)
 
-    async def mcp(self, session: AgentSession, wait_seconds: int = 45, **more: str) -> McpClient:
-        """The installed ``aileron-mcp`` of a session, its hands shaken; it is killed at the end."""
+    async def mcp(
+        self,
+        session: AgentSession,
+        wait_seconds: int = 45,
+        hello: Mapping[str, Any] | None = CLIENT,
+        **more: str,
+    ) -> McpClient:
+        """The installed ``aileron-mcp`` of a session, its hands shaken; it is killed at the end.
+
+        :param hello: what the client says of itself; None: no hands are shaken.
+        :param more: what a launcher would say besides.
+        """
         ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
         environment = self.home.environment(**ours, AILERON_WAIT_SECONDS=str(wait_seconds), **more)
         server, program = Server(), installed("aileron-mcp")
         self.reactor.spawnProcess(server, program, (program,), environment, str(self.home.project))
         self.finally_(lambda: self._end_server(server))
         client = McpClient(self.reactor, server)
-        await client.shake_hands()
+        if hello is not None:
+            await client.shake_hands(hello)
         return client
 
     async def _end_server(self, server: Server) -> None:
