@@ -273,6 +273,8 @@ class LaunchTests(CommandCase):
         self.assertIn(f"  │ {programs}/opencode\n  │ run\n  │ hi\n", out)
         self.assertIn("<the session's token>", out)
         self.assertNotIn("canary", out)
+        self.assertNotIn("AILERON_LISTED_ACTIONS", out)
+        self.assertIn("AILERON_LISTED_ACTIONS", self.command("launch", "--lean", "--print", "opencode")[1])
         code, out, err = self.command("launch", "--print", "--json", "opencode")
         self.assertEqual((code, json.loads(out)["agent"], json.loads(out)["daemon"]), (0, "opencode", False))
         self.assertEqual((self.home.secrets.exists(), self.home.discovery.exists()), (False, False))

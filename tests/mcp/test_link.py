@@ -67,6 +67,15 @@ class LinkTests(DaemonCase):
         self.clock.advance(0.2)
         self.assertEqual(len(self.paths), asked + 1)
 
+    def test_held(self) -> None:
+        """A daemon that held the poll is asked again at once, so that no change falls into a pause."""
+        self.begin(action("a"))
+        asked = len(self.paths)
+        self.clock.advance(50)
+        self.site.answer(200, offering(1, action("a")))
+        self.clock.advance(0)
+        self.assertEqual(self.paths[asked:], ["/v1/actions?generation=1&wait=50"])
+
     def test_restart(self) -> None:
         """While the daemon is away the tools stay; when it is back they are read at once, not by a long poll."""
         self.begin(action("a"))
