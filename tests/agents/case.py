@@ -42,14 +42,15 @@ class AgentTestCase(OperatedTestCase):
     kind: ClassVar[Kind]
     timeout = 300
 
-    async def launch_agent(self, turns: Sequence[Turn], *actions: Path) -> Launched:
+    async def launch_agent(self, turns: Sequence[Turn], *actions: Path, **environment: str) -> Launched:
         """Furnish the user's home and start the agent with a script that ends with `BYE`.
 
         :param actions: files of more actions than the usual two.
+        :param environment: what else the user has set.
         """
         llm = self.llm({self.kind.model: [*turns, Say(BYE)]})
         upstreams = {"AILERON_OPENAI_BASE_URL": llm.url, "AILERON_ANTHROPIC_BASE_URL": llm.url}
-        self.home = attrs.evolve(self.home, variables=upstreams)
+        self.home = attrs.evolve(self.home, variables={**upstreams, **environment})
         await self.furnish()
         if actions:
             await self.add(*actions)

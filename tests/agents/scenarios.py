@@ -16,7 +16,7 @@ from tests.functional.slack import Message
 NOTE = {"channel": "#general", "summary": "Lunch."}
 LUNCH = {"channel": "#general", "summary": "Soup is up."}
 UNICODE = 'Grüße, 世界 – «Ωμέγα» 🚀👩‍🔬, \\n "quoted"\tand\na line'
-READING, ADDED = "read-channel", "late-note"
+READING, ADDED, DECLARED = "read-channel", "late-note", "declared-note"
 
 _READ = """\
 +++
@@ -45,6 +45,15 @@ required = false
 # read-channel
 
 Reads what stands in a channel.
+"""
+
+_OUTPUT = """
+
+[output]
+type = "object"
+required = ["ts"]
+properties.ts.type = "string"
+properties.channel.type = "string"
 """
 
 
@@ -158,6 +167,32 @@ class ScenariosTestCase(case.AgentTestCase):
         results = await self.finished(launched)
         self.assertEqual(sorted(json.loads(each)["channel"] for each in results), ["C0001", "C0002"])
         self.assertEqual(len(self.workspace.messages), 2)
+
+    async def test_11_not_listed(self) -> None:
+        """Actions that are not listed are found by words and run by their names."""
+        turns = [
+            Call(self.kind.own_tool("search_actions"), {"query": "channel"}),
+            Call(self.kind.own_tool("run_action"), {"name": UNGATED, "args": NOTE}),
+        ]
+        launched = await self.launch_agent(turns, AILERON_LISTED_ACTIONS="0")
+        found, result = await self.finished(launched)
+        self.assertIn(f"- {GATED}:", found)
+        self.assertEqual(json.loads(result)["channel"], "C0001")
+        self.assert_posted(NOTE)
+        offered = launched.llm.script.of(self.kind.model)[-1].tools
+        self.assertFalse([name for name in offered if name.endswith(self.kind.tool(UNGATED))])
+
+    async def test_12_data_and_text(self) -> None:
+        """Of an answer that is data and text the model is told everything, whichever of them the agent shows it."""
+        path = self.action_file(DECLARED, gated=True)
+        path.write_text(path.read_text().replace("\n+++\n# ", f"{_OUTPUT}+++\n# "))
+        launched = await self.launch_agent([self.call(DECLARED, SHIP)], path)
+        approval = await self.asked(launched)
+        await self.operator("approval", "edit", approval["id"], "--arg", "summary=The parser is nearly out.")
+        await self.approve(approval["id"], "--reason", "Mind the typo.")
+        (result,) = await self.finished(launched)
+        for part in ("C0002", "changed the arguments", "The parser is nearly out.", "Mind the typo."):
+            self.assertIn(part, result)
 
     async def asked(self, launched: case.Launched) -> Mapping[str, Any]:
         """The approval that the agent's call waits for; meanwhile it shows no secrets."""
