@@ -26,10 +26,8 @@ _COMMANDS = frozenset(
 _HEADLESS = frozenset(("-p", "--print"))
 _BACKGROUND = frozenset(("--bg", "--background"))
 
-_OWN = (
-    "debug file-history jobs paste-cache plans projects session-env sessions shell-snapshots statsig tasks teams "
-    "telemetry todos uploads"
-).split()
+# Not what later sessions source or start, outside of a sandbox too: session-env, shell-snapshots, jobs.
+_OWN = ("file-history", "plans", "projects", "tasks", "todos")
 
 
 @implementer(IAgent)

@@ -42,7 +42,7 @@ class Walls:
     :ivar home: the user's.
     :ivar state: Aileron's home.
     :ivar project: where the agent works.
-    :ivar own: directories in which the agent keeps what is its own.
+    :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
     :ivar settings: directories of the agent's settings: what it writes there is thrown away.
     :ivar programs: directories that it must be able to read, though they lie where others' files are hidden.
     """
@@ -63,8 +63,9 @@ class Walls:
             *_NAMESPACES,
             *_NO_RIGHTS,
             *self._world(),
-            *self._opened(),
+            *_writable(self._repository()),
             *self._thrown_away(),
+            *(word for path in dict.fromkeys(map(realpath, self.own)) for word in _writable(path)),
             *self._hidden(),
             "--chdir",
             self.project,
@@ -78,10 +79,6 @@ class Walls:
             if any(_within(path, place) for place in _SHARED):
                 yield from ("--ro-bind", path, path)
 
-    def _opened(self) -> Iterator[str]:
-        for path in dict.fromkeys((self._writable(), *map(realpath, self.own))):
-            yield from ("--bind", path, path)
-
     def _thrown_away(self) -> Iterator[str]:
         """A directory that is forgotten, with what the true one holds to be read in it."""
         for directory in dict.fromkeys(map(realpath, self.settings)):
@@ -89,7 +86,7 @@ class Walls:
             for path in sorted(map(str, Path(directory).iterdir())) if Path(directory).is_dir() else ():
                 yield from ("--ro-bind", path, path)
 
-    def _writable(self) -> str:
+    def _repository(self) -> str:
         """The project's repository, or where there is none the project's directory."""
         project, home = realpath(self.project), realpath(self.home)
         if _within(home, project):
@@ -106,6 +103,10 @@ class Walls:
         profiles = (str(Path(self.home) / name) for name in _PROFILES)
         for path in dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()):
             yield from ("--tmpfs", path)
+
+
+def _writable(path: str) -> tuple[str, str, str]:
+    return ("--bind", path, path)
 
 
 def _within(path: str, directory: str) -> bool:

@@ -15,7 +15,11 @@ class Claude(Kind):
 
     name = "claude"
     model = "claude-sonnet-4-5"
-    serial = "It sends the second call when the first has been answered."
+    never_offers_late = "Its model is told the name, and has to look the tool up before it calls it."
+    shortens = (
+        "What is longer than 25000 tokens it writes to a file, and shows the model its beginning and the file's name."
+    )
+    serial = "It makes the second call when the first is answered."
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""

@@ -101,7 +101,10 @@ class DirectoriesTests(SynchronousTestCase):
         self.assertEqual(CLAUDE.settings_directories({"HOME": "/home/me"}), ("/home/me/.claude",))
         self.assertIn("/home/me/.claude/projects", own)
         self.assertIn("/home/me/.cache/claude-cli-nodejs", own)
-        for path in ("/home/me/.claude", *(f"/home/me/.claude/{name}" for name in ("hooks", "plugins", "skills"))):
+        for path in (
+            "/home/me/.claude",
+            *(f"/home/me/.claude/{name}" for name in ("hooks", "jobs", "plugins", "session-env", "skills")),
+        ):
             self.assertNotIn(path, own)
 
     def test_moved(self) -> None:

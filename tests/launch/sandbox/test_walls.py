@@ -92,6 +92,19 @@ class WallsTests(WallsCase):
         self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
         self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
 
+    def test_own_among_settings(self) -> None:
+        """What is the agent's own can be written and stays, also in the midst of settings."""
+        settings, own = self.made("user/.agent"), self.made("user/.agent/sessions")
+        arguments = evolve(self.walls, own=(str(own),), settings=(str(settings),)).arguments()
+        self.assertEqual((self.last(arguments, settings), self.last(arguments, own)), ("--tmpfs", "--bind"))
+
+    def test_project_among_settings(self) -> None:
+        """Settings cannot be written for being worked on."""
+        settings = self.made("user/.agent")
+        arguments = evolve(self.walls, project=str(settings), settings=(str(settings),)).arguments()
+        places = [number for number, word in enumerate(arguments) if word == str(settings)]
+        self.assertEqual([arguments[place - 1] for place in places][-2:], ["--tmpfs", "--chdir"])
+
     def test_repository(self) -> None:
         """All of the project's repository can be written, but none that has the home in it."""
         self.made("user/code/.git")
