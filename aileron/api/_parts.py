@@ -58,6 +58,7 @@ class Parts:
     :ivar notices: where the operator is told of what waits, as they have it.
     :ivar notifier: tells them; L{None}: nobody does.
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
+    :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar door: the record of logins.
     :ivar leases: who stands behind which session.
     """
@@ -88,6 +89,7 @@ class Parts:
     notices: NoticeSettings = field(factory=NoticeSettings)
     notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
     mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
+    clients: frozenset[str] = frozenset()
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )

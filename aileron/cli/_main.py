@@ -32,6 +32,7 @@ _COMMANDS = {
     "connector": ".actions.connector:connector",
     "config": ".actions.config:config",
     "sessions": ".records.sessions:sessions",
+    "mcp": ".clients.command:mcp",
     "daemon": ".daemon.command:daemon",
     "doctor": ".doctor.command:doctor",
     "operator": ".entering.operator:operator",

@@ -3,6 +3,7 @@
 from ._agent import Daemon, IDaemon, OpenedSession
 from ._connections import Connections
 from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._lease import Lease
 from ._operator import Operator
 from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment
 from ._wire import Answer, Wire
@@ -18,6 +19,7 @@ __all__ = [
     "DaemonFault",
     "DaemonUnreachable",
     "IDaemon",
+    "Lease",
     "OpenedSession",
     "Operator",
     "SessionEnvironment",

@@ -84,14 +84,17 @@ class Daemon:
         return (await self._wire.ask("GET", "v1", "vault", "status")).body
 
     async def open_session(
-        self, agent: str, working_dir: str, *, leased: bool = False, minutes: int | None = None
+        self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None
     ) -> OpenedSession:
         """Open a session.  Both arguments are claims, and shown as such.
 
+        :param client: whether the client does that itself, as whom it may, and nobody launched it.
         :param leased: whether it ends when L{hold_lease} is called no more.
         :param minutes: how long it may live; L{None}: as long as it is held, or a day where it is not leased.
         """
         body: dict[str, JSON] = {"agent": agent, "working_dir": working_dir}
+        if client:
+            body["client"] = True
         if leased:
             body["lease"] = True
         if minutes is not None:

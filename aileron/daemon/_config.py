@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from yaml import Node
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_CLIENT = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_NAME = 253
 _MOST_HOSTS = 32
@@ -50,6 +51,7 @@ class Config:
     :ivar operator_listen: of the operator site.
     :ivar hosts: further names, without a port, by which clients may call both.
     :ivar agent_uids: other users, by number, whose processes may speak to the agent site.
+    :ivar clients: names of clients that may open a session for themselves.
     :ivar gateway: whole: what the file says of it, and defaults for the rest.
     :ivar metrics_token_digest: SHA-256 of a scraper's token.
     :ivar audit: whole: what the file says of the record.
@@ -69,6 +71,7 @@ class Config:
     audit: AuditSettings | None = None
     notices: NoticeSettings | None = None
     mcp: McpSettings | None = None
+    clients: tuple[str, ...] | None = None
 
     def over(self, other: Config) -> Config:
         """This, and where it says nothing the other."""
@@ -129,6 +132,21 @@ def _uids(node: Node, name: str, line: int) -> tuple[int, ...]:
     return tuple(number(each, f"each of {name}", line_of(each), _MOST_UID) for each in node.value)
 
 
+def _clients(node: Node, name: str, line: int) -> tuple[str, ...]:
+    from yaml import SequenceNode
+
+    if not isinstance(node, SequenceNode) or len(node.value) > _MOST_HOSTS:
+        raise NotConfig(f"{name} must be a list of names, {_MOST_HOSTS} at most", line)
+    return tuple(_client(each) for each in node.value)
+
+
+def _client(node: Node) -> str:
+    text = scalar(node, "str")
+    if text is None or not _CLIENT.fullmatch(text):
+        raise NotConfig("each of clients must be a name of a-z, 0-9 and -, 32 at most", line_of(node))
+    return text
+
+
 def _pending(node: Node) -> Iterator[tuple[str, int]]:
     for limit, (most, line) in keys(node, "pending", ("per_session", "per_home", "per_action")).items():
         yield limit, number(most, f"pending.{limit}", line, _MOST_PENDING)
@@ -183,6 +201,7 @@ _READERS: Mapping[str, _Reader] = {
     "operator_listen": _endpoint,
     "hosts": _hosts,
     "agent_uids": _uids,
+    "clients": _clients,
 }
 _PARTS: Mapping[str, Callable[[Node], Iterator[tuple[str, Any]]]] = {
     "pending": _pending,

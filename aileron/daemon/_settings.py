@@ -66,6 +66,11 @@ class Settings:
         return self.config.hosts or ()
 
     @property
+    def clients(self) -> frozenset[str]:
+        """Clients that may open a session for themselves."""
+        return frozenset(self.config.clients or ())
+
+    @property
     def agent_uids(self) -> tuple[int, ...]:
         """Other users whose processes may be agents."""
         return self.config.agent_uids or ()

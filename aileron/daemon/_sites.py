@@ -82,6 +82,7 @@ class Sites:
             notices=settings.notices,
             notifier=self.notifier,
             mcp=self._mcp,
+            clients=settings.clients,
         )
         relays = most_relays(allow_descriptors())
         self._agent_site = GuardedSite(

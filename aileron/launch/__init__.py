@@ -2,7 +2,6 @@
 
 from ._bell import Bell
 from ._launch import DaemonFacts, Enclose, Launcher, foresee
-from ._lease import Lease
 from ._plan import Plan, Programs, find_programs, plan
 from ._shown import Described
 from ._signals import OSSignals, Signals
@@ -20,7 +19,6 @@ __all__ = [
     "IAgent",
     "Invocation",
     "Launcher",
-    "Lease",
     "McpServer",
     "OSSignals",
     "Plan",

@@ -11,11 +11,10 @@ from attrs import field, frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from aileron.client import Daemon, DaemonError, DaemonUnreachable, OpenedSession, SessionEnvironment
+from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession, SessionEnvironment
 
 from ._bell import Bell, Watch, line_of
 from ._child import Child, exit_status
-from ._lease import Lease
 from ._plan import Plan, find_programs, plan, refuse_passphrase, write_files
 from ._shown import DIRECTORY_STAND_IN, GATEWAY_KEY_STAND_IN, TOKEN_STAND_IN, Described, describe
 from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals

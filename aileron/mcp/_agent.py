@@ -18,6 +18,7 @@ from ._calls import Calls
 from ._cards import Card
 from ._link import Link
 from ._nowhere import daemon_of
+from ._own import OwnSession
 from ._server import ToolServer
 from ._texts import Said
 from .offering.shortlist import Shortlist
@@ -70,6 +71,7 @@ class AgentServer:
 
     :param session: names the daemon, and who the agent is there.
     :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
+    :param own: the session that is opened for it, where nobody launched it; then C{session} names no daemon.
     :ivar tools: the SDK's server over the agent's tools; it is used in the loop.
     """
 
@@ -80,10 +82,11 @@ class AgentServer:
         session: SessionEnvironment,
         connections: Connections | None = None,
         sealing: RequestStateSecurity | None = None,
+        own: OwnSession | None = None,
     ) -> None:
         self._bridge = bridge
         self._stopped = False
-        daemon = daemon_of(session, connections or Connections(reactor))
+        daemon = own or daemon_of(session, connections or Connections(reactor))
         self._link = Link(daemon, reactor, self._changed)
         self._withdrawals = Withdrawals(daemon)
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds

@@ -15,7 +15,10 @@ from aileron.values import JSON
 def daemon_of(session: SessionEnvironment, connections: Connections) -> IDaemon:
     """The daemon that the session names; where it names none, one that nobody can reach and that says why."""
     if not session.url or not session.token:
-        return NoDaemon("This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set.")
+        return NoDaemon(
+            "This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set. "
+            "For a client of another kind: aileron mcp config."
+        )
     try:
         return connections.daemon(session.url, session.token)
     except ValueError as error:

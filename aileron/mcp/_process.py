@@ -9,13 +9,14 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.stdio import StandardIO
 from twisted.logger import Logger
 
-from aileron.client import SessionEnvironment
+from aileron.client import Connections, SessionEnvironment
 
 from ._agent import AgentServer
+from ._own import own_session
 from ._stdio import Outlet, Wire, claim_standard_streams
 from ._thread import LoopThread
 
@@ -28,16 +29,20 @@ class Process:
     """One client's server, from L{start} until its input ends, its output breaks, or L{stop}.
 
     :param reactor: not running yet, or running.
+    :param environment: names the daemon and the session, or the client whose session is to be opened.
     :param streams: descriptors to read from and to write to.
     """
 
-    def __init__(self, reactor: Any, session: SessionEnvironment, streams: tuple[int, int]) -> None:
+    def __init__(self, reactor: Any, environment: Mapping[str, str], streams: tuple[int, int]) -> None:
         self._reactor = reactor
         self._streams = streams
         self._stopping = False
         self._thread = LoopThread(reactor)
         self._bridge = self._thread.bridge
-        self._agent = AgentServer(reactor, self._bridge, session)
+        connections = Connections(reactor)
+        self._own = own_session(environment, os.getcwd(), connections, reactor)
+        session = SessionEnvironment.of(environment)
+        self._agent = AgentServer(reactor, self._bridge, session, connections, self._own)
         self._wire = Wire(self._bridge, self.stop)
         self._outlet = Outlet(streams[1], lambda line: reactor.callFromThread(self._wire.write_line, line))
 
@@ -57,7 +62,10 @@ class Process:
         self._stopping = True
         self._reactor.callLater(_LAST_SECONDS, os._exit, 0)
         self._agent.stop()
-        self._thread.stop().addBoth(lambda _: self._reactor.stop())
+        leaving = [self._thread.stop()]
+        if self._own is not None:
+            leaving.append(Deferred.fromCoroutine(self._own.end()))
+        DeferredList(leaving, consumeErrors=True).addBoth(lambda _: self._reactor.stop())
 
     async def _serve(self) -> None:
         tools = self._agent.tools
@@ -73,7 +81,7 @@ def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]
     logging.basicConfig(level=logging.ERROR)
     from twisted.internet import reactor
 
-    process = Process(reactor, SessionEnvironment.of(environment), claim_standard_streams())
+    process = Process(reactor, environment, claim_standard_streams())
     running: Any = reactor
     running.callWhenRunning(_begin, running, process, stop_signals)
     running.run(installSignalHandlers=False)

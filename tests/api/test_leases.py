@@ -171,6 +171,21 @@ class ExpiryTests(LeaseCase):
             self.assertEqual(heard.status, 400, minutes)
 
 
+class ClientTests(LeaseCase):
+    """A client that opens a session for itself."""
+
+    def test_by_name(self) -> None:
+        """It is let in only by a name that the operator has named; a launcher is not asked."""
+        wishes = {"client": True, "lease": True}
+        heard = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "a", **wishes})
+        self.assertEqual((heard.status, heard.kind), (403, "forbidden"))
+        self.assertEqual(self.events(), [])
+        self.build(clients=frozenset({"a"}))
+        self.assertIn("token", self.opened(**wishes))
+        self.assertEqual(self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "A", **wishes}).status, 403)
+        self.assertEqual(self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "b"}).status, 201)
+
+
 class SummaryTests(LeaseCase):
     """What a session came to."""
 

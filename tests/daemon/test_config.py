@@ -82,6 +82,10 @@ class ReadingTests(SynchronousTestCase):
         for text in ("hosts: [Box]", "hosts: [box:80]", "hosts:\n  - '*'", "hosts: [1]", "hosts: [box.]"):
             self.refused(text, text.count("\n") + 1, "lower case")
         self.refused("agent_uids: 1001", 1, "list")
+        self.refused("clients: cursor", 1, "list")
+        for text in ("[Cursor]", "['']", "['*']", "[a b]", "[1]", f"[{'x' * 33}]"):
+            self.refused(f"clients: {text}", 1, "name")
+        self.assertEqual(read_config("clients: [cursor, zed-2]").clients, ("cursor", "zed-2"))
         for text in ("0", "-1", "nobody", "'5'", "4294967295"):
             self.refused(f"agent_uids: [{text}]", 1, "whole number")
         for text in ("0", "-1", "1.5", "'5'", "true", "1000001", "٣", "9" * 5000, "0x10"):

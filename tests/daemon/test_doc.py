@@ -25,8 +25,8 @@ _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
 _PROVIDER = "gateway.providers.<name>."
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment"}
 _FIELDS = {
-    *("listen", "operator_listen", "hosts", "agent_uids", "metrics.token_sha256", "notifications"),
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
+    *("listen", "operator_listen", "hosts", "agent_uids", "clients", "metrics.token_sha256", "notifications"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY),

@@ -15,9 +15,9 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Daemon, DaemonFault, Wire
+from aileron.client import Daemon, DaemonFault, Lease, Wire
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch import AGENTS, Bell, DaemonFacts, Invocation, Launcher, Lease, Upstream
+from aileron.launch import AGENTS, Bell, DaemonFacts, Invocation, Launcher, Upstream
 from aileron.launch._bell import LOOK_SECONDS
 from aileron.launch._signals import Deliver
 from aileron.testing import ScriptedSite

@@ -6,10 +6,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Daemon, Wire
+from aileron.client import Daemon, Lease, Wire
+from aileron.client._lease import PAUSE_SECONDS
 from aileron.errors import NotFound, Unauthorized
-from aileron.launch import Lease
-from aileron.launch._lease import PAUSE_SECONDS
 from aileron.testing import ScriptedSite
 
 from .test_launch import LaunchCase

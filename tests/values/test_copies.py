@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from attrs import evolve, fields
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import Fault, Process, Run, RunState, Session, Transition
+from aileron.values import Fault, Process, Run, RunState, Session, SessionEnding, Transition
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _LATER = _NOON + timedelta(seconds=1)
@@ -17,7 +17,8 @@ RUN = Run(
     session_id="session", idempotency_key="again", result=1, fault=_FAULT, reason="why", audit_id="event",
     asked={"a": 0}, parent_id="earlier", start_after=_LATER,
 )  # fmt: skip
-SESSION = Session("session", "agent", "/", _NOON, _NOON, _LATER, 3, Process(7, "/bin/agent", "/work"))
+_PROCESS = Process(7, "/bin/agent", "/work")
+SESSION = Session("session", "agent", "/", _NOON, _NOON, _LATER, 3, _PROCESS, True, _LATER, SessionEnding.ORPHANED)
 
 
 class CopiesTests(SynchronousTestCase):

@@ -12,7 +12,7 @@ from aileron.api._tokens import AGENT_TOKEN, GATEWAY_KEY, mint, token_digest
 from aileron.api.shapes.schemas import BOOLEAN, CURSOR, LIMIT, MOMENT, MOMENT_OR_NULL, TEXT, made_of, page_of, ref
 from aileron.api.shapes.traffic import session_traffic
 from aileron.api.shapes.values import moment, page, peer_json, session_json
-from aileron.errors import NotFound, VaultLocked
+from aileron.errors import Forbidden, NotFound, VaultLocked
 from aileron.values import JSON, Event, Session, VaultState, timestamp
 
 from .brakes import paused_for
@@ -41,14 +41,18 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     "POST",
     "/v1/sessions",
     agents=Who.LAUNCH,
-    body=made_of({"agent": _CLAIM}, {"working_dir": _DIRECTORY, "lease": BOOLEAN, "minutes": _MINUTES}),
+    body=made_of(
+        {"agent": _CLAIM}, {"working_dir": _DIRECTORY, "client": BOOLEAN, "lease": BOOLEAN, "minutes": _MINUTES}
+    ),
     answers={201: _OPENED},
 )
 async def open_session(visit: Visit, parts: Parts) -> Answer:
     """Open a session, whose agent and directory are claims; its token and gateway key are shown this once.
 
     With a C{lease} it lives for as long as its launcher holds that; else C{minutes}, and a day where none are said.
+    A C{client} that nobody launched, and opens one for itself, must be known to the operator by name.
     """
+    _refuse_stranger(visit, parts)
     _refuse_without_vault(parts)
     session = _claimed(visit, parts)
     token, gateway_key = mint(AGENT_TOKEN, parts.randomness), mint(GATEWAY_KEY, parts.randomness)
@@ -145,6 +149,15 @@ def _claimed(visit: Visit, parts: Parts) -> Session:
     ends_at = now + timedelta(minutes=minutes) if isinstance(minutes, int) else None
     peer = parts.process_behind(*visit.ends)
     return Session(parts.ids(), *claims, now, now, peer=peer, leased=leased, ends_at=ends_at)
+
+
+def _refuse_stranger(visit: Visit, parts: Parts) -> None:
+    name = visit.text("agent")
+    if visit.body.get("client") is True and name not in parts.clients:
+        raise Forbidden(
+            f"The client {name} may not open a session: name it under clients in config.yaml, "
+            "say aileron config trust, and start the daemon anew."
+        )
 
 
 def _refuse_without_vault(parts: Parts) -> None:

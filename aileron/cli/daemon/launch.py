@@ -90,7 +90,8 @@ def launch(
     async def whole(links: Links) -> int:
         from twisted.internet import reactor
 
-        from aileron.launch import Bell, Launcher, Lease, OSSignals
+        from aileron.client import Lease
+        from aileron.launch import Bell, Launcher, OSSignals
 
         def say(line: str) -> None:
             note("{line}", line=line)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from aileron.cli import _options
-from aileron.cli._output import listed, say, say_json, values
+from aileron.cli._output import listed, note, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
+from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 from aileron.cli.approvals.flooding import deny_all_of
 from aileron.cli.approvals.review import process
 from aileron.cli.daemon.traffic import tokens
 
+from .watching import watch_session
+
+if TYPE_CHECKING:
+    from aileron.client import OpenedSession
+
 
 @click.group()
 def sessions() -> None:
-    """See and end the sessions of agents."""
+    """See, follow, open and end the sessions of agents."""
 
 
 @sessions.command("list")
@@ -49,6 +54,33 @@ def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bo
         say_json(found)
     else:
         values({**_fields(found), **_more(found)})
+
+
+@sessions.command("open")
+@click.argument("name")
+@click.option("--hours", type=click.IntRange(1, 720), default=8, show_default=True, help="How long it may live.")
+@_options.as_json
+@pass_surroundings
+def open_session(around: Surroundings, name: str, hours: int, as_json: bool) -> None:
+    """Open a session for an agent elsewhere, such as in a container, and print what it needs, once.
+
+    Lines for its environment: an agent with them can list actions, ask for them and read its own results, until its
+    time is over or you end it.
+    """
+
+    async def whole(links: Links) -> tuple[str, OpenedSession]:
+        found = around.running()
+        daemon = links.daemon(found.url, found.launch_key)
+        return found.url, await daemon.open_session(name, "", minutes=hours * 60)
+
+    url, opened = around.drive(whole)
+    needs = {"AILERON_URL": url, "AILERON_TOKEN": opened.token}
+    if as_json:
+        say_json({"id": opened.id, **needs, "gateway_key": opened.gateway_key})
+        return
+    for variable, text in needs.items():
+        say("{variable}={text}", variable=variable, text=text)
+    note("Session {id}, for {hours} h at most. End it: aileron sessions end {id}", id=opened.id, hours=hours)
 
 
 @sessions.command("end")
@@ -99,3 +131,6 @@ def _fields(session: Mapping[str, Any]) -> dict[str, Any]:
         "exit code": session.get("exit_code"),
         "tokens": tokens(session.get("gateway")),
     }
+
+
+sessions.add_command(watch_session)

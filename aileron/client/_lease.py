@@ -1,4 +1,4 @@
-"""Stands behind a session for as long as its launcher lives, through restarts of the daemon."""
+"""Stands behind a session for as long as whoever opened it lives, through restarts of the daemon."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from aileron.client import Daemon, DaemonError, DaemonFault
+from ._agent import Daemon
+from ._faults import DaemonError, DaemonFault
 
 PAUSE_SECONDS = 1.0
 _NO_SESSION = 404

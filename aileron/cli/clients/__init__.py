@@ -1,0 +1,1 @@
+"""Commands for clients of Aileron's tools that nobody launches."""

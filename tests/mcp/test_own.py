@@ -1,0 +1,105 @@
+"""A client that nobody launched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Connections, Daemon, DaemonError, DaemonFault, DaemonUnreachable, Wire
+from aileron.errors import Forbidden
+from aileron.home import Discovery
+from aileron.mcp._own import Opener, OwnSession, own_session
+from aileron.testing import ScriptedSite
+
+FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
+OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g"}
+
+
+class OwnSessionTests(SynchronousTestCase):
+    """The session, over a scripted daemon."""
+
+    def setUp(self) -> None:
+        self.site, self.clock, self.found = ScriptedSite(), Clock(), FOUND
+        self.running: Discovery | None = FOUND
+        self.trouble: Exception | None = None
+        self.own = OwnSession(Opener("cursor", "/src", self.find, self.connect, self.clock))
+
+    def find(self) -> Discovery | None:
+        """The daemon that runs."""
+        if self.trouble is not None:
+            raise self.trouble
+        return self.running
+
+    def connect(self, url: str, token: str | None) -> Daemon:
+        """A client."""
+        return Daemon(Wire(self.site.agent, url, token, self.clock))
+
+    def ask(self) -> Deferred[Any]:
+        """Ask how the daemon does."""
+        return Deferred.fromCoroutine(self.own.status())
+
+    def test_opened_once(self) -> None:
+        """The first requests open one session, by name, leased, with the launch key; all then use its token."""
+        first, second = self.ask(), self.ask()
+        [asked] = self.site.asked
+        self.assertEqual(asked.body, {"agent": "cursor", "working_dir": "/src", "client": True, "lease": True})
+        self.assertEqual(asked.headers["authorization"], "Bearer ail_l_key")
+        self.site.answer(201, OPENED)
+        paths = [each.path for each in self.site.asked[1:]]
+        self.assertEqual(sorted(paths), ["/v1/sessions/S/lease", "/v1/status", "/v1/status"])
+        bearers = {each.path: each.headers["authorization"] for each in self.site.asked[1:]}
+        expected = {"/v1/status": "Bearer ail_a_secret", "/v1/sessions/S/lease": "Bearer ail_l_key"}
+        self.assertEqual(bearers, expected)
+        self.site.begin(200, b"event: held\ndata: {}\n\n")
+        del first, second
+
+    def test_refused(self) -> None:
+        """A client that is not let in has no session, says what the daemon says, and tries again when asked again."""
+        for _ in range(2):
+            asking = self.ask()
+            self.site.answer(403, {"error": Forbidden("not allowed: aileron config trust").fault().as_json()})
+            self.assertIn("config trust", str(self.failureResultOf(asking, DaemonFault).value))
+        self.assertEqual([each.path for each in self.site.asked], ["/v1/sessions"] * 2)
+
+    def test_no_daemon(self) -> None:
+        """Without a daemon, and where it cannot be read where that is, nothing is opened."""
+        self.running = None
+        self.failureResultOf(self.ask(), DaemonUnreachable)
+        for self.trouble in (PermissionError(13, "x"), Forbidden("x")):
+            self.failureResultOf(self.ask(), DaemonUnreachable)
+        self.assertEqual(self.site.asked, [])
+
+    def test_ended(self) -> None:
+        """At our end the session ends and is held no more; one that was ended is not opened anew."""
+        self.ask().addErrback(lambda failure: failure.trap(DaemonError))
+        self.site.answer(201, OPENED)
+        ending = Deferred.fromCoroutine(self.own.end())
+        asked = self.site.asked[-1]
+        self.assertEqual((asked.path, asked.headers["authorization"]), ("/v1/sessions/S/end", "Bearer ail_a_secret"))
+        ending.addErrback(lambda _: None)
+        self.ask().addErrback(lambda _: None)
+        self.assertEqual([each.path for each in self.site.asked].count("/v1/sessions"), 1)
+
+    def test_nothing_to_end(self) -> None:
+        """Where none was opened nothing is asked."""
+        self.successResultOf(Deferred.fromCoroutine(self.own.end()))
+        self.assertEqual(self.site.asked, [])
+
+
+class WhoseTests(SynchronousTestCase):
+    """Which environments open a session."""
+
+    def test_which(self) -> None:
+        """Only a name without an address and a token; whoever has either was told by somebody who it is."""
+        for environment, opens in (
+            ({"AILERON_CLIENT": "cursor"}, True),
+            ({}, False),
+            ({"AILERON_CLIENT": " "}, False),
+            ({"AILERON_CLIENT": "codex", "AILERON_TOKEN": "t"}, False),
+            ({"AILERON_CLIENT": "codex", "AILERON_URL": "http://x"}, False),
+        ):
+            clock = Clock()
+            self.assertEqual(own_session(environment, "/", Connections(clock), clock) is not None, opens, environment)
