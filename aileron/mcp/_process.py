@@ -42,7 +42,7 @@ class Process:
         connections = Connections(reactor)
         self._own = own_session(environment, os.getcwd(), connections, reactor)
         session = SessionEnvironment.of(environment)
-        self._agent = AgentServer(reactor, self._bridge, session, connections, self._own)
+        self._agent = AgentServer(reactor, self._bridge, session, connections, own=self._own)
         self._wire = Wire(self._bridge, self.stop)
         self._outlet = Outlet(streams[1], lambda line: reactor.callFromThread(self._wire.write_line, line))
 
