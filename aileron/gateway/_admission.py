@@ -17,7 +17,8 @@ _OURS = re.compile(rb"ail_[alog]_[A-Za-z0-9_-]{43}").search
 _COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
 _WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:[/;]|$)|\\|%5c|#", re.IGNORECASE).search
 _ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search
-_BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest", b"sec-fetch-mode"))
+# Not Sec-Fetch-Mode, which Node's fetch sends alone; a browser that sends it sends the other two with it.
+_BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest"))
 
 
 class Keyed(NamedTuple):

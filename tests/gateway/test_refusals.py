@@ -17,7 +17,7 @@ BROWSERS = (
     "Sec-Fetch-Site: same-origin",
     "Sec-Fetch-Site: cross-site",
     "sec-fetch-dest: document",
-    "Sec-Fetch-Mode: cors",
+    "Sec-Fetch-Mode: cors\r\nSec-Fetch-Site: same-site",
 )
 
 WALKS = (
@@ -110,6 +110,11 @@ class RefusedTests(GatewayCase):
         """Whatever only a browser sends."""
         for line in BROWSERS:
             self.forbidden(line)
+
+    def test_node(self) -> None:
+        """What Node's fetch sends is no browser's: a browser tells more than the mode."""
+        _, there = self.ask(request("/v1/messages", "Sec-Fetch-Mode: cors"), "anthropic")
+        self.assertIn(b"Sec-Fetch-Mode: cors\r\n", there.take())
 
     def test_cookies(self) -> None:
         """A cookie of ours, wherever in the field; another's passes."""
