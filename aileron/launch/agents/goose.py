@@ -21,6 +21,7 @@ SERVER_NAME = "aileron"
 
 _CALL_TIMEOUT_SECONDS = 3_600  # its default, five minutes, is shorter than many an approval
 _FILE = "goose.yaml"
+_RESUMING, _WITHOUT = frozenset(("-r", "--resume")), "--no-profile"
 
 
 @implementer(IAgent)
@@ -48,7 +49,7 @@ class Goose:
             return Registration(
                 # goose hands its whole environment to what it starts: so the file needs no token.
                 {ADDITIONAL: files, **server.environment, **routes.variables},
-                routes.notes,
+                (*_reminders(invocation.arguments), *routes.notes),
                 files={_FILE: json.dumps({"extensions": {SERVER_NAME: _entry(server)}})},
             )
 
@@ -61,6 +62,15 @@ class Goose:
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """See L{IAgent}."""
         return (str(configuration_directory(environment)),)
+
+
+def _reminders(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """What the user is to know where goose itself chooses other extensions than it would of a new session."""
+    if _RESUMING.intersection(arguments):
+        return ("aileron: goose gives a resumed session the extensions that it had: without a launch it had no action",)
+    if _WITHOUT in arguments:
+        return (f"aileron: goose offers no action: {_WITHOUT} leaves out what is not an argument",)
+    return ()
 
 
 def _refuse_namesake(settings: Settings) -> None:

@@ -80,6 +80,13 @@ class ToolServerTests(UserTests):
         self.assertIn(str(moved), self.refused(GOOSE_ADDITIONAL_CONFIG_FILES="other.yaml"))
         self.registered()
 
+    def test_reminders(self) -> None:
+        """Where goose would not take the extensions of a new session, a line says so."""
+        self.through = False
+        for arguments, word in ((("session", "-r"), "resumed"), (("run", "--no-profile"), "--no-profile")):
+            (line,) = self.registered(*arguments).notes
+            self.assertIn(word, line)
+
     def test_directories(self) -> None:
         """In a sandbox it writes sessions and logs, and nothing that it reads as settings."""
         agent = AGENTS["goose"]
