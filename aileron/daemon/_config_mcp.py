@@ -12,8 +12,7 @@ from ._nodes import keys, number, switch
 if TYPE_CHECKING:
     from yaml import Node
 
-_MOST_SESSIONS = 1000
-_MOST_IDLE = 86_400
+_MOST = {"sessions": 1000, "idle_seconds": 86_400, "listed_actions": 1000}
 
 
 def mcp(node: Node) -> McpSettings:
@@ -25,9 +24,8 @@ def mcp(node: Node) -> McpSettings:
 
 
 def _settings(node: Node) -> Iterator[tuple[str, Any]]:
-    for name, (part, line) in keys(node, "mcp", ("http", "sessions", "idle_seconds")).items():
+    for name, (part, line) in keys(node, "mcp", ("http", *_MOST)).items():
         if name == "http":
             yield name, switch(part, "mcp.http", line)
         else:
-            most = _MOST_SESSIONS if name == "sessions" else _MOST_IDLE
-            yield name, number(part, f"mcp.{name}", line, most)
+            yield name, number(part, f"mcp.{name}", line, _MOST[name])

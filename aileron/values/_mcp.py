@@ -15,11 +15,13 @@ class McpSettings:
 
     :ivar sessions: of the protocol, that one agent may have at once.
     :ivar idle_seconds: after which one without a request under way is over.
+    :ivar listed_actions: how many actions are listed as tools at most; of more, only those that are used most.
     """
 
     http: bool = False
     sessions: int = 16
     idle_seconds: int = 1800
+    listed_actions: int = 40
 
 
 @frozen

@@ -25,8 +25,8 @@ class McpConfigTests(SynchronousTestCase):
 
     def test_whole(self) -> None:
         """Everything is read."""
-        found = read_config("mcp: {http: true, sessions: 3, idle_seconds: 60}\n").mcp
-        self.assertEqual(found, McpSettings(http=True, sessions=3, idle_seconds=60))
+        found = read_config("mcp: {http: true, sessions: 3, idle_seconds: 60, listed_actions: 7}\n").mcp
+        self.assertEqual(found, McpSettings(http=True, sessions=3, idle_seconds=60, listed_actions=7))
 
     def test_bad(self) -> None:
         """Another type, a number out of its bounds and an unknown key are refused with their line."""

@@ -58,6 +58,21 @@ class ServingTests(McpHttpCase):
         done = [record for record in await self.audit() if record["type"] == "execution.succeeded"]
         self.assertEqual([record["session_id"] for record in done], [session.id] * 2)
 
+    async def test_few_listed(self) -> None:
+        """It lists no more actions than the configuration says, and documents all."""
+        session = await self.furnish_with_mcp("  listed_actions: 1\n")
+        await self.run_action(session, "post-note")
+
+        async def conversation(era: Era) -> tuple[list[str], list[str]]:
+            async with connected(self.url, session.token, era) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                return tools, [resource.name for resource in (await client.list_resources()).resources]
+
+        for era in ERAS:
+            tools, documents = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
+            self.assertEqual((tools[0], "ship_update" in tools, "search_actions" in tools), ("post_note", False, True))
+            self.assertEqual(documents, ["runs", "post-note", "ship-update"])
+
     async def test_approved_meanwhile(self) -> None:
         """A call that needs approval waits for it, and ends with its result."""
         session = await self.furnish_with_mcp()

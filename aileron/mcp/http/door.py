@@ -74,7 +74,8 @@ class HttpDoor:
         if len(self._desks) >= MOST_AGENTS:
             raise LimitExceeded("Too many agents speak MCP over HTTP at once.", {"retry_after": 60})
         session_id = request.session.id
-        session = SessionEnvironment(self._url, request.token, client=request.session.agent)
+        listed = self._settings.listed_actions
+        session = SessionEnvironment(self._url, request.token, client=request.session.agent, listed_actions=listed)
         desk = Desk(
             self._reactor,
             self._bridge,
