@@ -127,11 +127,11 @@ class ScenariosTestCase(case.AgentTestCase):
         launched = await self.launch_agent([self.call(GATED, SHIP), *more])
         approval = await self.asked(launched)
         await self.add(self.action_file(ADDED, gated=False))
-        await self.pause(3)
+        await self.pause(5)
         await self.approve(approval["id"])
         await self.finished(launched)
         offered = launched.llm.script.of(self.kind.model)[-1].tools
-        self.assertEqual(any(name.endswith(self.kind.tool(ADDED)) for name in offered), not late)
+        self.assertEqual(any(name.endswith(self.kind.tool(ADDED)) for name in offered), not late, offered)
         if late:
             raise SkipTest(late)
         self.assert_posted(SHIP, LUNCH)
