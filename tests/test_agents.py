@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch import AGENTS
-from tests.agents import install, turn
+from tests.agents import choice, install, turn
 from tests.agents.sheet import FAILED, NOT_POSSIBLE, PASSED, Sheet
 
 _UNGATED = "tests.agents.test_pi.AgentTests.test_01_ungated"
@@ -62,11 +62,12 @@ class AgentsTests(SynchronousTestCase):
         self.assertEqual(set(AGENTS) - set(install.AGENTS), set())
 
     def test_turns(self) -> None:
-        """Four days bring each agent but OpenCode, the fifth the first again."""
-        days = [dt.date(2026, 1, 1) + dt.timedelta(days) for days in range(5)]
+        """So many days as there are other agents than OpenCode bring each of them once, and then the first again."""
+        others = sorted({*choice.agents()} - {"opencode"})
+        days = [dt.date(2026, 1, 1) + dt.timedelta(days) for days in range(len(others) + 1)]
         turns = [turn.of(day) for day in days]
-        self.assertEqual(sorted(turns[:4]), ["claude", "codex", "goose", "pi"])
-        self.assertEqual(turns[4], turns[0])
+        self.assertEqual(sorted(turns[:-1]), others)
+        self.assertEqual(turns[-1], turns[0])
 
     def test_midnight(self) -> None:
         """The agent that was installed is the one that is tried, whatever day it has become."""

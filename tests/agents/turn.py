@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import TestSuite
 
 from tests.agents import choice
-from tests.agents.install import AGENTS, install, place
+from tests.agents.install import install, place
 
 ALWAYS = "opencode"
 MISSING = ("05_edited", "07_action_added", "10_two_at_once")  # what tests.functional does not do with it already
@@ -21,7 +21,7 @@ _NOTE = "turn.txt"
 
 def of(day: dt.date) -> str:
     """The agent of a day: each in its turn, in the order of their names."""
-    others = [name for name in AGENTS if name != ALWAYS]
+    others = [name for name in choice.agents() if name != ALWAYS]
     return others[day.toordinal() % len(others)]
 
 
