@@ -80,7 +80,7 @@ class Calling:
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner, pending: Pending
     ) -> CallAnswer:
         if client.runs_tasks:
-            return await self._tasks.begun(pending.run_id)
+            return await self._tasks.begun(pending, shown=client.opens_urls)
         if client.modern:
             return asked_first(pending, manner.key)
         waiting = self._said(ctx, params, evolve(manner, early=False))

@@ -14,7 +14,8 @@ from .clients import Context
 
 _log = logging.getLogger(__name__)
 
-_KEY = "review"
+REVIEW = "review"
+"""What we call the question."""
 
 
 def asked_first(pending: Pending, key: str) -> t.InputRequiredResult:
@@ -22,8 +23,12 @@ def asked_first(pending: Pending, key: str) -> t.InputRequiredResult:
 
     :param key: the call's; it travels sealed.
     """
-    opening = t.ElicitRequestURLParams(message=_message(pending), url=pending.review_url)
-    return t.InputRequiredResult(input_requests={_KEY: t.ElicitRequest(params=opening)}, request_state=key)
+    return t.InputRequiredResult(input_requests={REVIEW: page_of(pending)}, request_state=key)
+
+
+def page_of(pending: Pending) -> t.ElicitRequest:
+    """The question whether to open the page, of the protocol without a handshake."""
+    return t.ElicitRequest(params=t.ElicitRequestURLParams(message=_message(pending), url=pending.review_url))
 
 
 async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[Said]) -> Said:

@@ -5,6 +5,7 @@ The task is the run: its id is the run's, so that it outlives this process, the 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,15 +14,17 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
-from aileron.mcp._texts import Said, of_run, of_status
+from aileron.mcp._texts import Pending, Said, of_run, of_status
 from aileron.values import plain
 
 from .clients import TASKS, Context
 from .manner import ICalls
+from .reviews import REVIEW, page_of
 
 MISSING_CAPABILITY = -32021
 POLL_MILLISECONDS = 2000
 KEPT_MILLISECONDS = 7 * 86_400_000
+MOST_TO_SHOW = 64
 
 _WAITING = {
     "pending_approval": "Waits for the user's approval.",
@@ -30,7 +33,7 @@ _WAITING = {
 
 
 class UpdateTaskParams(t.RequestParams):
-    """What a client answers to what a task asked; ours ask nothing."""
+    """What a client answers to what a task asked; that it answered is all that matters here."""
 
     task_id: str
 
@@ -40,6 +43,7 @@ class Tasks:
 
     def __init__(self, calls: ICalls) -> None:
         self._calls = calls
+        self._to_show: OrderedDict[str, Pending] = OrderedDict()
 
     def serve(self, server: Server[Any]) -> None:
         """Have C{server} offer them."""
@@ -48,13 +52,32 @@ class Tasks:
         server.add_request_handler("tasks/cancel", t.CancelTaskRequestParams, self._cancel)
         server.add_request_handler("tasks/update", UpdateTaskParams, self._update)
 
-    async def begun(self, run_id: str) -> dict[str, Any]:
-        """A call's answer that is a task."""
-        return {**_task(await self._calls.run_status(run_id)), "resultType": "task"}
+    async def begun(self, pending: Pending, *, shown: bool) -> dict[str, Any]:
+        """A call's answer that is a task.
+
+        :param shown: whether the client is to show a person the review page.
+        """
+        task = _task(await self._calls.run_status(pending.run_id))
+        if shown:
+            self._to_show[pending.run_id] = pending
+            while len(self._to_show) > MOST_TO_SHOW:
+                self._to_show.popitem(last=False)
+        return {**task, "resultType": "task"}
 
     async def _get(self, ctx: Context, params: t.GetTaskRequestParams) -> dict[str, Any]:
         run = await self._run(ctx, params.task_id)
-        return {**_task(run), **_outcome(run), "resultType": "complete"}
+        return {**_task(run), **_outcome(run), **self.question(run), "resultType": "complete"}
+
+    def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
+        """What a task asks: to open the review page, until that was answered, and while there is something to decide."""
+        run_id = str(run.get("id"))
+        if run.get("status") != "pending_approval":
+            self._to_show.pop(run_id, None)
+        pending = self._to_show.get(run_id)
+        if pending is None:
+            return {}
+        opening = page_of(pending).model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {"status": "input_required", "inputRequests": {REVIEW: opening}}
 
     async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
         """It is a wish, as a call's cancellation is: the action says what comes of it."""
@@ -64,6 +87,7 @@ class Tasks:
 
     async def _update(self, ctx: Context, params: UpdateTaskParams) -> dict[str, Any]:
         await self._run(ctx, params.task_id)
+        self._to_show.pop(params.task_id, None)
         return {}
 
     async def _run(self, ctx: Context, run_id: str) -> Mapping[str, Any]:

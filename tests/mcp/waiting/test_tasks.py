@@ -12,10 +12,11 @@ from mcp import Client, MCPError
 from mcp.client.extension import ClientExtension, ResultClaim
 
 from aileron.client import DaemonFault, DaemonUnreachable
-from aileron.mcp._texts import Said
+from aileron.mcp._texts import Pending, Said
 from aileron.mcp.waiting.clients import TASKS
+from aileron.mcp.waiting.tasks import MOST_TO_SHOW, Tasks, UpdateTaskParams
 from aileron.values import Fault
-from tests.mcp.waiting.case import ATTENDED, Person, WaitingCase, WaitingTools, connected, text_of
+from tests.mcp.waiting.case import ATTENDED, URL, Person, WaitingCase, WaitingTools, connected, text_of
 
 FACTS = {"id": "R", "received_at": "1", "changed_at": "2"}
 NOBODY = evolve(ATTENDED, attended=False)
@@ -37,6 +38,7 @@ class Got(t.Result):
     task_id: str = ""
     status: str = ""
     result: dict[str, Any] | None = None
+    input_requests: dict[str, Any] | None = None
 
 
 class GetTask(t.Request[t.GetTaskRequestParams, Literal["tasks/get"]]):
@@ -44,6 +46,13 @@ class GetTask(t.Request[t.GetTaskRequestParams, Literal["tasks/get"]]):
 
     method: Literal["tasks/get"] = "tasks/get"
     params: t.GetTaskRequestParams
+
+
+class UpdateTask(t.Request[UpdateTaskParams, Literal["tasks/update"]]):
+    """tasks/update."""
+
+    method: Literal["tasks/update"] = "tasks/update"
+    params: UpdateTaskParams
 
 
 class CancelTask(t.Request[t.CancelTaskRequestParams, Literal["tasks/cancel"]]):
@@ -72,21 +81,70 @@ async def get(client: Client) -> Got:
     return await client.session.send_request(request, Got)
 
 
+def able() -> dict[str, Any]:
+    """The options of a client that knows tasks, and can open pages."""
+    return {"extensions": [TasksExtension()], "elicitation_callback": Person().elicited}
+
+
 class TaskTests(WaitingCase):
     """A client that declared the extension."""
 
     def test_a_call_becomes_a_task(self) -> None:
-        """A call that waits for a person answers at once with a task that has the run's id; nobody is asked."""
+        """A call that waits for a person answers at once with a task that has the run's id, and asks nothing."""
 
         async def talk() -> None:
-            tools, person = WaitingTools(), Person()
-            options: dict[str, Any] = {"extensions": [TasksExtension()], "elicitation_callback": person.elicited}
-            async with connected(tools, "auto", **options) as client:
+            tools = WaitingTools()
+            async with connected(tools, "auto", NOBODY, **able()) as client:
                 result = await client.call_tool("ship_update", {})
                 self.assertEqual(text_of(result), "task R working")
                 got = await get(client)
-                self.assertEqual((got.task_id, got.status, got.result), ("R", "working", None))
-            self.assertEqual(person.asked, [])
+                self.assertEqual(
+                    (got.task_id, got.status, got.result, got.input_requests), ("R", "working", None, None)
+                )
+
+        asyncio.run(talk())
+
+    def test_review_page(self) -> None:
+        """Where a person sits before the client, the task asks to open the review page, until that was answered."""
+
+        async def talk() -> None:
+            tools = WaitingTools()
+            async with connected(tools, "auto", **able()) as client:
+                await client.call_tool("ship_update", {})
+                for _ in range(2):
+                    got = await get(client)
+                    assert got.input_requests is not None
+                    self.assertEqual((got.status, list(got.input_requests)), ("input_required", ["review"]))
+                    self.assertEqual(got.input_requests["review"]["params"]["url"], URL)
+                request: Any = UpdateTask(params=UpdateTaskParams(task_id="R"))
+                await client.session.send_request(request, t.EmptyResult)
+                self.assertEqual((await get(client)).status, "working")
+
+        asyncio.run(talk())
+
+    def test_decided_before_it_was_shown(self) -> None:
+        """A page with nothing to decide is shown to nobody, not even if the run waits again."""
+
+        async def talk() -> None:
+            tools = WaitingTools()
+            async with connected(tools, "auto", **able()) as client:
+                await client.call_tool("ship_update", {})
+                for status, stands in [("running", "working"), ("pending_approval", "working")]:
+                    tools.run = {**FACTS, "status": status}
+                    self.assertEqual((await get(client)).status, stands)
+
+        asyncio.run(talk())
+
+    def test_shown_is_bounded(self) -> None:
+        """Pages that no client asks about are forgotten, the oldest first."""
+
+        async def talk() -> None:
+            tools = WaitingTools()
+            tasks = Tasks(tools)
+            for number in range(MOST_TO_SHOW + 1):
+                await tasks.begun(Pending(f"R{number}", "Ship", URL), shown=True)
+            asked = [bool(tasks.question({"id": f"R{n}", "status": "pending_approval"})) for n in (0, 1, MOST_TO_SHOW)]
+            self.assertEqual(asked, [False, True, True])
 
         asyncio.run(talk())
 
