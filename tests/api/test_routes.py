@@ -220,6 +220,14 @@ class ActionTests(ApiCase):
         self.agents.ask("POST", "/v1/actions/look-up/run", self.agent_token(), {"args": {"text": "x"}})
         self.agents.ask("POST", RUN, token, {"args": {"text": "x"}})
         self.assertEqual(self.agents.ask("GET", "/v1/most-used?limit=5", token).json, {"items": ["look-up"]})
+        look_up, third = scripted_offer("look-up", gated=False), scripted_offer("third", gated=False)
+        self.runner.offer(look_up, third)
+        for action in ("third", "third"):
+            self.agents.ask("POST", f"/v1/actions/{action}/run", token, {"args": {"text": "x"}})
+        self.assertEqual(self.agents.ask("GET", "/v1/most-used", token).json, {"items": ["third", "look-up"]})
+        self.assertEqual(self.agents.ask("GET", "/v1/most-used?limit=1", token).json, {"items": ["third"]})
+        self.runner.offer(look_up)
+        self.assertEqual(self.agents.ask("GET", "/v1/most-used?limit=1", token).json, {"items": ["look-up"]})
         self.assertEqual(self.agents.ask("GET", "/v1/most-used?limit=101", token).status, 400)
         self.assertEqual(self.operator.ask("GET", "/v1/most-used", self.operator_token()).status, 404)
 

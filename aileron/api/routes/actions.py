@@ -60,9 +60,10 @@ async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
     answers={200: _NAMES},
 )
 async def list_most_used(visit: Visit, parts: Parts) -> Answer:
-    """The names of the actions that were lately carried out most often, by any session; how often is not told."""
-    names = await parts.runner.most_used(int(visit.number("limit", _MOST_NAMES)))
-    return answer({"items": list(names)})
+    """Of the actions that are there, the names of those that were lately carried out most often, by any session."""
+    offers = parts.runner.offering().offers
+    names = [name for name in await parts.runner.most_used(_MOST_NAMES) if name in offers]
+    return answer({"items": names[: int(visit.number("limit", _MOST_NAMES))]})
 
 
 async def _offering(visit: Visit, parts: Parts) -> Offering:

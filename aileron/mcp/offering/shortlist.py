@@ -19,18 +19,21 @@ _log = logging.getLogger(__name__)
 class Shortlist:
     """The actions that are listed: all, or where they are more than C{limit}, those that are used most.
 
-    Which these are is asked once: a list that changes with use would spoil what clients and models keep of it.
+    Which these are is asked once, and one action more does not take away the others: a list that changes with use
+    would spoil what clients and models keep of it.
 
-    :ivar limit: how many may be listed.
+    :ivar limit: how many may be listed; where all were, twice as many.
     """
 
     _daemon: IDaemon
     limit: int
     _favourites: frozenset[str] | None = None
+    _all_were: bool = False
 
     async def of(self, cards: Sequence[Card]) -> tuple[Card, ...]:
         """Those of C{cards} that are listed, in their order."""
-        if len(cards) <= self.limit:
+        if len(cards) <= self.limit * (2 if self._all_were else 1):
+            self._all_were = self._all_were or bool(cards)
             return tuple(cards)
         names = await self._names()
         return tuple(card for card in cards if card.action in names)

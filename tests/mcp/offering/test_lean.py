@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from aileron.mcp._calls import Calls
-from aileron.mcp._cards import Card
+from aileron.mcp._cards import Card, cards_of
 from aileron.mcp._texts import Said
 from aileron.mcp.offering.shelf import tool_of
 from aileron.mcp.offering.shortlist import Shortlist
@@ -74,6 +74,16 @@ class ListTests(LeanCase):
         asked = len(self.site.asked)
         self.assertEqual(self.listed(calls), first)
         self.assertEqual(len(self.site.asked), asked)
+
+    def test_one_more(self) -> None:
+        """An action that is added does not take the others from the list, unless the list has become too long."""
+        cards = cards_of([action(f"a-{each}") for each in range(7)])
+        shortlist = Shortlist(self.daemon, 3)
+        for number in (0, 3, 4, 6):
+            self.assertEqual(len(self.successResultOf(Deferred.fromCoroutine(shortlist.of(cards[:number])))), number)
+        listing = Deferred.fromCoroutine(shortlist.of(cards))
+        self.site.answer(200, {"items": ["a-5"]})
+        self.assertEqual([card.action for card in self.successResultOf(listing)], ["a-5"])
 
     def test_not_learned(self) -> None:
         """If the daemon cannot say which are used, none is listed, and it is asked again the next time."""
