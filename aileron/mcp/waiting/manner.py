@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from aileron.mcp._cards import Card
 from aileron.mcp._texts import Said
 from aileron.values import JSON
 
@@ -27,6 +28,9 @@ class Manner:
 
 class ICalls(Protocol):
     """The calls that can be made, as awaited from the loop."""
+
+    async def actions(self) -> Sequence[Card]:
+        """Every action."""
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
         """Call a tool."""

@@ -14,7 +14,9 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
+from aileron.mcp._cards import Card
 from aileron.mcp._texts import Pending, Said, of_run, of_status
+from aileron.mcp.offering.structure import structured
 from aileron.values import plain
 
 from .clients import TASKS, Context
@@ -66,10 +68,17 @@ class Tasks:
 
     async def _get(self, ctx: Context, params: t.GetTaskRequestParams) -> dict[str, Any]:
         run = await self._run(ctx, params.task_id)
-        return {**_task(run), **_outcome(run), **self.question(run), "resultType": "complete"}
+        return {**_task(run), **await self._outcome(run), **self.question(run), "resultType": "complete"}
+
+    async def _outcome(self, run: Mapping[str, Any]) -> dict[str, Any]:
+        if _task(run)["status"] != "completed":
+            return {}
+        card = next((card for card in await self._calls.actions() if card.action == run.get("action")), None)
+        result = result_of(_said(run, card)).model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {"result": {**result, "resultType": "complete"}}
 
     def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """What a task asks: to open the review page, until that was answered, and while there is something to decide."""
+        """What a task asks: to open the review page, until that was answered, while there is something to decide."""
         run_id = str(run.get("id"))
         if run.get("status") != "pending_approval":
             self._to_show.pop(run_id, None)
@@ -131,9 +140,12 @@ def _task(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _outcome(run: Mapping[str, Any]) -> dict[str, Any]:
-    if _task(run)["status"] != "completed":
-        return {}
-    said = of_run(Answer(200, run)) if run.get("status") == "completed" else Said(of_status(run).text, is_error=True)
-    result = result_of(said).model_dump(by_alias=True, mode="json", exclude_none=True)
-    return {"result": {**result, "resultType": "complete"}}
+def _said(run: Mapping[str, Any], card: Card | None) -> Said:
+    """What a run that is over comes to.
+
+    :param card: its action's; L{None}: it is not there any more.
+    """
+    if run.get("status") != "completed":
+        return Said(of_status(run).text, is_error=True)
+    answer = Answer(200, run)
+    return of_run(answer) if card is None else structured(card, answer, of_run(answer))

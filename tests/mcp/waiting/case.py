@@ -52,8 +52,9 @@ class WaitingTools:
         return cards_of([action(gated=True)])
 
     async def actions(self) -> tuple[Card, ...]:
-        """The same."""
-        return await self.offered()
+        """The same, and one that declares its output."""
+        declared = action("declared", output_schema={"type": "object"})
+        return cards_of([action(gated=True), declared])
 
     async def recent_runs(self) -> Said:
         """None."""

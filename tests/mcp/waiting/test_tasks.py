@@ -167,6 +167,15 @@ class TaskTests(WaitingCase):
         self.assertEqual(got.result["content"][0]["text"], '{"ts":"1"}')
         self.assertFalse(got.result["isError"])
 
+    def test_data(self) -> None:
+        """The result of an action that declares its output is data as well; of one that is gone, text."""
+        done = {"status": "completed", "audit_id": "A", "result": {"output": {"ts": "1"}}, "edited": []}
+        for name, data in (("declared", {"status": "completed", "output": {"ts": "1"}}), ("gone", None)):
+            got = self.outcome(action=name, **done)
+            assert got.result is not None
+            self.assertEqual(got.result.get("structuredContent"), data)
+            self.assertEqual(got.result["content"][0]["text"], '{"ts":"1"}')
+
     def test_came_to_nothing(self) -> None:
         """One that came to nothing has a result that says so, as an error."""
         for status in ("denied", "expired", "failed", "unknown"):
