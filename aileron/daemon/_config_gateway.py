@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
-from aileron.values import ANTHROPIC, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
+from aileron.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
 
 from ._base_url import base_url
 from ._nodes import NotConfig, entries, keys, line_of, number, scalar, switch
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TAKEN = frozenset(("v1", "api", "s", "mcp", "metrics"))
 """First segments that are other routes' of the same site."""
 
-_BUILT_IN: Mapping[str, Provider] = {each.name: each for each in (OPENAI, ANTHROPIC)}
+_BUILT_IN: Mapping[str, Provider] = {each.name: each for each in BUILT_IN_PROVIDERS}
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _PREFIX = re.compile(r"(/[a-z0-9_-][a-z0-9_.-]*){1,8}")
 _CREDENTIAL = re.compile(r"vault:([a-z0-9_]{1,32}/[a-z0-9][a-z0-9_.-]{0,62}/[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126})")

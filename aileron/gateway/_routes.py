@@ -10,7 +10,7 @@ from klein import Klein
 from werkzeug.exceptions import HTTPException
 
 from aileron.http1 import RequestHead
-from aileron.values import Dialect, GatewaySettings, Provider
+from aileron.values import CHATGPT, Dialect, GatewaySettings, Provider
 
 from ._admission import is_sound
 
@@ -29,6 +29,8 @@ _ASK_A_MODEL = frozenset(
         b"responses",
     )
 )
+_RESPONSES = b"/responses"
+_ASK_CHATGPT = frozenset((_RESPONSES,))
 
 
 class RelayTo(NamedTuple):
@@ -93,8 +95,7 @@ def routes(settings: GatewaySettings) -> Klein:
 
     @route("/v1/responses", methods=["GET", "POST"])
     def responses(asking: Asking) -> Decision:
-        # codex shows 400 at once, not 403
-        to = RelayTo(openai, asking.path, inference=asking.method == b"POST", refusal=400)
+        to = RelayTo(openai, asking.path, inference=asking.method == b"POST", refusal=_refusal(asking.path))
         return Upgrade(to) if asking.upgrade else to
 
     @route("/v1/messages", methods=["POST"], endpoint="messages")
@@ -121,13 +122,19 @@ def _whole(app: Klein, provider: Provider) -> None:
     """Any path and any method to one provider, below its prefix; what asks a model there does so here too."""
     route = cast(Declare, app.route)
     prefix = len(provider.prefix)
+    asks = _ASK_CHATGPT if provider.name == CHATGPT.name else _ASK_A_MODEL
 
     @route(f"{provider.prefix}/<path:rest>", endpoint=f"whole {provider.name}")
     @route(f"{provider.prefix}/", endpoint=f"root of {provider.name}")
     def whole(asking: Asking, rest: str = "") -> Decision:
         onward = asking.path[prefix:]
-        inference = asking.method == b"POST" and onward in _ASK_A_MODEL
-        return RelayTo(provider, onward, is_sound(onward, encoded_slashes=False), inference)
+        inference = asking.method == b"POST" and onward in asks
+        return RelayTo(provider, onward, is_sound(onward, encoded_slashes=False), inference, _refusal(onward))
+
+
+def _refusal(path: bytes) -> int:
+    """The status of a refusal: codex, whose path this is, shows 400 at once, not 403."""
+    return 400 if path.endswith(_RESPONSES) else 403
 
 
 class RouteTable:

@@ -35,6 +35,8 @@ from ._faults import Fault
 from ._gateway import (
     ANTHROPIC,
     BASE_URL_VARIABLES,
+    BUILT_IN_PROVIDERS,
+    CHATGPT,
     GATEWAY,
     OPENAI,
     PROXY_VARIABLES,
@@ -108,6 +110,8 @@ __all__ = [
     "ANTHROPIC",
     "AUTHORITIES",
     "BASE_URL_VARIABLES",
+    "BUILT_IN_PROVIDERS",
+    "CHATGPT",
     "DAEMON",
     "GATEWAY",
     "JSON",

@@ -67,10 +67,15 @@ class Provider:
 
 OPENAI = Provider("openai", "https://api.openai.com", "/openai")
 ANTHROPIC = Provider("anthropic", "https://api.anthropic.com", "/anthropic", Dialect.ANTHROPIC)
+CHATGPT = Provider("chatgpt", "https://chatgpt.com/backend-api/codex", "/chatgpt")
+"""Where a ChatGPT login counts; its paths have no C{/v1}."""
+
+BUILT_IN_PROVIDERS = (OPENAI, ANTHROPIC, CHATGPT)
 
 BASE_URL_VARIABLES: Mapping[str, str] = {
     OPENAI.name: "AILERON_OPENAI_BASE_URL",
     ANTHROPIC.name: "AILERON_ANTHROPIC_BASE_URL",
+    CHATGPT.name: "AILERON_CHATGPT_BASE_URL",
 }
 """By the provider's name, the variable of the environment that says where it is."""
 
@@ -82,7 +87,7 @@ PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 class GatewaySettings:
     """What the operator has said of the gateway.
 
-    :ivar providers: by distinct names and prefixes; C{openai} and C{anthropic} are always among them.
+    :ivar providers: by distinct names and prefixes; the L{BUILT_IN_PROVIDERS} are always among them.
     :ivar silence_seconds: how long a peer that owes something may say nothing.
     :ivar max_body_bytes: of a request; L{None}: whatever the provider takes.
     :ivar ca_certificates: PEM, trusted beside the system's roots.
@@ -90,7 +95,7 @@ class GatewaySettings:
     :ivar environment: what of the environment names HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
     """
 
-    providers: tuple[Provider, ...] = (OPENAI, ANTHROPIC)
+    providers: tuple[Provider, ...] = BUILT_IN_PROVIDERS
     silence_seconds: float = 600.0
     max_body_bytes: int | None = None
     ca_certificates: str = ""

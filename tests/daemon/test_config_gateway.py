@@ -16,7 +16,7 @@ from aileron.daemon._base_url import base_url
 from aileron.daemon._config import Config, read_config
 from aileron.daemon._config_gateway import TAKEN
 from aileron.daemon._nodes import NotConfig
-from aileron.values import ANTHROPIC, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
+from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Dialect, GatewaySettings, Provider, UpstreamSource
 
 _WHOLE = """\
 gateway:
@@ -72,6 +72,7 @@ class GatewayTests(GatewayCase):
                 providers=(
                     Provider("openai", "https://llm.example/v1x", "/openai", Dialect.OPENAI, binding, said),
                     ANTHROPIC,
+                    CHATGPT,
                     Provider("groq", "https://api.groq.com/openai", "/groq", source=said),
                     Provider("claude-proxy", "http://127.0.0.1:4000", "/local/claude", Dialect.ANTHROPIC, source=said),
                 ),
@@ -88,7 +89,7 @@ class GatewayTests(GatewayCase):
         self.assertIsNone(read_config("hosts: []").gateway)
         self.assertEqual(self.read("gateway: {}"), GatewaySettings())
         self.assertEqual(self.read("gateway: {providers: {}}"), GatewaySettings())
-        (openai, _) = self.read('gateway: {providers: {openai: {credential: "vault:api_key/o/d"}}}').providers
+        (openai, *_) = self.read('gateway: {providers: {openai: {credential: "vault:api_key/o/d"}}}').providers
         self.assertEqual((openai.base_url, openai.source), (OPENAI.base_url, UpstreamSource.DEFAULT))
 
     def test_unknown(self) -> None:
@@ -157,7 +158,7 @@ class ProviderTests(GatewayCase):
             self.refused(self.providers(f"? {name}\n    : {{base_url: 'https://x.test'}}"), 3, "name")
         name = "x" * 32
         found = self.read(self.providers(f"{name}: {{base_url: 'https://x.test'}}"))
-        self.assertEqual(found.providers[2].prefix, f"/{name}")
+        self.assertEqual(found.providers[-1].prefix, f"/{name}")
 
     def test_base_url_needed(self) -> None:
         """Only a built-in provider may be silent of where it is."""
@@ -190,7 +191,7 @@ class ProviderTests(GatewayCase):
         ):
             self.refused(self.providers(f"x: {{base_url: 'https://x.test', prefix: {text!r}}}"), 3, "plain path")
         found = self.read(self.providers("x: {base_url: 'https://x.test', prefix: /a/b-c_d.e/1}"))
-        self.assertEqual(found.providers[2].prefix, "/a/b-c_d.e/1")
+        self.assertEqual(found.providers[-1].prefix, "/a/b-c_d.e/1")
 
     def test_taken(self) -> None:
         """A prefix that begins as another route of the site does is refused, chosen or from the name."""
@@ -206,7 +207,7 @@ class ProviderTests(GatewayCase):
             self.refused(f"{said}\n    x: {{base_url: 'https://x.test', prefix: {prefix}}}\n", 5, "another's")
         self.refused(self.providers("x: {base_url: 'https://x.test', prefix: /anthropic}"), 3, "another's")
         found = self.read(self.providers("x: {base_url: 'https://x.test', prefix: /openai2}", "openai: {prefix: /o}"))
-        self.assertEqual([each.prefix for each in found.providers], ["/o", "/anthropic", "/openai2"])
+        self.assertEqual([each.prefix for each in found.providers], ["/o", "/anthropic", "/chatgpt", "/openai2"])
 
     def test_dialects(self) -> None:
         """A dialect is one of those that there are."""
@@ -223,7 +224,7 @@ class ProviderTests(GatewayCase):
     def test_many(self) -> None:
         """There are 32 at most."""
         lines = [f"x{number}: {{base_url: 'https://x.test'}}" for number in range(33)]
-        self.assertEqual(len(self.read(self.providers(*lines[:32])).providers), 34)
+        self.assertEqual(len(self.read(self.providers(*lines[:32])).providers), 35)
         self.refused(self.providers(*lines), 3, "32")
 
 

@@ -36,7 +36,7 @@ class SurroundingsTests(SynchronousTestCase):
             '{base_url: "https://a.test", prefix: /o, credential: "vault:api_key/o/d"}}}'
         )
         gateway = self.settings({"AILERON_OPENAI_BASE_URL": "http://127.0.0.1:9/"}, config).gateway
-        openai, anthropic = gateway.providers
+        openai, anthropic, _ = gateway.providers
         self.assertEqual(
             (openai.base_url, openai.prefix, openai.credential, openai.source),
             ("http://127.0.0.1:9", "/o", "api_key/o/d", UpstreamSource.ENVIRONMENT),

@@ -26,7 +26,7 @@ from aileron.gateway.dialling.dial import Forwarding
 from aileron.gateway.injecting.injection import Echo, Injection
 from aileron.interfaces import IMeter, IMeters
 from aileron.testing import MemoryBindings, MemoryVault, example_session
-from aileron.values import ANTHROPIC, OPENAI, Ending, GatewaySettings, Provider, Session
+from aileron.values import ANTHROPIC, CHATGPT, OPENAI, Ending, GatewaySettings, Provider, Session
 from tests.gateway.net import End, Net
 
 HOST = "localhost:7001"
@@ -220,7 +220,7 @@ class GatewayCase(SynchronousTestCase):
     :cvar settings: of the gateway.
     """
 
-    settings = GatewaySettings((OPENAI, ANTHROPIC, LOCAL), silence_seconds=40.0)
+    settings = GatewaySettings((OPENAI, ANTHROPIC, CHATGPT, LOCAL), silence_seconds=40.0)
     own_ports: tuple[int, ...] = (7001,)
     most_relays = 4096
     most_connections = 256

@@ -53,7 +53,8 @@ class ShapeTests(GatewayCase):
 
     def test_codex(self) -> None:
         """On its own route codex shows 400."""
-        self.refused(self.line().say(request("/v1/responses", BROWSERS[0])), 400, "forbidden")
+        for target in ("/v1/responses", "/openai/v1/responses", "/chatgpt/responses"):
+            self.refused(self.line().say(request(target, BROWSERS[0])), 400, "forbidden")
 
     def test_anthropic(self) -> None:
         """What Anthropic's clients show at once."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aileron.cli._output import block, heading, note, say, say_json, values
 from aileron.cli._surroundings import Surroundings
 from aileron.home import Discovery, live_discovery, load_ports
-from aileron.values import ANTHROPIC, OPENAI
+from aileron.values import BUILT_IN_PROVIDERS
 
 if TYPE_CHECKING:
     from aileron.launch import DaemonFacts, Described, IAgent, Invocation, Upstream
@@ -68,7 +68,7 @@ def _stand_in(around: Surroundings) -> DaemonFacts:
     from aileron.launch import DaemonFacts, Upstream
 
     ports = load_ports(around.home)
-    upstreams = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in (OPENAI, ANTHROPIC)}
+    upstreams = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
     url = f"http://127.0.0.1:{ports.agent or _NOWHERE}"
     return DaemonFacts(url, f"http://localhost:{ports.operator or _NOWHERE}", "", upstreams)
 
