@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.interfaces import IStreamClientEndpoint
-from twisted.web.client import URI, Agent, BrowserLikePolicyForHTTPS
+from twisted.web.client import URI, Agent
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
@@ -18,6 +18,9 @@ from ._agent import Daemon
 from ._courier import Courier, Site
 from ._operator import Operator
 from ._wire import MAX_BODY_BYTES, Wire
+
+if TYPE_CHECKING:
+    from twisted.internet.ssl import Certificate
 
 _CONNECT_SECONDS = 5.0
 _PORTS = {b"http": 80, b"https": 443}
@@ -40,9 +43,11 @@ class Connections:
     """Kept-alive connections, and the clients that share them.
 
     :param reactor: provides time and TCP.
+    :param authorities: who alone may vouch for a daemon that is reached by HTTPS; none: whom the system trusts.
     """
 
     _reactor: Any
+    _authorities: tuple[Certificate, ...] = ()
     _courier: Courier = field(init=False)
 
     @_courier.default
@@ -70,6 +75,15 @@ class Connections:
         """
         return Operator(self._wire(operator_url, token))
 
+    def trusting(self, path: str) -> Connections:
+        """Others, by HTTPS to whom the authorities in a file vouch for, and to nobody else.
+
+        :raises ValueError: there is no such file, or no authority in it; the message repeats nothing of it.
+        """
+        from ._trust import certificates_in
+
+        return Connections(self._reactor, certificates_in(path))
+
     def close(self) -> Deferred[Any]:
         """Close what is kept alive.  Requests under way are their callers' to cancel."""
         return self._courier.close()
@@ -84,7 +98,9 @@ class Connections:
         endpoint = HostnameEndpoint(self._reactor, host.decode("ascii"), port, timeout=_CONNECT_SECONDS)
         if scheme == b"http":
             return endpoint
+        from ._trust import policy_of  # by HTTPS a daemon is reached seldom, and its modules cost a start
+
         secured: IStreamClientEndpoint = wrapClientTLS(
-            BrowserLikePolicyForHTTPS().creatorForNetloc(host, port), endpoint
+            policy_of(self._authorities).creatorForNetloc(host, port), endpoint
         )
         return secured

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 URL, TOKEN, WAIT_SECONDS = "AILERON_URL", "AILERON_TOKEN", "AILERON_WAIT_SECONDS"
+CA = "AILERON_CA"
 CLIENT, ATTENDED = "AILERON_CLIENT", "AILERON_ATTENDED"
 LISTED_ACTIONS = "AILERON_LISTED_ACTIONS"
 
@@ -25,6 +26,7 @@ class SessionEnvironment:
     :ivar wait_seconds: how long a call waits for a decision; L{None}: not said.
     :ivar client: the agent's name, as C{aileron launch} has it; empty: not said.
     :ivar attended: whether a person sits before the agent's own screen; what is not said counts as no.
+    :ivar ca: a file of authorities, who alone may vouch for the daemon; empty: not said.
     :ivar listed_actions: how many actions are listed as tools at most; of more, only those that are used most.
     """
 
@@ -34,11 +36,12 @@ class SessionEnvironment:
     client: str = ""
     attended: bool = False
     listed_actions: int = DEFAULT_LISTED_ACTIONS
+    ca: str = ""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SessionEnvironment:
         """What C{environment} says; nonsense where a number is meant counts as nothing said."""
-        names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS)
+        names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS, CA)
         said = {name: environment.get(name, "").strip() for name in names}
         seconds, listed = _number(said[WAIT_SECONDS]), _number(said[LISTED_ACTIONS])
         return cls(
@@ -48,6 +51,7 @@ class SessionEnvironment:
             said[CLIENT],
             said[ATTENDED] == "yes",
             DEFAULT_LISTED_ACTIONS if listed is None else listed,
+            said[CA],
         )
 
     def variables(self) -> dict[str, str]:
@@ -59,6 +63,8 @@ class SessionEnvironment:
             ours |= {CLIENT: self.client, ATTENDED: "yes" if self.attended else "no"}
         if self.listed_actions != DEFAULT_LISTED_ACTIONS:
             ours[LISTED_ACTIONS] = str(self.listed_actions)
+        if self.ca:
+            ours[CA] = self.ca
         return ours
 
 

@@ -167,9 +167,19 @@ class Wire:
     def _lost(self, error: Exception) -> Exception:
         if _cancelled(error):
             return CancelledError()
+        if self.base_url.startswith("https:") and _is_untrusted(error):
+            return DaemonUnreachable(
+                f"What answers at {self.base_url} could not prove that it is called so; nothing was sent to it."
+            )
         if isinstance(error, ConnectError):
             return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
         return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
+
+
+def _is_untrusted(error: Exception) -> bool:
+    from ._trust import is_untrusted
+
+    return is_untrusted(error)
 
 
 def _cancelled(error: Exception) -> bool:

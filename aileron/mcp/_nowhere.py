@@ -19,6 +19,13 @@ def daemon_of(session: SessionEnvironment, connections: Connections) -> IDaemon:
             "This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set. "
             "For a client of another kind: aileron mcp config."
         )
+    if session.ca:
+        if not session.url.lower().startswith("https:"):
+            return NoDaemon("AILERON_CA is set, but AILERON_URL is no https address: nothing is sent in the clear.")
+        try:
+            connections = connections.trusting(session.ca)
+        except ValueError as error:
+            return NoDaemon(f"The file that AILERON_CA names is no good: {error}.")
     try:
         return connections.daemon(session.url, session.token)
     except ValueError as error:

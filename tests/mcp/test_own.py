@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Connections, Daemon, DaemonError, DaemonFault, DaemonUnreachable, Wire
+from aileron.client import Connections, Daemon, DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment, Wire
 from aileron.errors import Forbidden
 from aileron.home import Discovery
+from aileron.mcp._nowhere import daemon_of
 from aileron.mcp._own import Opener, OwnSession, own_session
 from aileron.testing import ScriptedSite
 
@@ -103,3 +105,25 @@ class WhoseTests(SynchronousTestCase):
         ):
             clock = Clock()
             self.assertEqual(own_session(environment, "/", Connections(clock), clock) is not None, opens, environment)
+
+
+class AuthorityTests(SynchronousTestCase):
+    """C{AILERON_CA}."""
+
+    def reason(self, url: str, path: str) -> str:
+        """Why nothing can be asked."""
+        session = SessionEnvironment.of({"AILERON_URL": url, "AILERON_TOKEN": "t", "AILERON_CA": path})
+        daemon = daemon_of(session, Connections(Clock()))
+        return str(self.failureResultOf(Deferred.fromCoroutine(daemon.status()), DaemonUnreachable).value)
+
+    def test_never_in_the_clear(self) -> None:
+        """With an authority no plain address is asked, and with one that is none nothing is."""
+        for url in ("http://127.0.0.1:9", "httpsx://h", "ftp://h"):
+            self.assertIn("no https", self.reason(url, "/ca.pem"))
+        broken = Path(self.mktemp())
+        for text in ("", "canary", "-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n"):
+            broken.write_text(text)
+            told = self.reason("https://h", str(broken))
+            self.assertIn("is no good", told)
+            self.assertNotIn("canary", told)
+        self.assertIn("cannot be read", self.reason("https://h", "/nowhere"))
