@@ -9,12 +9,14 @@ from twisted.trial.runner import TestLoader
 
 import tests
 
+_INSTALLED = ("tests.functional", "tests.attacks", "tests.agents", "tests.conformance")
+
 
 def names() -> list[str]:
     """List the test packages and modules that need no installed wheel and no process."""
     found = pkgutil.iter_modules(tests.__path__, "tests.")
     rooms = [module.name for module in found if module.ispkg or module.name.startswith("tests.test_")]
-    return [name for name in rooms if name not in ("tests.functional", "tests.attacks", "tests.agents")]
+    return [name for name in rooms if name not in _INSTALLED]
 
 
 def test_suite() -> TestSuite:

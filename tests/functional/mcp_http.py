@@ -1,4 +1,4 @@
-"""The SDK's own client over HTTP, in a loop beside the kit's reactor; and requests of the protocol by hand."""
+"""A daemon that serves MCP over HTTP; the SDK's own client, in a loop beside the reactor; and requests by hand."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.mcp._thread import LoopThread
 from tests.functional.mcp_client import CLIENT
+from tests.functional.operated import AgentSession, OperatedTestCase
 from tests.functional.reactor import IKitReactor
 from tests.functional.web import Reply, Web
 
@@ -20,6 +21,7 @@ Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
 T = TypeVar("T")
 
+_ON = "mcp:\n  http: true\n"
 _ACCEPT = "application/json, text/event-stream"
 _TALK_SECONDS = 60.0
 
@@ -94,3 +96,28 @@ def message_of(reply: Reply) -> Mapping[str, Any]:
         return dict(json.loads(text))
     [data] = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
     return dict(json.loads(data))
+
+
+class McpHttpCase(OperatedTestCase):
+    """A user who wants it."""
+
+    async def furnish_with_mcp(self, more: str = "") -> AgentSession:
+        """A daemon that serves it, and an agent's session.
+
+        :param more: of what is said of it.
+        """
+        await self.furnish()
+        self.state.config.write_text(_ON + more)
+        await self.operator("config", "trust", "--yes")
+        await self.command("daemon", "stop")
+        await self.unlock()
+        return await self.session()
+
+    @property
+    def url(self) -> str:
+        """Where it is served."""
+        return f"{self.home.discovery()['url']}/mcp"
+
+    def by_hand(self, token: str | None) -> McpByHand:
+        """Requests of the test's own."""
+        return McpByHand(self.web, self.url, token)

@@ -1,41 +1,18 @@
 """``/mcp`` of an installed daemon: the same tools for whoever speaks HTTP, behind the same guard."""
 
 import asyncio
+import os
 from typing import Any
 
 import mcp.types as t
+from mcp import Client, StdioServerParameters
 from twisted.internet.defer import Deferred
 
-from tests.functional.mcp_http import ERAS, Era, McpByHand, connected, message_of, talk
-from tests.functional.operated import SHIP, AgentSession, OperatedTestCase
+from tests.functional.mcp_http import ERAS, Era, McpByHand, McpHttpCase, connected, message_of, talk
+from tests.functional.operated import SHIP
+from tests.functional.tree import descendants
 
-_ON = "mcp:\n  http: true\n"
 _MODERN = "2026-07-28"
-
-
-class McpHttpCase(OperatedTestCase):
-    """A user who wants it."""
-
-    async def furnish_with_mcp(self, more: str = "") -> AgentSession:
-        """A daemon that serves it, and an agent's session.
-
-        :param more: of what is said of it.
-        """
-        await self.furnish()
-        self.state.config.write_text(_ON + more)
-        await self.operator("config", "trust", "--yes")
-        await self.command("daemon", "stop")
-        await self.unlock()
-        return await self.session()
-
-    @property
-    def url(self) -> str:
-        """Where it is served."""
-        return f"{self.home.discovery()['url']}/mcp"
-
-    def by_hand(self, token: str | None) -> McpByHand:
-        """Requests of the test's own."""
-        return McpByHand(self.web, self.url, token)
 
 
 class ServingTests(McpHttpCase):
@@ -72,6 +49,28 @@ class ServingTests(McpHttpCase):
             tools, documents = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
             self.assertEqual((tools[0], "ship_update" in tools, "search_actions" in tools), ("post_note", False, True))
             self.assertEqual(documents, ["runs", "post-note", "ship-update"])
+
+    async def test_standard_streams(self) -> None:
+        """The same client finds the same on standard streams, in both eras, and leaves no process."""
+        await self.furnish()
+        session = await self.session()
+        ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
+        command = self.home.script("aileron-mcp")
+        server = StdioServerParameters(
+            command=command.arguments[0], env={**command.environment, **ours}, cwd=str(self.home.project)
+        )
+
+        async def conversation(era: Era) -> tuple[list[str], t.CallToolResult]:
+            async with Client(server, mode=era) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                return tools, await client.call_tool("post_note", SHIP)
+
+        for count, era in enumerate(ERAS, 1):
+            tools, result = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
+            self.assertLessEqual({"ship_update", "post_note", "check_action_status"}, set(tools))
+            self.assertFalse(result.is_error, result)
+            await self.posted(count)
+        self.assertNotIn("aileron-mcp", [each.program for each in descendants(os.getpid())])
 
     async def test_approved_meanwhile(self) -> None:
         """A call that needs approval waits for it, and ends with its result."""

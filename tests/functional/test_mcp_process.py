@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import CancelledError
@@ -18,6 +20,7 @@ from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
 from tests.functional.loopback import LoopbackSite
 from tests.functional.mcp_client import CLIENT, Server
+from tests.functional.process import Command
 from tests.functional.reactor import until
 
 ACTION = {
@@ -33,6 +36,22 @@ ACTION = {
     "idempotent": False,
 }
 STARTED_SECONDS = 20
+# A client that shakes hands, calls, tells its server's process, and waits to be killed.
+_CLIENT = """
+import json, os, subprocess, sys, time
+environment = {**os.environ, "AILERON_URL": sys.argv[2], "AILERON_TOKEN": "ail_a_test"}
+server = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+def send(method, params, number):
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    print(json.dumps(message), file=server.stdin, flush=True)
+send("initialize", info, 1)
+server.stdout.readline()
+if sys.argv[3] == "calling":
+    send("tools/call", {"name": "ship_update", "arguments": {}}, 2)
+print("serving", server.pid, flush=True)
+time.sleep(600)
+"""
 
 
 class StubDaemon(Resource):
@@ -194,6 +213,34 @@ class EndTests(ServerCase):
         """SIGHUP."""
         await self.assert_ends(lambda server: os.kill(server.process.pid, signal.SIGHUP))
 
+    async def test_killed_client(self) -> None:
+        """Its client is killed, in the middle of a call or not: it is gone all the same."""
+        for calling in (False, True):
+            client = self.start(self._client("calling" if calling else "idle"))
+            pid = int((await client.expect(r"serving (\d+)", STARTED_SECONDS))[1])
+            if calling:
+                await until(self.reactor, lambda: bool(self.daemon.runs), 5, "the run")
+            os.kill(client.pid, signal.SIGKILL)
+            await until(self.reactor, lambda pid=pid: _is_gone(pid), 2, "its end")  # type: ignore[misc]
+            await until(self.reactor, lambda: not self.daemon.runs, 1, "the end of the wait")
+
+    def _client(self, doing: str) -> Command:
+        arguments = (sys.executable, "-c", _CLIENT, installed("aileron-mcp"), self.site.url, doing)
+        return Command(arguments=arguments, environment=self.home.environment(), directory=self.home.project)
+
+    async def test_killed_daemon(self) -> None:
+        """The daemon is gone in the middle of a call: it goes on, says so, and ends when its client does."""
+        server = await self.connected()
+        await self.tools(server, 2)
+        server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
+        await until(self.reactor, lambda: bool(self.daemon.runs), 5, "the run")
+        await self.site.stop()
+        answer = await self.asked(server, 4, "tools/call", {"name": "aileron_diagnostics", "arguments": {}})
+        self.assertIn("aileron daemon start", answer["result"]["content"][0]["text"])
+        server.process.closeChildFD(0)
+        await until(self.reactor, lambda: server.status is not None, 1, "its end")
+        self.assertEqual((server.status, server.errors), ((0, None), b""))
+
     async def test_while_starting(self) -> None:
         """A signal while it still loads."""
         for pause in (0.1, 0.3, 0.5):
@@ -209,6 +256,14 @@ class EndTests(ServerCase):
         """Let time pass."""
         until_then = self.reactor.seconds() + seconds
         await until(self.reactor, lambda: self.reactor.seconds() >= until_then, seconds + 1, "time passed")
+
+
+def _is_gone(pid: int) -> bool:
+    """Whether a process has ended; nobody may have buried it."""
+    try:
+        return " Z " in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:4]
+    except FileNotFoundError:
+        return True
 
 
 class LoopThreadTests(FunctionalTestCase):
