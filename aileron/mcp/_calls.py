@@ -84,9 +84,12 @@ class Calls:
     async def withdraw_run(self, run_id: str) -> None:
         """See L{aileron.mcp.waiting.manner.ICalls}."""
         run = await self.daemon.run_status(run_id, 0)
-        withdrawn = any(card.action == run.get("action") and card.withdrawn_on_cancel for card in self.link.cards)
-        if withdrawn and run.get("status") == "pending_approval":
+        card = self._card_of(run)
+        if card is not None and card.withdrawn_on_cancel and run.get("status") == "pending_approval":
             await self.daemon.withdraw(run_id, REASON)
+
+    def _card_of(self, run: Mapping[str, Any]) -> Card | None:
+        return next((card for card in self.link.cards if card.action == run.get("action")), None)
 
     async def _status(self, arguments: Mapping[str, JSON], manner: Manner) -> Said:
         approval_id, wait = arguments.get("approval_id"), arguments.get("wait_seconds", 0)

@@ -194,6 +194,35 @@ class StatusTests(CallsCase):
         self.assertEqual([card.name for card in cards], ["ship_update", "aileron_diagnostics", "check_action_status"])
 
 
+class WithdrawTests(CallsCase):
+    """A run that is cancelled by its id, as a task is."""
+
+    def withdraw(self, status: str = "pending_approval", **more: Any) -> list[str]:
+        """What is asked of the daemon for it."""
+        self.begin(action(gated=True, **more))
+        self.link.stop()
+        self.site.agent.flush()
+        withdrawing = Deferred.fromCoroutine(self.calls.withdraw_run("R"))
+        self.site.answer(200, {"id": "R", "action": "ship-update", "status": status})
+        if self.site.waiting:
+            self.site.answer(200, {"status": "cancelled"})
+        self.successResultOf(withdrawing)
+        return [path for path in self.paths if "/R" in path]
+
+    def test_taken_back(self) -> None:
+        """It is taken back where its action says so."""
+        asked = self.withdraw(on_cancel="withdraw")
+        self.assertEqual(asked, ["/v1/runs/R", "/v1/action-approvals/R/withdraw"])
+
+    def test_kept(self) -> None:
+        """Elsewhere it is not."""
+        self.assertEqual(self.withdraw(on_cancel="keep"), ["/v1/runs/R"])
+
+    def test_decided(self) -> None:
+        """Nor is one that nobody has to decide any more."""
+        self.assertEqual(self.withdraw("running", on_cancel="withdraw"), ["/v1/runs/R"])
+
+
 class DiagnosticsTests(CallsCase):
     """aileron_diagnostics."""
 

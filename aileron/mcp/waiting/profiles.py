@@ -59,7 +59,8 @@ PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile("claude", None, opens_urls=True, structured_wins=True),
-        Profile("codex", 300.0, opens_urls=True, structured_wins=True, learns=Learns.ANEW),
+        # It declares that it opens addresses, and declines by itself, even on its own screen.
+        Profile("codex", 300.0, structured_wins=True, learns=Learns.ANEW),
         Profile("opencode", 60.0, progress_extends=True),
         # It declares elicitation, and without a screen its process ends when asked: it never is.
         Profile("goose", 300.0, learns=Learns.NEXT_TURN),

@@ -5,6 +5,7 @@ The task is the run: its id is the run's, so that it outlives this process, the 
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -32,6 +33,9 @@ _WAITING = {
     "pending_approval": "Waits for the user's approval.",
     "awaiting_vault": "Approved; waits until the user unlocks the vault.",
 }
+
+
+_log = logging.getLogger(__name__)
 
 
 class UpdateTaskParams(t.RequestParams):
@@ -89,9 +93,14 @@ class Tasks:
         return {"status": "input_required", "inputRequests": {REVIEW: opening}}
 
     async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
-        """It is a wish, as a call's cancellation is: the action says what comes of it."""
+        """It is a wish, as a call's cancellation is: the action says what comes of it, and it may come too late."""
         await self._run(ctx, params.task_id)
-        await self._calls.withdraw_run(params.task_id)
+        try:
+            await self._calls.withdraw_run(params.task_id)
+        except DaemonFault as error:
+            _log.info("a cancelled task was not taken back: %s", error)
+        except DaemonError as error:
+            raise _unreachable(error) from None
         return {}
 
     async def _update(self, ctx: Context, params: UpdateTaskParams) -> dict[str, Any]:
@@ -115,7 +124,11 @@ class Tasks:
                 raise MCPError(t.INVALID_PARAMS, "There is no such task.") from None
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
         except DaemonError as error:
-            raise MCPError(t.INTERNAL_ERROR, f"{error} The task goes on; ask again later.") from None
+            raise _unreachable(error) from None
+
+
+def _unreachable(error: DaemonError) -> MCPError:
+    return MCPError(t.INTERNAL_ERROR, f"{error} The task goes on; ask again later.")
 
 
 def result_of(said: Said) -> t.CallToolResult:

@@ -11,7 +11,7 @@ from attrs import evolve
 from mcp import Client, MCPError
 from mcp.client.extension import ClientExtension, ResultClaim
 
-from aileron.client import DaemonFault, DaemonUnreachable
+from aileron.client import DaemonError, DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import Pending, Said
 from aileron.mcp.waiting.clients import TASKS
 from aileron.mcp.waiting.tasks import MOST_TO_SHOW, Tasks, UpdateTaskParams
@@ -199,6 +199,27 @@ class TaskTests(WaitingCase):
                 request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
                 await client.session.send_request(request, t.EmptyResult)
             self.assertEqual(tools.withdrawn, ["R"])
+
+        asyncio.run(talk())
+
+    def test_cancelled_too_late(self) -> None:
+        """A task that was decided meanwhile is not taken back, and that is no error; without the daemon it is one."""
+
+        class Late(WaitingTools):
+            error: DaemonError = DaemonFault("Too late.", 409, Fault("conflict", "Too late."), None, None)
+
+            async def withdraw_run(self, run_id: str) -> None:
+                """Refuse."""
+                raise self.error
+
+        async def talk() -> None:
+            tools = Late()
+            async with connected(tools, "auto", NOBODY, extensions=[TasksExtension()]) as client:
+                request: Any = CancelTask(params=t.CancelTaskRequestParams(task_id="R"))
+                await client.session.send_request(request, t.EmptyResult)
+                tools.error = DaemonUnreachable("Gone.")
+                with self.assertRaises(MCPError):
+                    await client.session.send_request(request, t.EmptyResult)
 
         asyncio.run(talk())
 
