@@ -14,6 +14,8 @@ class Goose(Kind):
     name = "goose"
     model = "claude-sonnet-4-5"
     never_offers_late = "It asks for the list of tools once for each of the user's turns."
+    serial = "It sends the second call when the first has been answered."
+    shortens = "What is longer than 200,000 characters it writes to a file, and shows the model the file's name."
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""
