@@ -9,7 +9,7 @@ from zope.interface import implementer
 
 from . import codex_arguments
 from .bypass import unproxied
-from .codex_routes import routed
+from .codex_routes import Routes, routed
 from .codex_settings import Settings, directory, read_settings
 from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
 from .toml_values import TomlValue, overriding
@@ -19,6 +19,7 @@ _OTHER_NAME = "aileron_session"
 
 _CALL_TIMEOUT_SECONDS = 3600  # its default, five minutes, is shorter than many an approval
 _START_TIMEOUT_SECONDS = 60
+_OWN = ("archived_sessions", "log", "sessions")
 # Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
 _LISTS_ANEW = (
     *overriding("features.mcp_tool_list_changed", True),
@@ -49,15 +50,15 @@ class Codex:
             past = unproxied(invocation.environment, gateway.url, ports=False) if gateway and routes.arguments else {}
             return Registration(
                 {**server.environment, **routes.variables, **past},
-                (*_name_note(settings), *routes.notes),
+                (*_name_note(settings), *routes.notes, *_resume_note(invocation, routes)),
                 (*overriding(f"mcp_servers.{_server_name(settings)}", _entry(server)), *_LISTS_ANEW, *routes.arguments),
             )
 
         return register
 
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}; all that it has lies in one directory, settings among it."""
-        return ()
+        """See L{IAgent}; what else lies beside them are settings, and what a later session would start."""
+        return tuple(str(directory(environment) / name) for name in _OWN)
 
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """See L{IAgent}."""
@@ -73,6 +74,12 @@ def _name_note(settings: Settings) -> tuple[str, ...]:
     if SERVER_NAME not in settings.servers:
         return ()
     return (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {_OTHER_NAME}",)
+
+
+def _resume_note(invocation: Invocation, routes: Routes) -> tuple[str, ...]:
+    if not routes.arguments or not codex_arguments.resuming(invocation.arguments):
+        return ()
+    return ("aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway",)
 
 
 def _entry(server: McpServer) -> TomlValue:

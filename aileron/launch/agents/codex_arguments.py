@@ -33,6 +33,11 @@ def headless(arguments: tuple[str, ...]) -> bool:
     return _command(arguments) in _HEADLESS
 
 
+def resuming(arguments: tuple[str, ...]) -> bool:
+    """Whether it is to go on with an earlier conversation."""
+    return "resume" in arguments
+
+
 def steering(arguments: tuple[str, ...]) -> bool:
     """Whether they say themselves where models are asked."""
     return any(_STEERS.fullmatch(argument) for argument in arguments)

@@ -30,6 +30,9 @@ _PROFILES = (
 )
 """Where browsers keep profiles, in the user's home; flatpaks and snaps keep theirs in the last two."""
 
+_MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks")
+"""Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
+
 _SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
 _NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
@@ -83,8 +86,9 @@ class Walls:
         """A directory that is forgotten, with what the true one holds to be read in it."""
         for directory in dict.fromkeys(map(realpath, self.settings)):
             yield from ("--tmpfs", directory)
-            for path in sorted(map(str, Path(directory).iterdir())) if Path(directory).is_dir() else ():
-                yield from ("--ro-bind", path, path)
+            for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
+                if not any(path.match(pattern) for pattern in _MADE_ANEW):
+                    yield from ("--ro-bind", str(path), str(path))
 
     def _repository(self) -> str:
         """The project's repository, or where there is none the project's directory."""

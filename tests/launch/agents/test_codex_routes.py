@@ -95,6 +95,13 @@ class RoutedTests(RoutesUser):
         variables = self.registered(gateway=there, environment={"CORP_KEY": "sk-1"}).variables
         self.assertNotIn("CORP_KEY", variables)
 
+    def test_resume(self) -> None:
+        """Who wants to resume is told what can be; not where nothing is changed of that."""
+        for arguments in (("resume", "--last"), ("exec", "resume", "x")):
+            self.assertIn("say fork for others", self.registered(*arguments).notes[-1])
+            self.assertEqual(self.registered(*arguments, gateway=None).notes, ())
+        self.assertNotIn("fork", str(self.registered("go on").notes))
+
     def test_proxy(self) -> None:
         """The gateway is reached past an HTTP proxy; Codex overlooks exceptions with a port."""
         proxy = {"HTTPS_PROXY": "http://p", "HTTP_PROXY": "http://p", "NO_PROXY": "example.com"}

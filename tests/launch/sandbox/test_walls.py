@@ -92,6 +92,22 @@ class WallsTests(WallsCase):
         self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
         self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
 
+    def test_made_anew(self) -> None:
+        """A database or a directory of scratch files among the settings is not there: it would be in the way."""
+        settings = self.made("user/.agent")
+        for name in ("state_5.sqlite", "state_5.sqlite-wal", "installation_id", "agent.toml"):
+            (settings / name).touch()
+        scratch = self.made("user/.agent/tmp")
+        arguments = evolve(self.walls, settings=(str(settings),)).arguments()
+        self.assertIn(str(settings / "agent.toml"), arguments)
+        for path in (
+            settings / "state_5.sqlite",
+            settings / "state_5.sqlite-wal",
+            settings / "installation_id",
+            scratch,
+        ):
+            self.assertNotIn(str(path), arguments)
+
     def test_own_among_settings(self) -> None:
         """What is the agent's own can be written and stays, also in the midst of settings."""
         settings, own = self.made("user/.agent"), self.made("user/.agent/sessions")
