@@ -11,14 +11,14 @@ from twisted.internet.protocol import ServerFactory
 from tests.conformance import judges
 from tests.conformance.fixtures import add_fixtures
 from tests.conformance.proxy import AddingToken
-from tests.functional.mcp_http import McpHttpCase
+from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import AgentSession
 from tests.functional.process import Command, Finished
 
 _SESSIONS = "  sessions: 200\n"  # judges leave those that they open
 
 
-class JudgedCase(McpHttpCase):
+class JudgedTestCase(McpHttpTestCase):
     """Runs judges."""
 
     async def furnish_with_fixtures(self) -> AgentSession:

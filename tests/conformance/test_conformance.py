@@ -11,7 +11,7 @@ import yaml
 from twisted.internet.defer import CancelledError, Deferred
 
 from tests.conformance import judges
-from tests.conformance.case import JudgedCase
+from tests.conformance.case import JudgedTestCase
 from tests.conformance.expected import EXPECTED
 
 _SCENARIO_SECONDS = 90
@@ -20,7 +20,7 @@ _PROGRESS_SECONDS = 50
 _DIRECTORY = re.compile(r"server-(.+?)-\d{4}-\d\d-\d\dT.*")
 
 
-class ConformanceTests(JudgedCase):
+class ConformanceTests(JudgedTestCase):
     """Every scored check passes, but for those that stand in the list with a reason."""
 
     timeout = 700

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from tests.conformance import judges
-from tests.conformance.case import JudgedCase
+from tests.conformance.case import JudgedTestCase
 
 
-class InspectorTests(JudgedCase):
+class InspectorTests(JudgedTestCase):
     """It lists the tools and calls one, over HTTP and on standard streams."""
 
     async def inspected(self, server: tuple[str, ...], *arguments: str) -> Any:

@@ -98,7 +98,7 @@ def message_of(reply: Reply) -> Mapping[str, Any]:
     return dict(json.loads(data))
 
 
-class McpHttpCase(OperatedTestCase):
+class McpHttpTestCase(OperatedTestCase):
     """A user who wants it."""
 
     async def furnish_with_mcp(self, more: str = "") -> AgentSession:

@@ -8,14 +8,14 @@ import mcp.types as t
 from mcp import Client, StdioServerParameters
 from twisted.internet.defer import Deferred
 
-from tests.functional.mcp_http import ERAS, Era, McpByHand, McpHttpCase, connected, message_of, talk
+from tests.functional.mcp_http import ERAS, Era, McpByHand, McpHttpTestCase, connected, message_of, talk
 from tests.functional.operated import SHIP
 from tests.functional.tree import descendants
 
 _MODERN = "2026-07-28"
 
 
-class ServingTests(McpHttpCase):
+class ServingTests(McpHttpTestCase):
     """With the SDK's own client."""
 
     async def test_both_eras(self) -> None:
@@ -124,7 +124,7 @@ class ServingTests(McpHttpCase):
             self.assertEqual(await hearing, conversation.__name__)
 
 
-class GuardTests(McpHttpCase):
+class GuardTests(McpHttpTestCase):
     """Who is let in, how often, and until when."""
 
     async def test_off(self) -> None:
