@@ -10,7 +10,7 @@ from zope.interface import implementer
 from . import codex_arguments
 from .bypass import unproxied
 from .codex_routes import Routes, routed
-from .codex_settings import Settings, directory, read_settings
+from .codex_settings import BUILT_IN, Settings, directory, read_settings
 from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
 from .toml_values import TomlValue, overriding
 
@@ -50,7 +50,7 @@ class Codex:
             past = unproxied(invocation.environment, gateway.url, ports=False) if gateway and routes.arguments else {}
             return Registration(
                 {**server.environment, **routes.variables, **past},
-                (*_name_note(settings), *routes.notes, *_resume_note(invocation, routes)),
+                (*_name_note(settings), *routes.notes, *_resume_note(invocation, settings, routes)),
                 (*overriding(f"mcp_servers.{_server_name(settings)}", _entry(server)), *_LISTS_ANEW, *routes.arguments),
             )
 
@@ -76,8 +76,9 @@ def _name_note(settings: Settings) -> tuple[str, ...]:
     return (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {_OTHER_NAME}",)
 
 
-def _resume_note(invocation: Invocation, routes: Routes) -> tuple[str, ...]:
-    if not routes.arguments or not codex_arguments.resuming(invocation.arguments):
+def _resume_note(invocation: Invocation, settings: Settings, routes: Routes) -> tuple[str, ...]:
+    moved = bool(routes.arguments) and settings.provider == BUILT_IN
+    if not moved or not codex_arguments.resuming(invocation.arguments):
         return ()
     return ("aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway",)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import field, frozen
 
-from .codex_settings import Login, Settings
+from .codex_settings import BUILT_IN, Login, Settings
 from .iagent import KEY_HEADER, STAND_IN_KEY, Gateway, Upstream
 from .toml_values import TomlValue, overriding
 
@@ -69,7 +69,7 @@ def routed(settings: Settings, gateway: Gateway | None, *, steered: bool) -> Rou
     reason = "your arguments say where it goes." if steered else _hidden(settings)
     if reason is not None:
         return _left_alone(settings.provider, reason)
-    if settings.provider == "openai":
+    if settings.provider == BUILT_IN:
         return _own_provider(settings, gateway)
     return _users_provider(settings, gateway)
 

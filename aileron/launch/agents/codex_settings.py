@@ -22,7 +22,7 @@ from .iagent import Invocation
 
 _MOST_BYTES = 1 << 20
 _SYSTEM = Path("/etc/codex")
-_BUILT_IN = "openai"
+BUILT_IN = "openai"
 
 
 class Login(StrEnum):
@@ -70,7 +70,7 @@ class Settings:
     def provider(self) -> str:
         """Which one it asks."""
         said = self.text("model_provider")
-        return _BUILT_IN if said is None else said[0]
+        return BUILT_IN if said is None else said[0]
 
     def entry(self, provider: str) -> Mapping[str, Any]:
         """What the user says of one of their own."""

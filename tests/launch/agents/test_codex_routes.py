@@ -86,6 +86,8 @@ class RoutedTests(RoutesUser):
         self.assertEqual(settings["model_providers.corp.base_url"], "http://127.0.0.1:9/mine/v1")
         self.assertEqual(settings["model_providers.corp.env_http_headers.X-Aileron-Gateway-Key"], "AILERON_GATEWAY_KEY")
         self.assertNotIn("CORP_KEY", registration.variables)
+        resumed = self.registered("resume", gateway=gateway(mine=Upstream("https://llm.corp.test", prefix="/mine")))
+        self.assertEqual(resumed.notes, registration.notes)
 
     def test_own_provider_injected(self) -> None:
         """If the gateway has its key, a dummy stands for the one that is not set."""
