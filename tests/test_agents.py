@@ -57,9 +57,13 @@ class SheetTests(SynchronousTestCase):
 class AgentsTests(SynchronousTestCase):
     """The agents that the scenarios are for."""
 
-    def test_pinned(self) -> None:
-        """Every agent that can be launched has a version that is tried."""
-        self.assertEqual(set(AGENTS) - set(install.AGENTS), set())
+    def test_tried(self) -> None:
+        """Every agent that can be launched, and no other, is put through the scenarios, at a pinned version."""
+        self.assertEqual((set(install.AGENTS), {*choice.agents()}), (set(AGENTS), set(AGENTS)))
+
+    def test_named(self) -> None:
+        """Each is launched by the name under which its scenarios stand."""
+        self.assertEqual([choice.kind(name).name for name in choice.agents()], choice.agents())
 
     def test_turns(self) -> None:
         """So many days as there are other agents than OpenCode bring each of them once, and then the first again."""
