@@ -66,6 +66,9 @@ class ShowTests(CommandCase):
         self.assertIn("you are shown  Topic, Text, by read of builtin://slack\n", out)
         self.site.answer("GET", "/v1/actions/hello", {**item, "preview": None})
         self.assertNotIn("you are shown", self.as_operator("action", "show", "hello")[1])
+        for said, told in [("keep", False), ("withdraw", True)]:
+            self.site.answer("GET", "/v1/actions/hello", {**item, "preview": None, "on_cancel": said})
+            self.assertEqual("cancels its call" in self.as_operator("action", "show", "hello")[1], told)
 
 
 class RunTests(CommandCase):

@@ -146,6 +146,8 @@ def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
         rules["can be taken back for"] = f"{item['undo_seconds']:g} s"
     if item["gated"] and "cool_down_seconds" in item:
         rules["once denied, refused for"] = f"{item['cool_down_seconds']:g} s"
+    if item.get("on_cancel") == "withdraw":
+        rules["once the agent cancels its call"] = "taken back, if it still waits for you"
     if item.get("limits"):
         rules["limits"] = "; ".join(map(_limit, item["limits"]))
     return rules

@@ -133,7 +133,8 @@ def _asks(rule: ApprovalRule) -> str:
     seconds = rule.expires_after_seconds
     ends = "" if seconds is None else f"; expires after {seconds:g} s"
     shown = "" if rule.preview is None else f"; shows you {rule.preview.operation} of {rule.preview.connector}"
-    return f"always{shown}{undo}{ends}"
+    cancelled = "; taken back when the agent cancels its call" if rule.withdrawn_on_cancel else ""
+    return f"always{shown}{undo}{ends}{cancelled}"
 
 
 def _input(declared: Input) -> tuple[Cell, ...]:
