@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from twisted.internet.interfaces import IDelayedCall
 from aileron.client import Connections, SessionEnvironment
 from aileron.errors import LimitExceeded
 from aileron.mcp._agent import AgentServer
-from aileron.mcp._bridge import IBridge
+from aileron.mcp._bridge import IBridge, SideGone
 from aileron.values import McpReply, McpRequest, McpSettings
 
 from .exchange import Receive, Send, exchanged
@@ -70,8 +71,9 @@ class Desk:
         self._over = True
         self._busy()
         self._agent.stop()
-        self._bridge.post(self._leave.set)
         self._closed()
+        with contextlib.suppress(SideGone):
+            self._bridge.post(self._leave.set)
 
     async def serve(self, request: McpRequest) -> McpReply:
         """See L{IMcp.serve}."""
@@ -97,13 +99,13 @@ class Desk:
             self._idle = self._reactor.callLater(self._idle_seconds, self.close)
 
     async def _run(self) -> None:
-        async with self._sessions.run():
-            self._ready.set()
-            try:
+        try:
+            async with self._sessions.run():
+                self._ready.set()
                 await self._leave.wait()
-            finally:
-                for task in filter(None, self._tasks):
-                    task.cancel()
+        finally:
+            for task in filter(None, self._tasks):
+                task.cancel()
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         task = asyncio.current_task()

@@ -1,0 +1,154 @@
+"""One agent's desk: what it serves, how much at once, and when it closes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp.server.request_state import RequestStateSecurity
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Connections, Daemon, SessionEnvironment, Wire
+from aileron.errors import InternalError, LimitExceeded
+from aileron.mcp.http.desk import MOST_UNDER_WAY, Desk
+from aileron.testing import ScriptedSite
+from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
+from tests.mcp.case import action, offering
+from tests.mcp.stepped import Stepped
+
+NOW = utc(1_760_000_000.0)
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+IDLE_SECONDS = 60
+STEPS = 12
+MODERN = "2026-07-28"
+
+
+class InMemory:
+    """Connections to a site in memory."""
+
+    def __init__(self, site: ScriptedSite, clock: Clock) -> None:
+        self._site, self._clock = site, clock
+
+    def daemon(self, url: str, token: str) -> Daemon:
+        """One daemon."""
+        return Daemon(Wire(self._site.agent, url, token, self._clock))
+
+
+class DeskTests(SynchronousTestCase):
+    """Loop, reactor, time and daemon by hand."""
+
+    def setUp(self) -> None:
+        self.clock, self.site, self.sides = Clock(), ScriptedSite(), Stepped()
+        self.addCleanup(self.sides.close)
+        self.closed = 0
+        self.desk = self.furnished(McpSettings(http=True, sessions=100, idle_seconds=IDLE_SECONDS))
+
+    def furnished(self, settings: McpSettings) -> Desk:
+        """An open one."""
+        session = SessionEnvironment("http://127.0.0.1:9", "ail_a_x")
+        connections = cast(Connections, InMemory(self.site, self.clock))
+        sealing = RequestStateSecurity(keys=[b"k" * 32])
+        desk = Desk(self.clock, self.sides.bridge, settings, session, connections, sealing, self.close)
+        self.site.answer(200, offering(1, action()))
+        desk.open()
+        self.addCleanup(self.settle)
+        self.addCleanup(desk.close)
+        self.settle()
+        return desk
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+
+    def settle(self) -> None:
+        """Step until nothing moves; the SDK takes many turns."""
+        for _ in range(STEPS):
+            self.sides.settle()
+
+    def ask(self, method: str, params: Mapping[str, Any], **headers: str) -> Deferred[McpReply]:
+        """Send a message."""
+        fields = {"accept": "application/json, text/event-stream", "content-type": "application/json", **headers}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
+        request = McpRequest(
+            Session("s", "agent", "/src", NOW, NOW),
+            "ail_a_x",
+            "POST",
+            "/mcp",
+            [(name.replace("_", "-").encode(), text.encode()) for name, text in fields.items()],
+            json.dumps(body).encode(),
+        )
+        answer = Deferred.fromCoroutine(self.desk.serve(request))
+        self.settle()
+        return answer
+
+    def greet(self) -> McpReply:
+        """Open a session; its answer is not read."""
+        return self.successResultOf(self.ask("initialize", HELLO))
+
+    def calling(self) -> Deferred[McpReply]:
+        """A stateless call whose run waits at the daemon."""
+        meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+        params = {"name": "ship_update", "arguments": {}, "_meta": meta}
+        return self.ask(
+            "tools/call", params, mcp_protocol_version=MODERN, mcp_method="tools/call", mcp_name="ship_update"
+        )
+
+    def test_greeted(self) -> None:
+        """A client is given a session."""
+        reply = self.greet()
+        self.assertEqual((reply.status, bool(reply.headers["mcp-session-id"])), (200, True))
+
+    def test_under_way(self) -> None:
+        """Beyond so many requests under way the next is refused; one that is over makes room, once."""
+        replies = [self.greet() for _ in range(MOST_UNDER_WAY)]
+        refused = self.failureResultOf(self.ask("initialize", HELLO), LimitExceeded)
+        self.assertEqual(refused.value.details, {"retry_after": 1})
+        replies[0].close()
+        replies[0].close()
+        self.greet()
+        self.failureResultOf(self.ask("initialize", HELLO), LimitExceeded)
+
+    def test_sessions(self) -> None:
+        """Beyond so many sessions the next is refused by the protocol's transport."""
+        self.desk = self.furnished(McpSettings(http=True, sessions=1))
+        self.assertEqual(self.greet().status, 200)
+        with self.assertLogs("mcp", "WARNING"):
+            self.assertEqual(self.greet().status, 503)
+
+    def test_idle(self) -> None:
+        """It closes after so long without a request under way, and not before."""
+        reply = self.greet()
+        self.clock.advance(IDLE_SECONDS)
+        self.assertEqual(self.closed, 0)
+        reply.close()
+        self.clock.advance(IDLE_SECONDS - 1)
+        self.greet().close()
+        self.clock.advance(IDLE_SECONDS - 1)
+        self.assertEqual(self.closed, 0)
+        self.clock.advance(1)
+        self.assertEqual(self.closed, 1)
+
+    def test_closed(self) -> None:
+        """What is under way ends with it, at the daemon too."""
+        call = self.calling()
+        self.assertNoResult(call)
+        self.assertIn("/v1/actions/ship-update/run", [asked.path for asked in self.site.asked])
+        self.desk.close()
+        self.desk.close()
+        self.settle()
+        self.failureResultOf(call, InternalError)
+        self.site.agent.flush()
+        self.assertEqual((self.closed, self.site.waiting), (1, 0))
+
+    def test_client_gone(self) -> None:
+        """A stateless client that leaves ends its wait at the daemon."""
+        call = self.calling()
+        before = self.site.waiting
+        call.cancel()
+        self.settle()
+        call.addErrback(lambda _: None)
+        self.site.agent.flush()
+        self.assertEqual(self.site.waiting, before - 1)
