@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 
-from bench import audit, commands, endurance, gateway, requests, table
+from bench import audit, commands, endurance, gateway, mcp, requests, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
     "requests": requests.report,
     "store": stores.report,
     "commands": commands.report,
+    "mcp": mcp.report,
     "audit": audit.report,
     "endurance": endurance.report,
     "gateway": gateway.report,

@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import median
 from urllib.request import Request, urlopen
 
+from attrs import frozen
+
 from bench.connection import opened
 from bench.endpoint import ACTION, CONNECTOR
 from bench.table import ROUNDS, row
@@ -30,23 +32,68 @@ _LIBRARIES = (
 _SDK = "import mcp.server.lowlevel"
 
 
+@frozen
+class Serving:
+    """A daemon that is unlocked, and offers the action C{noop}."""
+
+    home: Path
+
+    @property
+    def url(self) -> str:
+        """Its site for agents."""
+        return str(self._where()["url"])
+
+    def open_session(self) -> str:
+        """The token of a new session."""
+        return _open_session(self._where())
+
+    def _where(self) -> dict[str, str]:
+        where: dict[str, str] = json.loads((self.home / "aileron/daemon.json").read_text())
+        return where
+
+
 def report(seconds: float) -> None:
     """The daemon's rows, then those of C{aileron-mcp} over a daemon that is unlocked."""
+    with _made() as home:
+        _daemon(home)
+        with _unlocked(home) as daemon:
+            _mcp(daemon)
+
+
+@contextmanager
+def serving(config: str = "") -> Iterator[Serving]:
+    """A daemon in a home of its own.
+
+    :param config: the text of its C{config.yaml}.
+    """
+    with _made() as home:
+        (home / "aileron/config.yaml").write_text(config)
+        with _unlocked(home) as daemon:
+            yield daemon
+
+
+@contextmanager
+def _made() -> Iterator[Path]:
+    """A user's home in which Aileron's was made, and no daemon runs."""
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         _aileron(home, "vault", "init")
         _aileron(home, "daemon", "stop")
-        _daemon(home)
-        with _service() as port:
-            (home / "aileron/connectors/service.toml").write_text(CONNECTOR.format(port=port))
-            names = {"connector": "local://bench/service", "operation": "say"}
-            (home / "aileron/actions/noop.md").write_text(ACTION.format(**names))
-            _aileron(home, "vault", "unlock")
-            try:
-                _aileron(home, "action", "trust", "--all", "--yes")
-                _mcp(home)
-            finally:
-                _aileron(home, "daemon", "stop")
+        yield home
+
+
+@contextmanager
+def _unlocked(home: Path) -> Iterator[Serving]:
+    with _service() as port:
+        (home / "aileron/connectors/service.toml").write_text(CONNECTOR.format(port=port))
+        names = {"connector": "local://bench/service", "operation": "say"}
+        (home / "aileron/actions/noop.md").write_text(ACTION.format(**names))
+        _aileron(home, "vault", "unlock")
+        try:
+            _aileron(home, "action", "trust", "--all", "--yes")
+            yield Serving(home)
+        finally:
+            _aileron(home, "daemon", "stop")
 
 
 def _daemon(home: Path) -> None:
@@ -69,18 +116,21 @@ def _daemon(home: Path) -> None:
     row("daemon: resident when idle", f"{median(idle):.0f} MB", f"{median(heavier):.2f} x its libraries alone")
 
 
-def _mcp(home: Path) -> None:
+def _mcp(daemon: Serving) -> None:
     """A client of the SDK, the installed server, the daemon, a service on loopback; and parts of that."""
-    where = json.loads((home / "aileron/daemon.json").read_text())
     starts, ratios, through, straight, alone = [], [], [], [], []
     for _ in range(ROUNDS):
         sdk = _importing(_SDK)
-        variables = {**_environment(home), "AILERON_URL": where["url"], "AILERON_TOKEN": _open_session(where)}
+        variables = {
+            **_environment(daemon.home),
+            "AILERON_URL": daemon.url,
+            "AILERON_TOKEN": daemon.open_session(),
+        }
         started, took = asyncio.run(_session(str(_BIN / "aileron-mcp"), [], variables))
         starts.append(started)
         ratios.append(started / sdk)
         through.append(took)
-        straight.append(asyncio.run(_straight(where["url"], variables["AILERON_TOKEN"])))
+        straight.append(asyncio.run(_straight(daemon.url, variables["AILERON_TOKEN"])))
         alone.append(asyncio.run(_session(sys.executable, ["-m", "bench.echo"], dict(os.environ)))[1])
     row("aileron-mcp: start to initialize", f"{median(starts):.2f} s", f"{median(ratios):.2f} x importing the SDK")
     whole, direct, least = (list(map(median, rounds)) for rounds in (through, straight, alone))

@@ -1,0 +1,11 @@
+"""FastMCP's proxy before the daemon's own C{/mcp}; run by an interpreter that has FastMCP."""
+
+import os
+
+from fastmcp.client.transports import StreamableHttpTransport
+from fastmcp.server import create_proxy
+
+remote = StreamableHttpTransport(
+    os.environ["BENCH_URL"] + "/mcp", headers={"Authorization": f"Bearer {os.environ['BENCH_TOKEN']}"}
+)
+create_proxy(remote).run(show_banner=False)
