@@ -2,8 +2,8 @@
 
 import os
 
-from fastmcp.client.transports import StreamableHttpTransport
-from fastmcp.server import create_proxy
+from fastmcp.client.transports import StreamableHttpTransport  # type: ignore[import-not-found]
+from fastmcp.server import create_proxy  # type: ignore[import-not-found]
 
 remote = StreamableHttpTransport(
     os.environ["BENCH_URL"] + "/mcp", headers={"Authorization": f"Bearer {os.environ['BENCH_TOKEN']}"}
