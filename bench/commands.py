@@ -67,7 +67,11 @@ def serving(config: str = "") -> Iterator[Serving]:
     :param config: the text of its C{config.yaml}.
     """
     with _made() as home:
-        (home / "aileron/config.yaml").write_text(config)
+        if config:
+            (home / "aileron/config.yaml").write_text(config)
+            _aileron(home, "vault", "unlock")
+            _aileron(home, "config", "trust", "--yes")
+            _aileron(home, "daemon", "stop")
         with _unlocked(home) as daemon:
             yield daemon
 
