@@ -14,8 +14,11 @@ def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
 
     :param reactor: provides time, TCP and threads.
     """
+    from aileron.client import Connections
+
+    from ._thread import LoopThread
     from .http.door import HttpDoor
     from .http.hush import hush
 
     hush()
-    return HttpDoor(reactor, settings)
+    return HttpDoor(reactor, settings, LoopThread(reactor), Connections(reactor))

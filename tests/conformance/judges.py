@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from tests.functional import npm
 
 DIRECTORY_VARIABLE = "AILERON_TEST_MCP_JUDGES"
 CONFORMANCE, INSPECTOR = "@modelcontextprotocol/conformance", "@modelcontextprotocol/inspector"
-VERSIONS = {CONFORMANCE: "0.2.0-alpha.12", INSPECTOR: "0.15.0", "node": "24.21.0"}
+_PROCESSORS = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+NODE = f"node-{sys.platform}-{_PROCESSORS.get(platform.machine(), 'x64')}"
+VERSIONS = {CONFORMANCE: "0.2.0-alpha.12", INSPECTOR: "0.15.0", NODE: "24.21.0"}
 
 
 def directory() -> Path:
@@ -30,7 +33,7 @@ def install() -> None:
 
 def node() -> str:
     """Its Node."""
-    return str(npm.package(directory(), "node") / "bin" / "node")
+    return str(npm.package(directory(), NODE) / "bin" / "node")
 
 
 def script(name: str, path: str) -> str:

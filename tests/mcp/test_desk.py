@@ -26,6 +26,20 @@ STEPS = 12
 MODERN = "2026-07-28"
 
 
+def written(method: str, params: Mapping[str, Any], **headers: str) -> McpRequest:
+    """A message of the protocol."""
+    fields = {"accept": "application/json, text/event-stream", "content-type": "application/json", **headers}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
+    return McpRequest(
+        Session("s", "agent", "/src", NOW, NOW),
+        "ail_a_x",
+        "POST",
+        "/mcp",
+        [(name.replace("_", "-").encode(), text.encode()) for name, text in fields.items()],
+        json.dumps(body).encode(),
+    )
+
+
 class InMemory:
     """Connections to a site in memory."""
 
@@ -70,17 +84,7 @@ class DeskTests(SynchronousTestCase):
 
     def ask(self, method: str, params: Mapping[str, Any], **headers: str) -> Deferred[McpReply]:
         """Send a message."""
-        fields = {"accept": "application/json, text/event-stream", "content-type": "application/json", **headers}
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": dict(params)}
-        request = McpRequest(
-            Session("s", "agent", "/src", NOW, NOW),
-            "ail_a_x",
-            "POST",
-            "/mcp",
-            [(name.replace("_", "-").encode(), text.encode()) for name, text in fields.items()],
-            json.dumps(body).encode(),
-        )
-        answer = Deferred.fromCoroutine(self.desk.serve(request))
+        answer = Deferred.fromCoroutine(self.desk.serve(written(method, params, **headers)))
         self.settle()
         return answer
 

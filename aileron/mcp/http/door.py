@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Protocol
 
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.client import LONGEST_WAIT_SECONDS, Connections, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.interfaces import IMcpService
 from aileron.mcp._bridge import IBridge
-from aileron.mcp._thread import LoopThread
 from aileron.values import McpReply, McpRequest, McpSettings
 
 from .desk import Desk
@@ -22,20 +22,42 @@ MOST_AGENTS = 64
 _KEY_BYTES = 32
 
 
+class ILoop(Protocol):
+    """An asyncio loop that is started and stopped."""
+
+    @property
+    def bridge(self) -> IBridge:
+        """Between it and the reactor."""
+
+    def start(self) -> Deferred[None]:
+        """Start it; fires when it runs."""
+
+    def stop(self) -> Deferred[None]:
+        """End it; fires when it has ended."""
+
+
+def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
+    """What seals the states of one agent's clients, so that nobody else can hand them back.
+
+    :param key: 32 bytes at least.
+    """
+    return RequestStateSecurity(keys=[key], ttl=LONGEST_WAIT_SECONDS, bind_principal=lambda _ctx: session_id)
+
+
 @implementer(IMcpService)
 class HttpDoor:
     """Serves each agent at a desk of its own, which nobody finds who has not its token.
 
     What a desk does it asks of the agent site, with the token of its agent: there is no other way in.
 
-    :param reactor: provides time, TCP and threads.
+    :param reactor: provides time.
+    :param beside: the loop, not yet running.
+    :param connections: to the agent site.
     """
 
-    def __init__(self, reactor: Any, settings: McpSettings) -> None:
+    def __init__(self, reactor: IReactorTime, settings: McpSettings, beside: ILoop, connections: Connections) -> None:
         self._reactor, self._settings = reactor, settings
-        self._connections = Connections(reactor)
-        self._thread = LoopThread(reactor)
-        self._bridge: IBridge = self._thread.bridge
+        self._beside, self._connections = beside, connections
         self._key = secrets.token_bytes(_KEY_BYTES)
         self._url = ""
         self._desks: dict[str, Desk] = {}
@@ -46,14 +68,14 @@ class HttpDoor:
         def opened(_: None) -> None:
             self._url = url
 
-        return self._thread.start().addCallback(opened)
+        return self._beside.start().addCallback(opened)
 
     def close(self) -> Deferred[None]:
         """See L{IMcpService.close}."""
         self._url = ""
         for desk in list(self._desks.values()):
             desk.close()
-        return self._thread.stop().addCallback(lambda _: self._connections.close())
+        return self._beside.stop().addCallback(lambda _: self._connections.close())
 
     async def serve(self, request: McpRequest) -> McpReply:
         """See L{IMcp.serve}."""
@@ -78,13 +100,11 @@ class HttpDoor:
         session = SessionEnvironment(self._url, request.token, client=request.session.agent, listed_actions=listed)
         desk = Desk(
             self._reactor,
-            self._bridge,
+            self._beside.bridge,
             self._settings,
             session,
             self._connections,
-            sealing=RequestStateSecurity(
-                keys=[self._key], ttl=LONGEST_WAIT_SECONDS, bind_principal=lambda _ctx: session_id
-            ),
+            sealing=sealing_for(session_id, self._key),
             closed=lambda: self._desks.pop(session_id, None),
         )
         self._desks[session_id] = desk
