@@ -1,6 +1,6 @@
-"""goose through all scenarios."""
+"""goose through all scenarios, on a terminal, and behind walls."""
 
-from tests.agents import scenarios
+from tests.agents import scenarios, surroundings
 from tests.agents.kinds.goose import Goose
 
 
@@ -8,3 +8,20 @@ class GooseTests(scenarios.ScenariosTestCase):
     """Headless."""
 
     kind = Goose()
+
+
+class TerminalTests(surroundings.TerminalTestCase):
+    """It prints lines, so that a line of ours may stand among them."""
+
+    kind = Goose()
+    opening = ("session",)
+    ready = "goose is ready"
+    tells = "aileron: a call waits for your approval"
+    leaving = "/exit"
+
+
+class SandboxTests(surroundings.SandboxTestCase):
+    """Its sessions are its own."""
+
+    kind = Goose()
+    kept = ".local/share/goose/sessions/*.db"

@@ -1,6 +1,6 @@
-"""pi through all scenarios."""
+"""pi through all scenarios, on a terminal, and behind walls."""
 
-from tests.agents import scenarios
+from tests.agents import scenarios, surroundings
 from tests.agents.kinds.pi import Pi
 
 
@@ -8,3 +8,19 @@ class PiTests(scenarios.ScenariosTestCase):
     """Headless."""
 
     kind = Pi()
+
+
+class TerminalTests(surroundings.TerminalTestCase):
+    """It draws on the whole terminal."""
+
+    kind = Pi()
+    opening = ()
+    ready = "gpt-5.1"
+    leaving = "/quit"
+
+
+class SandboxTests(surroundings.SandboxTestCase):
+    """Its sessions are its own, though they lie among its settings."""
+
+    kind = Pi()
+    kept = ".pi/agent/sessions/*/*.jsonl"

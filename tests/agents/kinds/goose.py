@@ -9,28 +9,29 @@ from tests.functional.process import Finished
 
 
 class Goose(Kind):
-    """With Anthropic's messages."""
+    """With OpenAI's responses; with Anthropic's messages it makes a turn's calls one after the other."""
 
     name = "goose"
-    model = "claude-sonnet-4-5"
+    model = "gpt-5.1"
+    shortens = "What is longer than 200,000 characters it writes to a file, and tells the model the file's name."
     never_offers_late = "It asks for the list of tools once for each of the user's turns."
-    serial = "It sends the second call when the first has been answered."
-    shortens = "What is longer than 200,000 characters it writes to a file, and shows the model the file's name."
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""
         path = home.user / ".config" / "goose" / "config.yaml"
         path.parent.mkdir(parents=True)
-        path.write_text(f"# mine\nGOOSE_PROVIDER: anthropic\nGOOSE_MODEL: {self.model}\n")
+        # With a word on telemetry, or it asks for one where a person sits.
+        settings = ("GOOSE_PROVIDER: openai", f"GOOSE_MODEL: {self.model}", "GOOSE_TELEMETRY_ENABLED: false")
+        path.write_text("\n".join(("# mine", *settings, "")))
         return (path,)
 
     def arguments(self, prompt: str) -> tuple[str, ...]:
         """See `Kind`."""
-        return ("run", "--no-session", "--quiet", "--text", prompt)
+        return ("run", "--quiet", "--text", prompt)
 
     def environment(self, home: Home) -> Mapping[str, str]:
         """See `Kind`."""
-        return {"ANTHROPIC_API_KEY": "sk-of-the-user", "GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_OFF": "1"}
+        return {"OPENAI_API_KEY": "sk-of-the-user", "GOOSE_DISABLE_KEYRING": "1"}
 
     def texts(self, finished: Finished) -> list[str]:
         """See `Kind`; calls and answers are lines, and what the model says last stands last."""

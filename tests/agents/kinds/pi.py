@@ -20,12 +20,13 @@ class Pi(Kind):
         """See `Kind`."""
         path = home.user / ".pi" / "agent" / "settings.json"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"defaultProvider": "openai", "defaultModel": self.model}))
+        settings = {"defaultProvider": "openai", "defaultModel": self.model, "lastChangelogVersion": "0.99.1"}
+        path.write_text(json.dumps(settings, indent=2))  # as it writes them itself as soon as its version is another
         return (path,)
 
     def arguments(self, prompt: str) -> tuple[str, ...]:
         """See `Kind`."""
-        return ("--print", "--no-session", prompt)
+        return ("--print", prompt)
 
     def environment(self, home: Home) -> Mapping[str, str]:
         """See `Kind`."""

@@ -1,0 +1,84 @@
+"""An agent where a person sits before it, and behind walls."""
+
+from typing import ClassVar
+
+import attrs
+
+from tests.agents import case
+from tests.functional.operated import GATED, SHIP
+from tests.functional.process import Command
+
+_WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code'
+
+
+class TerminalTestCase(case.AgentTestCase):
+    """For a class that names its kind of agent.
+
+    :cvar opening: the agent's own arguments for a conversation.
+    :cvar ready: what it shows as soon as one can type.
+    :cvar tells: how a person is told that a call waits.
+    :cvar leaving: what ends it.
+    """
+
+    opening: ClassVar[tuple[str, ...]]
+    ready: ClassVar[str]
+    tells: ClassVar[str] = "\x1b\\]9;a call waits for your approval"
+    leaving: ClassVar[str]
+
+    def launch_command(self, prompt: str) -> Command:
+        """A conversation without a prompt, the terminal's state being compared around it."""
+        command = super().launch_command(prompt)
+        given = command.arguments[: -len(self.kind.arguments(prompt))]
+        talking = attrs.evolve(command, arguments=(*given, *self.opening), terminal=True)
+        return talking.behind("/bin/sh", "-c", _WATCHED, "sh")
+
+    async def test_terminal(self) -> None:
+        """What is typed is asked for and done, the person is told, and the terminal is left as it was."""
+        launched = await self.launch_agent([self.call(GATED, SHIP)])
+        await launched.running.expect(self.ready, case.SECONDS)
+        await self.type(launched, "tell the team")
+        (approval,) = await self.waiting(seconds=case.SECONDS)
+        self.assert_no_secrets(launched)
+        await launched.running.expect(self.tells, 10)
+        await self.approve(approval["id"])
+        await launched.running.expect(case.BYE.split()[-1], case.SECONDS)
+        await self.type(launched, self.leaving)
+        finished = await launched.running.finish(30)
+        self.assertEqual(finished.exit_code, 0)
+        self.assertIn("as it was", finished.stdout[-100:])
+        self.assertIn("C0002", self.results(launched)[-1])
+        self.assertEqual((await self.status())["counts"]["sessions"], 0)
+        self.assertEqual({path: path.read_bytes() for path in launched.files}, launched.files)
+
+    async def type(self, launched: case.Launched, line: str) -> None:
+        """A line as a person types it, who does not paste."""
+        await self.pause(3)
+        launched.running.press(line)
+        await self.pause(1)
+        launched.running.press("\r")
+
+
+class SandboxTestCase(case.AgentTestCase):
+    """For a class that names its kind of agent.
+
+    :cvar kept: what of the user's home an agent writes that stays, a pattern.
+    """
+
+    kept: ClassVar[str]
+
+    def launch_command(self, prompt: str) -> Command:
+        """The same behind walls."""
+        command = super().launch_command(prompt)
+        place = command.arguments.index("launch") + 1
+        return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
+
+    async def test_sandbox(self) -> None:
+        """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""
+        launched = await self.launch_agent([self.call(GATED, SHIP)])
+        (approval,) = await self.waiting(seconds=case.SECONDS)
+        await self.approve(approval["id"])
+        (result,) = await self.finished(launched)
+        self.assertIn("C0002", result)
+        self.assertNotEqual(list(self.home.user.glob(self.kept)), [])
+        (settings,) = launched.files
+        self.assertEqual([path for path in settings.parent.iterdir() if path.is_file()], [settings])
