@@ -17,8 +17,17 @@ from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit, ISessions
 from aileron.store import Store, _sessions
 from aileron.store import _sessions_table as sessions_table
-from aileron.testing import SessionsContract, UnthreadedPool, example_session, memory_store
-from aileron.values import Process, timestamp, utc
+from aileron.testing import (
+    SessionsContract,
+    UnthreadedPool,
+    example_ask,
+    example_decision,
+    example_run,
+    example_session,
+    example_transition,
+    memory_store,
+)
+from aileron.values import PendingLimits, Process, RunState, SessionTally, timestamp, utc
 
 
 class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
@@ -49,6 +58,25 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
             self.do(self.sessions.open(session, _digest(session.id), _digest(f"g {at}"), ()))
             found = self.do(self.sessions.get(session.id))
             self.assertEqual(peer, found and found.peer)
+
+    def test_tally(self) -> None:
+        """What a session's runs came to is counted, and no other's."""
+        runs = self.store.runs
+        for at, end in enumerate((None, True, False, RunState.COMPLETED, RunState.UNKNOWN)):
+            run = example_run(f"run-{at}", gated=end is None or isinstance(end, bool))
+            asked = example_transition(run, RunState.PENDING, ask=example_ask())
+            run = self.do(runs.receive(run, (asked,) if run.gated else (), PendingLimits()))[0]
+            if isinstance(end, bool):
+                decided = RunState.APPROVED if end else RunState.DENIED
+                self.do(runs.apply(example_transition(run, decided, decision=example_decision(end))))
+            elif end is not None:
+                run = self.do(runs.apply(example_transition(run, RunState.EXECUTING)))
+                self.do(runs.apply(example_transition(run, end)))
+        other = example_run("other", gated=False, session_id="session-2")
+        self.do(runs.receive(other, (), PendingLimits()))
+        expected = SessionTally(calls=5, waiting=1, approvals=1, denials=1, effects=1, in_doubt=1)
+        self.assertEqual(self.do(self.sessions.tally("session-1")), expected)
+        self.assertEqual(self.do(self.sessions.tally("session-2")), SessionTally(calls=1))
 
     def test_most_a_minute(self) -> None:
         """At most 100 sessions are opened within a minute, though each was ended; the next minute has room."""
