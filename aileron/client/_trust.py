@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from OpenSSL.crypto import Error as CertificateUnread
-from OpenSSL.SSL import Error as TLSError
-from service_identity import CertificateError, VerificationError
+from cryptography.x509 import load_pem_x509_certificate
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.client import BrowserLikePolicyForHTTPS
+
+_TLS = frozenset(("OpenSSL", "service_identity"))
+"""Whose errors Twisted hands on where chain or name do not hold; it names no type of its own for that."""
 
 _MOST_BYTES = 1 << 20
 _BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -24,10 +25,12 @@ def certificates_in(path: str) -> tuple[Certificate, ...]:
     try:
         with Path(path).open("rb") as file:
             blocks = _BLOCK.findall(file.read(_MOST_BYTES))
-        found = tuple(Certificate.loadPEM(block) for block in blocks)
+        for block in blocks:
+            load_pem_x509_certificate(block)  # which tells what is none in a way that can be told
+        found = tuple(map(Certificate.loadPEM, blocks))
     except OSError as error:
         raise ValueError(f"it cannot be read ({type(error).__name__})") from None
-    except (CertificateUnread, ValueError):
+    except ValueError:
         raise ValueError("it has a certificate that is none") from None
     if not found:
         raise ValueError("it has no certificate in PEM")
@@ -44,4 +47,4 @@ def policy_of(authorities: tuple[Certificate, ...]) -> Any:
 def is_untrusted(error: Exception) -> bool:
     """Whether C{error} says that nobody was let in whom we could take for the daemon."""
     reasons = [reason.value for reason in getattr(error, "reasons", ())]
-    return any(isinstance(each, (TLSError, VerificationError, CertificateError)) for each in (error, *reasons))
+    return any(type(each).__module__.partition(".")[0] in _TLS for each in (error, *reasons))
