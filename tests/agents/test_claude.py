@@ -43,7 +43,7 @@ class TerminalTests(case.AgentTestCase):
         )
         return interactive.behind("/bin/sh", "-c", _WATCHED, "sh")
 
-    async def test_11_terminal(self) -> None:
+    async def test_terminal(self) -> None:
         """A call waits in its background, and wakes it; no line of ours is on its screen, which Ctrl-C ends cleanly."""
         launched = await self.launch_agent([self.call(GATED, SHIP), Say("It waits.")])
         await self.tools_there(launched)
@@ -91,7 +91,7 @@ class SandboxTests(case.AgentTestCase):
         place = command.arguments.index("launch") + 1
         return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
 
-    async def test_12_sandbox(self) -> None:
+    async def test_sandbox(self) -> None:
         """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""
         launched = await self.launch_agent([self.call(GATED, SHIP)])
         (approval,) = await self.waiting(seconds=case.SECONDS)
