@@ -93,6 +93,11 @@ def asked_for(
         card = next((card for card in cards if card.name == tool), None)
         gone = f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered."
         return Said(gone, is_error=True) if card is None else (card, arguments)
+    if others := sorted(arguments.keys() - {"name", "args"}):
+        # Left out of the action's arguments, it would run with others than were meant.
+        return Said(
+            f"{RUN_TOOL} takes name and args; put into args what is the action's: {', '.join(others)}.", is_error=True
+        )
     found_or_not, given = named(cards, arguments.get("name")), arguments.get("args", {})
     if isinstance(found_or_not, Said):
         return found_or_not

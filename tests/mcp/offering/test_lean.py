@@ -145,7 +145,7 @@ class AccessTests(LeanCase):
             self.setUp()
 
     def test_run_action_wrongly(self) -> None:
-        """A name that is none, or arguments that are no object, run nothing."""
+        """A name that is none, or arguments that are no object or stand in another place, run nothing."""
         calls = self.offer(5)
         asked = len(self.site.asked)
         for arguments in (
@@ -153,6 +153,8 @@ class AccessTests(LeanCase):
             {"name": "gone"},
             {"name": "action-004", "args": "x"},
             {"name": "action-004", "args": []},
+            {"name": "action-004", "arguments": {"text": "x"}},
+            {"name": "action-004", "args": {}, "text": "x"},
         ):
             self.assertTrue(self.successResultOf(self.call(calls, "run_action", **arguments)).is_error)
         self.assertEqual(len(self.site.asked), asked)
