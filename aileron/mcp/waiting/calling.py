@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
-from aileron.client import LONGEST_WAIT_SECONDS, SessionEnvironment
+from aileron.client import LONGEST_WAIT_SECONDS, DaemonError, SessionEnvironment
 from aileron.mcp._texts import Pending, Said
 
 from .cancelling import Cancelling
@@ -74,7 +74,10 @@ class Calling:
             said = await self._said(ctx, params, manner)
             if said.pending is None or not early:
                 return result_of(said)
-            return await self._while_pending(ctx, params, client, manner, said.pending)
+            try:
+                return await self._while_pending(ctx, params, client, manner, said.pending)
+            except DaemonError:  # it went away just now; that the call waits, and by which id, is known all the same
+                return result_of(said)
 
     async def _while_pending(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner, pending: Pending

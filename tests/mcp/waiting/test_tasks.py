@@ -250,6 +250,21 @@ class TaskTests(WaitingCase):
 
         asyncio.run(talk())
 
+    def test_no_task_just_now(self) -> None:
+        """A call that waits when the daemon goes away, before the task is made, is told as waiting, not as failed."""
+
+        class Going(WaitingTools):
+            async def run_status(self, run_id: str) -> Mapping[str, Any]:
+                """Be away."""
+                raise DaemonUnreachable("Gone.")
+
+        async def talk() -> None:
+            async with connected(Going(), "auto", NOBODY, extensions=[TasksExtension()]) as client:
+                result = await client.call_tool("ship_update", {})
+                self.assertEqual((text_of(result), result.is_error), ("It waits.", False))
+
+        asyncio.run(talk())
+
     def test_not_declared(self) -> None:
         """Who declared nothing gets the result itself."""
 
