@@ -21,6 +21,7 @@ SERVER_NAME = "aileron"
 
 _CALL_TIMEOUT_SECONDS = 3_600  # its default, five minutes, is shorter than many an approval
 _FILE = "goose.yaml"
+_CONFIGURE = "configure"
 _RESUMING, _WITHOUT = frozenset(("-r", "--resume")), "--no-profile"
 
 
@@ -39,6 +40,8 @@ class Goose:
 
     def prepare(self, invocation: Invocation) -> Register:
         """Read where the user has said something of extensions and providers; all of it is kept."""
+        if invocation.arguments[:1] == (_CONFIGURE,):
+            return _untouched
         settings = read_settings(invocation)
         _refuse_namesake(settings)
 
@@ -62,6 +65,12 @@ class Goose:
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """See L{IAgent}."""
         return (str(configuration_directory(environment)),)
+
+
+def _untouched(_server: McpServer, _gateway: Gateway | None, _directory: str) -> Registration:
+    """It offers to keep what its variables say: the gateway's address, with the key, and the stand-in for one's own."""
+    note = f"aileron: goose {_CONFIGURE} runs by itself, for it would keep what is this session's alone."
+    return Registration({}, (note,))
 
 
 def _reminders(arguments: tuple[str, ...]) -> tuple[str, ...]:

@@ -87,6 +87,15 @@ class ToolServerTests(UserTests):
             (line,) = self.registered(*arguments).notes
             self.assertIn(word, line)
 
+    def test_configure(self) -> None:
+        """Its command that keeps settings learns nothing that it could keep of a session, and a line says so."""
+        self.upstreams["anthropic"] = Upstream("https://api.anthropic.com", injected=True)
+        registration = self.registered("configure")
+        self.assertEqual((dict(registration.variables), dict(registration.files)), ({}, {}))
+        (line,) = registration.notes
+        self.assertIn("goose configure runs by itself", line)
+        self.assertIn("ANTHROPIC_HOST", self.registered("run", "-t", "configure").variables)
+
     def test_directories(self) -> None:
         """In a sandbox it writes sessions and logs, and nothing that it reads as settings."""
         agent = AGENTS["goose"]
