@@ -73,6 +73,13 @@ class AgentsTests(SynchronousTestCase):
         self.assertEqual(sorted(turns[:-1]), others)
         self.assertEqual(turns[-1], turns[0])
 
+    def test_few(self) -> None:
+        """The few scenarios that a day tries are there under these names, for each agent whose turn it may be."""
+        for agent in choice.agents():
+            wanted = turn.MISSING if agent == turn.ALWAYS else turn.FEW
+            found = [test.id().rpartition(".test_")[2] for test in choice.scenarios(agent, wanted.__contains__)]
+            self.assertEqual(sorted(found), sorted(wanted), agent)
+
     def test_midnight(self) -> None:
         """The agent that was installed is the one that is tried, whatever day it has become."""
         directory = Path(self.mktemp())
