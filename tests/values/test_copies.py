@@ -17,7 +17,7 @@ RUN = Run(
     session_id="session", idempotency_key="again", result=1, fault=_FAULT, reason="why", audit_id="event",
     asked={"a": 0}, parent_id="earlier", start_after=_LATER,
 )  # fmt: skip
-_PROCESS = Process(7, "/bin/agent", "/work")
+_PROCESS = Process(7, "/bin/agent", "/project")
 SESSION = Session("session", "agent", "/", _NOON, _NOON, _LATER, 3, _PROCESS, True, _LATER, SessionEnding.ORPHANED)
 
 
