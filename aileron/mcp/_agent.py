@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
@@ -27,15 +28,22 @@ from .waiting.manner import Manner
 from .waiting.profiles import USUAL_SECONDS
 from .waiting.withdrawals import Withdrawals
 
+_NO_BOUND = 1 << 30
+_TOO_MANY = Said("Too many calls are under way: nothing was sent. Call again once one of them is over.", is_error=True)
+
 _log = Logger()
 
 
 @frozen
 class Across:
-    """The tools, as awaited from the loop: each call is made in the reactor."""
+    """The tools, as awaited from the loop: each call is made in the reactor.
+
+    :ivar room: for calls at once.  A client of the handshake's era that leaves does not end its call.
+    """
 
     bridge: IBridge
     calls: Calls
+    room: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(_NO_BOUND))
 
     async def offered(self) -> Sequence[Card]:
         """Every tool that is listed."""
@@ -50,8 +58,11 @@ class Across:
         return await self.bridge.call(self.calls.recent_runs)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
-        """Call one."""
-        return await self.bridge.call(lambda: self.calls.call(tool, arguments, manner))
+        """Call one, if there is room for it."""
+        if self.room.locked():
+            return _TOO_MANY
+        async with self.room:
+            return await self.bridge.call(lambda: self.calls.call(tool, arguments, manner))
 
     async def withdraw(self, key: str) -> None:
         """Take one back."""
@@ -71,6 +82,7 @@ class AgentServer:
 
     :param session: names the daemon, and who the agent is there.
     :param sealing: seals what clients are given to bring back; L{None}: by a key of its own.
+    :param most_calls: that may be under way at once.
     :param own: the session that is opened for it, where nobody launched it; then C{session} names no daemon.
     :ivar tools: the SDK's server over the agent's tools; it is used in the loop.
     """
@@ -83,6 +95,7 @@ class AgentServer:
         connections: Connections | None = None,
         sealing: RequestStateSecurity | None = None,
         own: OwnSession | None = None,
+        most_calls: int = _NO_BOUND,
     ) -> None:
         self._bridge = bridge
         self._stopped = False
@@ -92,7 +105,9 @@ class AgentServer:
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         shortlist = Shortlist(daemon, session.listed_actions)
         calls = Calls(daemon, self._link, reactor, longest, self._withdrawals, shortlist)
-        self.tools = ToolServer(Across(bridge, calls), Etiquette(session, sealing=sealing))
+        self.tools = ToolServer(
+            Across(bridge, calls, asyncio.Semaphore(most_calls)), Etiquette(session, sealing=sealing)
+        )
 
     def start(self) -> None:
         """Begin to follow what the daemon offers."""

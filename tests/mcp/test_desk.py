@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+from attrs import evolve
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -114,6 +115,32 @@ class DeskTests(SynchronousTestCase):
         replies[0].close()
         self.greet()
         self.failureResultOf(self.ask("initialize", HELLO), LimitExceeded)
+
+    def test_left_behind(self) -> None:
+        """Calls whose clients left without a word count on: beyond so many nothing is sent, and one less makes room."""
+        hello = self.greet()
+        session_id = hello.headers["mcp-session-id"]
+        self.left("notifications/initialized", {}, session_id, None)
+        for number in range(MOST_UNDER_WAY + 3):
+            self.left("tools/call", {"name": "ship_update", "arguments": {}}, session_id, number)
+        self.assertEqual(self.sent(), MOST_UNDER_WAY)
+        self.left("notifications/cancelled", {"requestId": 0}, session_id, None)
+        self.left("tools/call", {"name": "ship_update", "arguments": {}}, session_id, 99)
+        self.assertEqual(self.sent(), MOST_UNDER_WAY + 1)
+
+    def left(self, method: str, params: Mapping[str, Any], session_id: str, number: int | None) -> None:
+        """Send a message of the handshake's era in a session, and leave without its answer."""
+        request = written(method, params, mcp_session_id=session_id, mcp_protocol_version="2025-11-25")
+        body: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
+        body |= {} if number is None else {"id": number}
+        answer = Deferred.fromCoroutine(self.desk.serve(evolve(request, body=json.dumps(body).encode())))
+        self.settle()
+        self.successResultOf(answer).close()
+        self.settle()
+
+    def sent(self) -> int:
+        """How many runs the daemon was asked for."""
+        return sum(asked.path.endswith("/run") for asked in self.site.asked)
 
     def test_sessions(self) -> None:
         """Beyond so many sessions the next is refused by the protocol's transport."""

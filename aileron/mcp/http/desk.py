@@ -21,7 +21,7 @@ from aileron.values import McpReply, McpRequest, McpSettings
 from .exchange import Receive, Send, exchanged
 
 MOST_UNDER_WAY = 32
-"""Requests of one agent.  Each may hold a connection to the agent site, and another one of ours."""
+"""Requests of one agent, and calls.  Each may hold a connection to the agent site, and another one of ours."""
 
 _MOST_BODY_BYTES = 1024 * 1024  # as the site's
 
@@ -46,7 +46,7 @@ class Desk:
     ) -> None:
         self._reactor, self._bridge, self._closed = reactor, bridge, closed
         self._idle_seconds = settings.idle_seconds
-        self._agent = AgentServer(reactor, bridge, session, connections, sealing)
+        self._agent = AgentServer(reactor, bridge, session, connections, sealing, most_calls=MOST_UNDER_WAY)
         self._sessions = StreamableHTTPSessionManager(
             self._agent.tools.server,
             session_idle_timeout=settings.idle_seconds,
