@@ -16,7 +16,7 @@ from .iagent import KEY_HEADER, STAND_IN_KEY, Gateway, Upstream
 from .toml_values import TomlValue, overriding
 
 KEY_VARIABLE = "AILERON_GATEWAY_KEY"
-_ID = "aileron"
+_ID, _OTHER_ID = "aileron", "aileron_session"
 _NAME = "OpenAI"  # Codex does by the name what it does for the models of that company only
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AS_EVER = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": "OPENAI_PROJECT"}
@@ -99,7 +99,9 @@ def _own_provider(settings: Settings, gateway: Gateway) -> Routes:
         "requires_openai_auth": settings.login is not Login.NONE,
         "env_http_headers": {KEY_HEADER: KEY_VARIABLE, **_AS_EVER},
     }
-    arguments = (*overriding("model_provider", _ID), *overriding(f"model_providers.{_ID}", entry))
+    # Codex would mix ours with what the user has under its name: their key would go where ours leads.
+    name = _OTHER_ID if settings.entry(_ID) else _ID
+    arguments = (*overriding("model_provider", name), *overriding(f"model_providers.{name}", entry))
     return _through(way, gateway, arguments)
 
 

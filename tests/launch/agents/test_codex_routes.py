@@ -47,6 +47,14 @@ class RoutedTests(RoutesUser):
         self.assertEqual(provider["env_http_headers"]["X-Aileron-Gateway-Key"], "AILERON_GATEWAY_KEY")
         self.assertIn("aileron: through the gateway: openai", registration.notes)
 
+    def test_namesake(self) -> None:
+        """A provider of the user's that is not asked and has our name is not mixed with ours, which has another."""
+        self.write("config.toml", '[model_providers.aileron]\nbase_url = "https://theirs"\nenv_key = "THEIRS"\n')
+        settings = said(self.registered())
+        self.assertEqual(settings["model_provider"], "aileron_session")
+        self.assertEqual(settings["model_providers.aileron_session"]["base_url"], "http://127.0.0.1:9/openai/v1")
+        self.assertNotIn("model_providers.aileron", settings)
+
     def test_chatgpt(self) -> None:
         """With a ChatGPT login it goes where that login counts, if the daemon has a way there."""
         self.write("auth.json", CHATGPT)
