@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
+from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
@@ -108,6 +109,11 @@ class AgentServer:
         self.tools = ToolServer(
             Across(bridge, calls, asyncio.Semaphore(most_calls)), Etiquette(session, sealing=sealing)
         )
+
+    @property
+    def server(self) -> Server[Any]:
+        """The SDK's own."""
+        return self.tools.server
 
     def start(self) -> None:
         """Begin to follow what the daemon offers."""

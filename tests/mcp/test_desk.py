@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Connections, Daemon, SessionEnvironment, Wire
 from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp.http.desk import MOST_UNDER_WAY, Desk
+from aileron.mcp.http.desk import MOST_UNDER_WAY, Desk, agent_served
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering
@@ -66,7 +66,8 @@ class DeskTests(SynchronousTestCase):
         session = SessionEnvironment("http://127.0.0.1:9", "ail_a_x")
         connections = cast(Connections, InMemory(self.site, self.clock))
         sealing = RequestStateSecurity(keys=[b"k" * 32])
-        desk = Desk(self.clock, self.sides.bridge, settings, session, connections, sealing, self.close)
+        served = agent_served(self.clock, self.sides.bridge, session, connections, sealing)
+        desk = Desk(self.clock, self.sides.bridge, settings, served, self.close)
         self.site.answer(200, offering(1, action()))
         desk.open()
         self.addCleanup(self.settle)

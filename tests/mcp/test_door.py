@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Connections
 from aileron.errors import InternalError, LimitExceeded
+from aileron.mcp.http.desk import IServed, agent_served
 from aileron.mcp.http.door import MOST_AGENTS, HttpDoor, sealing_for
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
@@ -54,7 +55,14 @@ class DoorTests(SynchronousTestCase):
         self.clock, self.sides = Clock(), Stepped()
         self.addCleanup(self.sides.close)
         connections = cast(Connections, Reached(ScriptedSite(), self.clock))
-        self.door = HttpDoor(self.clock, McpSettings(http=True), Beside(self.sides), connections)
+        self.made: list[object] = []
+        beside = Beside(self.sides)
+        self.door = HttpDoor(self.clock, McpSettings(http=True), beside, connections, self.serving)
+
+    def serving(self, *given: Any) -> IServed:
+        """Make it, and note that."""
+        self.made.append(made := agent_served(*given))
+        return made
 
     def open(self) -> None:
         """Begin."""
@@ -82,6 +90,17 @@ class DoorTests(SynchronousTestCase):
         self.successResultOf(self.ask("a"))
         self.successResultOf(self.door.close())
         self.failureResultOf(self.ask("a"), InternalError)
+
+    def test_made(self) -> None:
+        """What an agent is served is made when it first asks, and anew after its end."""
+        self.open()
+        for agent in ("a", "a", "b"):
+            self.successResultOf(self.ask(agent))
+        self.assertEqual(len(self.made), 2)
+        self.door.ended("a")
+        self.settle()
+        self.successResultOf(self.ask("a"))
+        self.assertEqual(len(self.made), 3)
 
     def test_apart(self) -> None:
         """A session id is found by its own agent, and until that agent's session is over."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import evolve
+from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateSecurity
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 
 from aileron.client import Connections, SessionEnvironment
@@ -26,11 +28,42 @@ MOST_UNDER_WAY = 32
 _MOST_BODY_BYTES = 1024 * 1024  # as the site's
 
 
-class Desk:
-    """Serves one agent, from L{open} until L{close}, which comes by itself once it has asked nothing for long.
+class IServed(Protocol):
+    """Whatever a desk serves: L{AgentServer}, or what stands for it before judges of the transport."""
+
+    @property
+    def server(self) -> Server[Any]:
+        """The SDK's server, used in the loop."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End it.  Twice is safe."""
+
+    def supervise(self, errand: Deferred[None], then: Callable[[], object]) -> None:
+        """Take care of the failure of what nobody waits for; call C{then} when it is over."""
+
+
+def agent_served(
+    reactor: Any,
+    bridge: IBridge,
+    session: SessionEnvironment,
+    connections: Connections,
+    sealing: RequestStateSecurity,
+) -> AgentServer:
+    """Make what an agent is served: its own tools, and so many calls at once, whoever still waits for them.
 
     :param session: where the agent's tools are, and who it is there.
     :param sealing: seals what its clients are given to bring back.
+    """
+    return AgentServer(reactor, bridge, session, connections, sealing, most_calls=MOST_UNDER_WAY)
+
+
+class Desk:
+    """Serves one agent, from L{open} until L{close}, which comes by itself once it has asked nothing for long.
+
+    :param served: to that agent alone; it is started and stopped with the desk.
     :param closed: called when it closes.
     """
 
@@ -39,16 +72,14 @@ class Desk:
         reactor: Any,
         bridge: IBridge,
         settings: McpSettings,
-        session: SessionEnvironment,
-        connections: Connections,
-        sealing: RequestStateSecurity,
+        served: IServed,
         closed: Callable[[], object],
     ) -> None:
         self._reactor, self._bridge, self._closed = reactor, bridge, closed
         self._idle_seconds = settings.idle_seconds
-        self._agent = AgentServer(reactor, bridge, session, connections, sealing, most_calls=MOST_UNDER_WAY)
+        self._served = served
         self._sessions = StreamableHTTPSessionManager(
-            self._agent.tools.server,
+            served.server,
             session_idle_timeout=settings.idle_seconds,
             max_sessions=settings.sessions,
             max_request_body_size=_MOST_BODY_BYTES,
@@ -61,8 +92,8 @@ class Desk:
 
     def open(self) -> None:
         """Begin."""
-        self._agent.start()
-        self._agent.supervise(self._bridge.ask(self._run), self.close)
+        self._served.start()
+        self._served.supervise(self._bridge.ask(self._run), self.close)
 
     def close(self) -> None:
         """End it, with whatever is under way.  Twice is safe."""
@@ -70,7 +101,7 @@ class Desk:
             return
         self._over = True
         self._busy()
-        self._agent.stop()
+        self._served.stop()
         self._closed()
         with contextlib.suppress(SideGone):
             self._bridge.post(self._leave.set)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
@@ -16,7 +17,10 @@ from aileron.interfaces import IMcpService
 from aileron.mcp._bridge import IBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
-from .desk import Desk
+from .desk import Desk, IServed, agent_served
+
+Serving: TypeAlias = Callable[[IReactorTime, IBridge, SessionEnvironment, Connections, RequestStateSecurity], IServed]
+"""Makes what one agent is served, as L{agent_served} does."""
 
 MOST_AGENTS = 64
 _KEY_BYTES = 32
@@ -53,10 +57,18 @@ class HttpDoor:
     :param reactor: provides time.
     :param beside: the loop, not yet running.
     :param connections: to the agent site.
+    :param serving: makes what each desk serves.
     """
 
-    def __init__(self, reactor: IReactorTime, settings: McpSettings, beside: ILoop, connections: Connections) -> None:
-        self._reactor, self._settings = reactor, settings
+    def __init__(
+        self,
+        reactor: IReactorTime,
+        settings: McpSettings,
+        beside: ILoop,
+        connections: Connections,
+        serving: Serving = agent_served,
+    ) -> None:
+        self._reactor, self._settings, self._serving = reactor, settings, serving
         self._beside, self._connections = beside, connections
         self._key = secrets.token_bytes(_KEY_BYTES)
         self._url = ""
@@ -98,14 +110,8 @@ class HttpDoor:
         session_id = request.session.id
         listed = self._settings.listed_actions
         session = SessionEnvironment(self._url, request.token, client=request.session.agent, listed_actions=listed)
-        desk = Desk(
-            self._reactor,
-            self._beside.bridge,
-            self._settings,
-            session,
-            self._connections,
-            sealing=sealing_for(session_id, self._key),
-            closed=lambda: self._desks.pop(session_id, None),
-        )
+        bridge, sealing = self._beside.bridge, sealing_for(session_id, self._key)
+        served = self._serving(self._reactor, bridge, session, self._connections, sealing)
+        desk = Desk(self._reactor, bridge, self._settings, served, lambda: self._desks.pop(session_id, None))
         self._desks[session_id] = desk
         desk.open()
