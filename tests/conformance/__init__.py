@@ -1,1 +1,1 @@
-"""The daemon's ``/mcp`` before judges that nobody here wrote: MCP's conformance suite, and its Inspector."""
+"""``/mcp`` and what carries it before judges that nobody here wrote: MCP's conformance suite, and its Inspector."""

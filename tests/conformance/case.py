@@ -1,7 +1,8 @@
-"""A daemon with fixture actions, and a judge before it."""
+"""A judge before a server: a daemon with fixture actions, or another."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -11,21 +12,18 @@ from twisted.internet.protocol import ServerFactory
 from tests.conformance import judges
 from tests.conformance.fixtures import add_fixtures
 from tests.conformance.proxy import AddingToken
+from tests.functional.case import FunctionalTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import AgentSession
 from tests.functional.process import Command, Finished
 
 _SESSIONS = "  sessions: 200\n"  # judges leave those that they open
+_SCENARIO_SECONDS = 90
+RUN_SECONDS = 500
 
 
-class JudgedTestCase(McpHttpTestCase):
+class JudgingTestCase(FunctionalTestCase):
     """Runs judges."""
-
-    async def furnish_with_fixtures(self) -> AgentSession:
-        """The daemon, and the session of an agent whose calls may wait for long."""
-        await self.furnish_with_mcp(_SESSIONS)
-        await add_fixtures(self)
-        return await self.session("claude")
 
     async def judge(self, name: str, path: str, *arguments: str, seconds: float) -> Finished:
         """Run a script of a judge's."""
@@ -36,14 +34,47 @@ class JudgedTestCase(McpHttpTestCase):
         )
         return await self.run_command(command, seconds)
 
-    def listening_for(self, session: AgentSession) -> str:
-        """Where whoever comes is that agent."""
-        port = urlsplit(self.url).port
-        assert port is not None
-        adding = AddingToken(self.reactor, port, session.token)
+    async def conform(self, url: str, revision: str) -> tuple[Path, Finished]:
+        """Have the suite judge by what a revision requires.
+
+        :return: where it wrote what it found, and what it said.
+        """
+        results = self.home.root / "results"
+        finished = await self.judge(
+            judges.CONFORMANCE,
+            "dist/index.js",
+            *("server", "--url", url, "--requirements", revision, "-o", str(results)),
+            *("--timeout", str(_SCENARIO_SECONDS * 1000)),
+            seconds=RUN_SECONDS,
+        )
+        self.assertIn("Total:", finished.stdout, finished.stderr)
+        return results, finished
+
+    def adding_token(self, port: int, token: str) -> str:
+        """Where whoever comes is the agent of that token.
+
+        :param port: of the site.
+        """
+        adding = AddingToken(self.reactor, port, token)
         listening = self.reactor.listenTCP(0, cast(ServerFactory, adding), interface="127.0.0.1")
         address = listening.getHost()
         assert isinstance(address, IPv4Address)
         adding.port = address.port
         self.addCleanup(listening.stopListening)
         return f"http://localhost:{adding.port}/mcp"
+
+
+class JudgedTestCase(JudgingTestCase, McpHttpTestCase):
+    """A daemon with fixture actions."""
+
+    async def furnish_with_fixtures(self) -> AgentSession:
+        """The daemon, and the session of an agent whose calls may wait for long."""
+        await self.furnish_with_mcp(_SESSIONS)
+        await add_fixtures(self)
+        return await self.session("claude")
+
+    def listening_for(self, session: AgentSession) -> str:
+        """Where whoever comes is that agent."""
+        port = urlsplit(self.url).port
+        assert port is not None
+        return self.adding_token(port, session.token)

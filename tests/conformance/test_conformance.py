@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from pathlib import Path
-
-import yaml
 from twisted.internet.defer import CancelledError, Deferred
 
-from tests.conformance import judges
-from tests.conformance.case import JudgedTestCase
+from tests.conformance.case import RUN_SECONDS, JudgedTestCase
 from tests.conformance.expected import EXPECTED
+from tests.conformance.verdict import FAILED, checked, scored
 
-_SCENARIO_SECONDS = 90
-_RUN_SECONDS = 500
 _PROGRESS_SECONDS = 50
-_DIRECTORY = re.compile(r"server-(.+?)-\d{4}-\d\d-\d\dT.*")
 
 
 class ConformanceTests(JudgedTestCase):
@@ -30,24 +21,15 @@ class ConformanceTests(JudgedTestCase):
         session = await self.furnish_with_fixtures()
         deciding = Deferred.fromCoroutine(self._decide())
         deciding.addErrback(lambda failure: failure.trap(CancelledError))
-        results = self.home.root / "results"
-        finished = await self.judge(
-            judges.CONFORMANCE,
-            "dist/index.js",
-            *("server", "--url", self.listening_for(session), "--requirements", revision, "-o", str(results)),
-            *("--timeout", str(_SCENARIO_SECONDS * 1000)),
-            seconds=_RUN_SECONDS,
-        )
+        results, finished = await self.conform(self.listening_for(session), revision)
         deciding.cancel()
-        scored = _scored(revision)
-        found = {each for each in _failed(results) if each.partition(":")[0] in scored}
-        self.assertIn("Total:", finished.stdout)
+        found = {check.name for check in checked(results, scored(revision)) if check.status == FAILED}
         self.assertEqual(found, set(EXPECTED[revision]), finished.stdout[-6000:])
 
     async def _decide(self) -> None:
         """Approve what has waited long enough for a client to hear of it three times."""
         while True:
-            [approval] = await self.waiting(1, seconds=_RUN_SECONDS)
+            [approval] = await self.waiting(1, seconds=RUN_SECONDS)
             await self.pause(_PROGRESS_SECONDS)
             await self.approve(approval["id"])
 
@@ -58,19 +40,3 @@ class ConformanceTests(JudgedTestCase):
     async def test_stateless(self) -> None:
         """The stateless one."""
         await self.judged("2026-07-28")
-
-
-def _scored(revision: str) -> frozenset[str]:
-    """The scenarios that a revision requires of a server."""
-    path = judges.script(judges.CONFORMANCE, f"requirements/{revision}.yaml")
-    return frozenset(yaml.safe_load(Path(path).read_text())["server"])
-
-
-def _failed(results: Path) -> Iterator[str]:
-    """Each check that failed, by scenario and id."""
-    for path in results.glob("*/checks.json"):
-        named = _DIRECTORY.fullmatch(path.parent.name)
-        assert named is not None, path
-        for check in json.loads(path.read_text()):
-            if check["status"] == "FAILURE":
-                yield f"{named[1]}:{check['id']}"

@@ -1,0 +1,60 @@
+"""The agent site in this process: its channels and guard, ``/mcp``, the door, the desk and the thread as they are.
+
+Only what a desk serves is another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from mcp.server.request_state import RequestStateSecurity
+from twisted.internet.address import IPv4Address
+from twisted.internet.protocol import ServerFactory
+
+from aileron.api import MCP_PATH, GuardedSite, SiteRules, agent_site
+from aileron.client import Connections, SessionEnvironment
+from aileron.mcp._bridge import IBridge
+from aileron.mcp._thread import LoopThread
+from aileron.mcp.http.door import HttpDoor
+from aileron.values import McpSettings
+from tests.api.case import ApiCase
+from tests.conformance.case import JudgingTestCase
+from tests.conformance.everything import Everything
+
+_SETTINGS = McpSettings(http=True, sessions=200)  # judges leave those that they open
+
+
+class AdapterTestCase(JudgingTestCase, ApiCase):
+    """A site whose agents are served everything that the protocol has."""
+
+    def setUp(self) -> None:
+        """Make the parts, in memory."""
+        super().setUp()
+        ApiCase.setUp(self)
+
+    async def serving(self) -> str:
+        """Where a judge finds it."""
+        connections: Any = Connections(self.reactor)
+        thread: Any = LoopThread(self.reactor)  # type: ignore[arg-type]
+        door = HttpDoor(self.reactor, _SETTINGS, thread, connections, _everything)
+        self.build(mcp=door)
+        site = GuardedSite(agent_site(self.parts), SiteRules(), self.reactor)
+        listening = self.reactor.listenTCP(0, cast(ServerFactory, site), interface="127.0.0.1")
+        self.addCleanup(listening.stopListening)
+        address = listening.getHost()
+        assert isinstance(address, IPv4Address)
+        host = f"127.0.0.1:{address.port}"
+        site.rules = SiteRules([host], bare_deletes=frozenset({MCP_PATH}))
+        await door.open(f"http://{host}")
+        self.addCleanup(door.close)
+        return self.adding_token(address.port, self.agent_token())
+
+
+def _everything(
+    _reactor: object,
+    _bridge: IBridge,
+    _session: SessionEnvironment,
+    _connections: Connections,
+    sealing: RequestStateSecurity,
+) -> Everything:
+    return Everything(sealing)

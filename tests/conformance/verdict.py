@@ -1,0 +1,50 @@
+"""What the suite wrote of each check."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Set
+from pathlib import Path
+
+import yaml
+from attrs import frozen
+
+from tests.conformance import judges
+
+PASSED, FAILED = "SUCCESS", "FAILURE"
+
+_DIRECTORY = re.compile(r"server-(.+?)-\d{4}-\d\d-\d\dT.*")
+
+
+@frozen
+class Check:
+    """One of them."""
+
+    scenario: str
+    id: str
+    status: str
+
+    @property
+    def name(self) -> str:
+        """As the lists of what is expected have it."""
+        return f"{self.scenario}:{self.id}"
+
+
+def scored(revision: str) -> frozenset[str]:
+    """The scenarios that a revision requires of a server."""
+    path = judges.script(judges.CONFORMANCE, f"requirements/{revision}.yaml")
+    return frozenset(yaml.safe_load(Path(path).read_text())["server"])
+
+
+def checked(results: Path, scenarios: Set[str]) -> list[Check]:
+    """Whatever was checked of these."""
+    return [check for check in _checks(results) if check.scenario in scenarios]
+
+
+def _checks(results: Path) -> Iterator[Check]:
+    for path in results.glob("*/checks.json"):
+        named = _DIRECTORY.fullmatch(path.parent.name)
+        assert named is not None, path
+        for check in json.loads(path.read_text()):
+            yield Check(named[1], check["id"], check["status"])
