@@ -31,7 +31,7 @@ class IBridge(Interface):
     def ask(make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
         """From the reactor: run a coroutine in the loop.
 
-        Cancelling the Deferred cancels the coroutine.
+        Cancelling the Deferred cancels the coroutine; where the loop has ended meanwhile, it only fires.
 
         :raises SideGone: the loop has ended.
         """
@@ -67,9 +67,14 @@ class Crossing:
         """Run a coroutine in the loop."""
         errand: _Errand[T] = _Errand(make, self.in_reactor)
         # Whatever the loop makes of the cancellation, the caller waits no longer.
-        errand.answer = Deferred(lambda _: self.in_loop(errand.cancel))
+        errand.answer = Deferred(lambda _: self._give_up(errand))
         self.in_loop(errand.begin)
         return errand.answer
+
+    def _give_up(self, errand: _Errand[T]) -> None:
+        # A loop that has ended runs nothing any more.
+        with contextlib.suppress(SideGone):
+            self.in_loop(errand.cancel)
 
     def post(self, act: Callable[[], object]) -> None:
         """Call something in the loop."""

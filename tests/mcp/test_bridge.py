@@ -95,6 +95,14 @@ class AskTests(SteppedCase):
         self.sides.loop_gone = True
         self.assertRaises(SideGone, self.bridge.post, lambda: None)
 
+    def test_cancelled_after_the_loop(self) -> None:
+        """What a loop has taken with it to its end can still be cancelled."""
+        asking = self.bridge.ask(asyncio.Event().wait)
+        self.sides.settle()
+        self.sides.loop_gone = True
+        asking.cancel()
+        self.failureResultOf(asking, CancelledError)
+
 
 class CallTests(SteppedCase):
     """From the loop into the reactor."""
