@@ -18,6 +18,7 @@ from aileron.values import JSON
 
 from .iagent import Invocation
 from .jsonc import loads_jsonc
+from .reading import text_of
 
 BASE_URL = "ANTHROPIC_BASE_URL"
 
@@ -29,7 +30,6 @@ _KEYS = (
     "ANTHROPIC_FEDERATION_RULE_ID",
 )
 _MANAGED = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
-_MOST_BYTES = 1 << 22
 
 
 @frozen
@@ -119,11 +119,8 @@ def _read(path: Path, last: bool) -> Place | None:
 def _text(path: Path) -> str | None:
     """What lies there: nothing where it cannot be read, which is no JSON; L{None} where there is none."""
     try:
-        if not path.exists():
-            return None
-        # Not a pipe, which would have us wait.
-        return path.read_text("utf-8") if path.is_file() and path.stat().st_size <= _MOST_BYTES else ""
-    except (OSError, UnicodeDecodeError):
+        return text_of(path)
+    except ValueError:
         return ""
 
 

@@ -19,8 +19,8 @@ from aileron.toml import read_toml
 
 from .codex_arguments import headless, values
 from .iagent import Invocation
+from .reading import text_of
 
-_MOST_BYTES = 1 << 20
 _SYSTEM = Path("/etc/codex")
 BUILT_IN = "openai"
 
@@ -109,12 +109,9 @@ def _there(*paths: Path) -> tuple[Place, ...]:
 
 def _read(path: Path) -> Place | None:
     try:
-        if not path.exists():
-            return None
-        # Not a pipe, which would have us wait.
-        readable = path.is_file() and path.stat().st_size <= _MOST_BYTES
-        return Place(str(path), read_toml(path.read_text("utf-8")).values if readable else None)
-    except (OSError, ValueError):
+        text = text_of(path)
+        return None if text is None else Place(str(path), read_toml(text).values)
+    except ValueError:
         return Place(str(path), None)
 
 
@@ -128,11 +125,12 @@ def _login(invocation: Invocation, home: Path, store: str) -> Login:
     if store != "file":
         return Login.HIDDEN
     try:
-        stored = json.loads((home / "auth.json").read_text("utf-8"))
-    except FileNotFoundError:
-        return Login.NONE
-    except (OSError, ValueError, RecursionError):
+        text = text_of(home / "auth.json")
+        stored = None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
         return Login.HIDDEN
+    if text is None:
+        return Login.NONE
     return _kind(stored) if isinstance(stored, dict) else Login.HIDDEN
 
 

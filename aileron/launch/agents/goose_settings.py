@@ -14,10 +14,10 @@ from typing import Any
 from attrs import field, frozen
 
 from .iagent import Invocation
+from .reading import text_of
 
 ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"
 _SYSTEM = "/etc/goose/config.yaml"
-_MOST_BYTES = 1 << 20
 
 
 @frozen
@@ -90,13 +90,10 @@ def _files(invocation: Invocation) -> Iterator[Path]:
 
 def _read(path: Path) -> Layer | None:
     try:
-        if not path.exists():
-            return None
-        # Not a pipe, which would have us wait.
-        text = path.read_text("utf-8") if path.is_file() and path.stat().st_size <= _MOST_BYTES else None
-    except (OSError, ValueError):
-        text = None
-    return Layer(str(path), None if text is None else _loaded(text))
+        text = text_of(path)
+    except ValueError:
+        return Layer(str(path), None)
+    return None if text is None else Layer(str(path), _loaded(text))
 
 
 def _loaded(text: str) -> Mapping[str, Any] | None:

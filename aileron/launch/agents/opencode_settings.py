@@ -18,10 +18,10 @@ from aileron.values import JSON
 
 from .iagent import Invocation
 from .jsonc import loads_jsonc
+from .reading import text_of
 
 CONFIGURATION = "OPENCODE_CONFIG_CONTENT"
 _NAMES = ("opencode.json", "opencode.jsonc")
-_MOST_BYTES = 1 << 20
 
 
 @frozen
@@ -86,13 +86,10 @@ def _starts(invocation: Invocation) -> Iterator[Path]:
 
 def _read(path: Path) -> Place | None:
     try:
-        if not path.exists():
-            return None
-        # Not a pipe, which would have us wait.
-        text = path.read_text("utf-8") if path.is_file() and path.stat().st_size <= _MOST_BYTES else ""
-    except (OSError, UnicodeDecodeError):
+        text = text_of(path)
+    except ValueError:
         text = ""
-    return Place(str(path), _providers(text))
+    return None if text is None else Place(str(path), _providers(text))
 
 
 def _providers(text: str) -> Mapping[str, JSON] | None:
@@ -108,9 +105,9 @@ def _logins(environment: Mapping[str, str]) -> Mapping[str, str]:
     """The kinds of its logins, and nothing else that stands beside them; none where OpenCode would find none."""
     data = environment.get("XDG_DATA_HOME") or Path(environment.get("HOME", "/")) / ".local" / "share"
     try:
-        text = environment.get("OPENCODE_AUTH_CONTENT") or (Path(data) / "opencode" / "auth.json").read_text("utf-8")
-        value = loads_jsonc(text)
-    except (OSError, ValueError):
+        text = environment.get("OPENCODE_AUTH_CONTENT") or text_of(Path(data) / "opencode" / "auth.json")
+        value = loads_jsonc(text or "{}")
+    except ValueError:
         return {}
     logins = value.items() if isinstance(value, Mapping) else ()
     return {name: str(login.get("type")) for name, login in logins if isinstance(login, Mapping)}

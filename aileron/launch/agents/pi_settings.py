@@ -15,8 +15,7 @@ from aileron.values import JSON
 
 from .iagent import Invocation
 from .jsonc import loads_jsonc
-
-_MOST_BYTES = 1 << 20
+from .reading import text_of
 
 
 @frozen
@@ -80,11 +79,8 @@ def home_of(environment: Mapping[str, str]) -> Path:
 
 def _read(path: Path) -> Place:
     try:
-        if not path.exists():
-            return Place(str(path), {})
-        # Not a pipe, which would have us wait.
-        readable = path.is_file() and path.stat().st_size <= _MOST_BYTES
-        value = loads_jsonc(path.read_text("utf-8-sig")) if readable else None
-    except (OSError, ValueError):
+        text = text_of(path, "utf-8-sig")
+        value = {} if text is None else loads_jsonc(text)
+    except ValueError:
         value = None
     return Place(str(path), value if isinstance(value, Mapping) else None)

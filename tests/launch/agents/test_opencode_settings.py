@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch import Invocation
 from aileron.launch.agents.opencode_settings import Settings, read_settings
+from aileron.launch.agents.reading import MOST_BYTES
 
 PROVIDERS = {"openai": {"options": {"baseURL": "http://corporate/v1"}}}
 
@@ -79,7 +80,7 @@ class SettingsTests(SynchronousTestCase):
     def test_unreadable(self) -> None:
         """A file that cannot be read or understood is a place of which nothing can be told."""
         path = self.directory / "opencode.json"
-        for text in ["{bad", "[]", '{"provider": []}', "", " " * ((1 << 20) + 1) + "{}"]:
+        for text in ["{bad", "[]", '{"provider": []}', "", " " * (MOST_BYTES + 1) + "{}"]:
             path.write_text(text)
             self.assertEqual([place.providers for place in self.read().places], [None], text[:20])
         path.write_bytes(b'{"a": "\xff"}')
