@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IConsumer, IProducer
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
@@ -50,14 +50,17 @@ class StreamTests(SynchronousTestCase):
 
     def begin(self, fails: bool = False) -> Deferred[bytes]:
         """Start to write it."""
-        self.request, self.made = SlowRequest(), 0
+        self.request, self.made, self.ended = SlowRequest(), 0, False
 
         async def chunks() -> AsyncIterator[bytes]:
-            for number in range(3):
-                self.made += 1
-                yield b"%d" % number
-                if fails:
-                    raise StoreUnavailable("gone")
+            try:
+                for number in range(3):
+                    self.made += 1
+                    yield b"%d" % number
+                    if fails:
+                        raise StoreUnavailable("gone")
+            finally:
+                self.ended = True
 
         answer = Streamed(chunks(), "text/plain")
         return Deferred.fromCoroutine(stream(cast("IRequest", self.request), answer))
@@ -77,6 +80,14 @@ class StreamTests(SynchronousTestCase):
         done = self.begin()
         self.request.producer.stopProducing()
         self.assertEqual((self.successResultOf(done), self.made), (b"", 1))
+
+    def test_let_go(self) -> None:
+        """What makes the body ends with the client, though it waits to be asked for more: it may hold something."""
+        done = self.begin()
+        self.assertFalse(self.ended)
+        done.addErrback(lambda failure: failure.trap(CancelledError))
+        done.cancel()
+        self.assertTrue(self.ended)
 
     def test_failed(self) -> None:
         """A failure on the way ends the body short, without another word."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IConsumer, IPushProducer
 from twisted.logger import Logger
@@ -68,4 +70,11 @@ async def stream(request: IRequest, answer: Streamed) -> bytes:
     finally:
         if not flow.stopped:
             consumer.unregisterProducer()
+        await _close(answer.chunks)
     return b""
+
+
+async def _close(chunks: AsyncIterator[bytes]) -> None:
+    """Have what makes them end now, not when somebody collects it: it may hold something."""
+    if isinstance(chunks, AsyncGenerator):
+        await chunks.aclose()
