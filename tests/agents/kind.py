@@ -25,6 +25,7 @@ class Kind(ABC):
         empty: it is.
     :cvar serial: why two calls of one turn do not run side by side; empty: they do.
     :cvar shortens: why a result of 300 KB does not reach the model whole; empty: it does.
+    :cvar shown_of_long: an expression for what the model is shown of one all the same.
     """
 
     name: ClassVar[str]
@@ -33,6 +34,7 @@ class Kind(ABC):
     never_offers_late: ClassVar[str] = ""
     serial: ClassVar[str] = ""
     shortens: ClassVar[str] = ""
+    shown_of_long: ClassVar[str] = "number 0:"
 
     @property
     def limits(self) -> tuple[str, ...]:

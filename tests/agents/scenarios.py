@@ -145,6 +145,7 @@ class ScenariosTestCase(case.AgentTestCase):
         there = [number for number in range(200) if f"number {number}:" in result]
         if self.kind.shortens:
             self.assertLess(len(there), 200)
+            self.assertRegex(result, self.kind.shown_of_long)
             return
         self.assertEqual(len(there), 200)
         self.assertGreater(len(result), 300_000)
