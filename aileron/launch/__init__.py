@@ -7,7 +7,7 @@ from ._shown import Described
 from ._signals import OSSignals, Signals
 from .agents.agents import AGENTS
 from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
-from .sandbox import Sandbox, Walls, find_sandbox
+from .sandbox import Sandbox, Walls, find_sandbox, sockets
 
 __all__ = [
     "AGENTS",
@@ -32,4 +32,5 @@ __all__ = [
     "find_sandbox",
     "foresee",
     "plan",
+    "sockets",
 ]

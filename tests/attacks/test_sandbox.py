@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import attrs
 
 from aileron.home import running_pid
 from tests.functional.operated import GATED, SHIP, OperatedTestCase
-from tests.functional.process import Command
+from tests.functional.process import Command, Finished
 
 # In the agent's place: tries everything, and prints what came of each as JSON.
 _AGENT = """
@@ -32,6 +33,10 @@ def connected(url):
 def written(path):
     with open(path, "a"):
         return "written"
+def spoken(path):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(path)
+        return "connected"
 def asked():
     address = urllib.parse.urlsplit(server["AILERON_URL"])
     connection = http.client.HTTPConnection(address.netloc, timeout=30)
@@ -47,6 +52,9 @@ print(json.dumps({
     "listed": {path: tried(os.listdir, path) for path in given["hidden"]},
     "read": {path: tried(pathlib.Path(path).read_text) for path in given["files"]},
     "written": {path: tried(written, path) for path in given["written"]},
+    "planted": {path: tried(written, path) for path in given["planted"]},
+    "moved": {path: tried(os.rename, path, path + ".old") for path in given["moved"]},
+    "spoken": tried(spoken, given["socket"]),
     "signal": tried(os.kill, given["daemon"], signal.SIGTERM),
     "typed": tried(typed),
     "processes": sum(name.isdigit() for name in os.listdir("/proc")),
@@ -75,6 +83,23 @@ class SandboxTests(OperatedTestCase):
         self.assertLess(found["processes"], 6)
         self.assertEqual((len(await self.waiting()), self.workspace.requests), (1, []))
 
+    async def test_nothing_to_be_planted(self) -> None:
+        """What git, a shell or an editor would run later it cannot change, and what it makes anew is told to you."""
+        await self.prepare()
+        found = json.loads((finished := await self.run_in(self.given())).stdout.splitlines()[-1])
+        self.assertEqual(list(found["planted"].values()), ["EROFS"] * 3 + ["written"])
+        self.assertEqual(set(found["moved"].values()), {"EBUSY"})
+        self.assertIn(f"Made in the sandbox: {self.home.project / '.vscode'}.", " ".join(finished.stderr.split()))
+
+    async def test_nobody_to_be_asked(self) -> None:
+        """A socket of somebody who holds your keys is nobody's there."""
+        await self.prepare()
+        with socket.socket(socket.AF_UNIX) as holder:
+            holder.bind(self.given()["socket"])
+            holder.listen()
+            found = json.loads((await self.launched_in(self.given())).splitlines()[-1])
+        self.assertEqual(found["spoken"], "ECONNREFUSED")
+
     async def test_typing(self) -> None:
         """What it would type into the terminal that it shares with your shell is refused, and outside it is not."""
         if Path("/proc/sys/dev/tty/legacy_tiocsti").read_text().strip() != "1":
@@ -82,6 +107,7 @@ class SandboxTests(OperatedTestCase):
         await self.prepare()
         for options, typed in ((("--sandbox",), "EPERM"), ((), "done")):
             harmless = {**self.given(), "daemon": 1 << 22, "files": [], "written": [], "hidden": [], "sites": []}
+            harmless |= {"planted": [], "moved": []}
             command = attrs.evolve(self.agent(harmless, *options), terminal=True)
             shown = (await self.run_command(command, 60)).stdout
             self.assertIn(f'"typed": "{typed}"', shown, options)
@@ -97,10 +123,14 @@ class SandboxTests(OperatedTestCase):
             directory = self.home.user / name
             directory.mkdir(parents=True)
             (directory / "cookies").write_text("a login")
+        (self.home.user / ".gnupg").mkdir()
+        (self.home.project / ".git/hooks").mkdir(parents=True)
+        for name in (".git/config", ".envrc"):
+            (self.home.project / name).touch()
 
     def given(self) -> Mapping[str, Any]:
         """What the attacker knows from outside."""
-        found, user = self.home.discovery(), self.home.user
+        found, user, project = self.home.discovery(), self.home.user, self.home.project
         profiles = [str(user / name) for name in _PROFILES]
         files = ("daemon.json", "secrets.json", "aileron.db", "config.yaml", "run")
         written = (self.home.project / "mine", user / ".bashrc", Path(sys.prefix) / "evil.pth", "/etc/evil")
@@ -112,6 +142,9 @@ class SandboxTests(OperatedTestCase):
             "hidden": [str(self.home.aileron), *profiles, "/run/user", "/var/tmp"],
             "files": [*(str(self.home.aileron / name) for name in files), *(f"{path}/cookies" for path in profiles)],
             "written": list(map(str, written)),
+            "planted": [str(project / name) for name in (".git/hooks/post-commit", ".git/config", ".envrc", ".vscode")],
+            "moved": [str(project / name) for name in (".git", ".git/hooks", ".envrc")],
+            "socket": str(user / ".gnupg/S.gpg-agent"),
         }
 
     def agent(self, given: Mapping[str, Any], *options: str) -> Command:
@@ -122,6 +155,10 @@ class SandboxTests(OperatedTestCase):
 
     async def launched_in(self, given: Mapping[str, Any]) -> str:
         """What it prints in the sandbox."""
+        return (await self.run_in(given)).stdout
+
+    async def run_in(self, given: Mapping[str, Any]) -> Finished:
+        """What came of it in the sandbox."""
         finished = await self.run_command(self.agent(given, "--sandbox"), 60)
         self.assertEqual(finished.exit_code, 0, f"{finished.stdout}\n{finished.stderr}")
-        return finished.stdout
+        return finished

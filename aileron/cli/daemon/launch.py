@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
     from aileron.client import Daemon
-    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Walls
+    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Plan, Walls
 
 _LOCKED = (
     "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
@@ -133,19 +134,30 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
     walls = _walls(around, agent, invocation)
     walls.arguments()
     sandbox = find_sandbox(reactor, invocation.environment)
-    return lambda plan, url: sandbox.around(plan, walls, url)
+
+    @contextmanager
+    def enclose(plan: Plan, url: str) -> Iterator[Plan]:
+        with sandbox.around(plan, walls, url) as runs:
+            before = walls.absent
+            yield runs
+        for path in filter(os.path.lexists, before):
+            note("Made in the sandbox: {path}. Look at it before your shell, editor or git runs it.", path=path)
+
+    return enclose
 
 
 def _walls(around: Surroundings, agent: IAgent, invocation: Invocation) -> Walls:
-    from aileron.launch import Walls, find_programs
+    from aileron.launch import Walls, find_programs, sockets
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent
+    home = invocation.environment.get("HOME", "/")
     return Walls(
-        home=invocation.environment.get("HOME", "/"),
+        home=home,
         state=str(around.home.root),
         project=invocation.directory,
         own=agent.own_directories(invocation.environment),
         settings=agent.settings_directories(invocation.environment),
+        sockets=sockets(home, invocation.environment),
         programs=(
             sys.prefix,
             sys.base_prefix,

@@ -2,6 +2,7 @@
 
 from ._enclosure import Sandbox
 from ._probe import find_sandbox
+from ._sockets import sockets
 from ._walls import Walls
 
-__all__ = ["Sandbox", "Walls", "find_sandbox"]
+__all__ = ["Sandbox", "Walls", "find_sandbox", "sockets"]

@@ -15,6 +15,7 @@ from attrs import evolve, frozen
 from aileron.launch._plan import Plan
 
 from ._filter import terminal_filter
+from ._later import make_hooks
 from ._passage import Passage
 from ._walls import Walls
 
@@ -48,9 +49,10 @@ class Sandbox:
         site = urlsplit(url)
         port = site.port or 80
         needed = () if plan.directory is None else (plan.directory,)
-        prefix = evolve(walls, programs=(*walls.programs, *needed)).arguments()
         for directory in (*walls.own, *walls.settings):
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_hooks(walls.places)
+        prefix = evolve(walls, programs=(*walls.programs, *needed)).arguments()
         ours, theirs = socket.socketpair()
         passage = Passage(self.reactor, site.hostname or "", port, ours)
         with theirs, self._filter() as filtered:

@@ -14,6 +14,8 @@ from attrs import frozen
 
 from aileron.errors import InvalidRequest
 
+from ._later import absent, kept_as_it_is
+
 _PROFILES = (
     ".mozilla",
     ".config/chromium",
@@ -47,6 +49,7 @@ class Walls:
     :ivar project: where the agent works.
     :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
     :ivar settings: directories of the agent's settings: what it writes there is thrown away.
+    :ivar sockets: those that it must not find.
     :ivar programs: directories that it must be able to read, though they lie where others' files are hidden.
     """
 
@@ -56,6 +59,20 @@ class Walls:
     own: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where it writes besides what is its own: the project's repository, and the project.
+
+        :raises InvalidRequest: the project would have the user's whole home in it.
+        """
+        return self._repository(), realpath(self.project)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """What the user's own programs would run later, and is not there: it could not be kept from being made."""
+        return tuple(map(str, absent(self.places)))
 
     def arguments(self) -> list[str]:
         """The options of bubblewrap that make these walls.
@@ -67,6 +84,7 @@ class Walls:
             *_NO_RIGHTS,
             *self._world(),
             *_writable(self._repository()),
+            *kept_as_it_is(self.places),
             *self._thrown_away(),
             *(word for path in dict.fromkeys(map(realpath, self.own)) for word in _writable(path)),
             *self._hidden(),
@@ -107,6 +125,8 @@ class Walls:
         profiles = (str(Path(self.home) / name) for name in _PROFILES)
         for path in dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()):
             yield from ("--tmpfs", path)
+        for path in self.sockets:
+            yield from ("--ro-bind", "/dev/null", path)
 
 
 def _writable(path: str) -> tuple[str, str, str]:

@@ -123,10 +123,10 @@ class WallsTests(WallsCase):
 
     def test_repository(self) -> None:
         """All of the project's repository can be written, but none that has the home in it."""
-        self.made("user/code/.git")
-        self.assertEqual(self.told("--bind"), [str(self.home / "code")])
-        self.made("user/code/project/.git")
-        self.assertEqual(self.told("--bind"), [str(self.project)])
+        git = self.made("user/code/.git")
+        self.assertEqual(self.told("--bind"), [str(self.home / "code"), str(git)])
+        git = self.made("user/code/project/.git")
+        self.assertEqual(self.told("--bind"), [str(self.project), str(git)])
         self.made(".git")
         outside = evolve(self.walls, project=str(self.made("user/alone")))
         self.assertEqual(self.told("--bind", outside), [str(self.home / "alone")])
