@@ -42,9 +42,11 @@ def make_hooks(places: Iterable[str]) -> None:
 def _paths(place: Path) -> Iterator[Path]:
     yield from (place / name for name in _IN_PROJECT)
     git = place / ".git"
-    if git.is_dir():
-        modules = (found for pattern in _SUBMODULES for found in sorted(git.glob(pattern)) if _is_repository(found))
-        yield from (each / name for each in (git, *modules) for name in _IN_GIT)
+    if not git.is_dir():
+        yield git  # none, or a file that says where it is
+        return
+    modules = (found for pattern in _SUBMODULES for found in sorted(git.glob(pattern)) if _is_repository(found))
+    yield from (each / name for each in (git, *modules) for name in _IN_GIT)
 
 
 def _is_repository(path: Path) -> bool:

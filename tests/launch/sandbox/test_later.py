@@ -60,10 +60,17 @@ class LaterTests(WallsCase):
         self.assertEqual(names, {".envrc", ".vscode", ".git/config"})
 
     def test_no_repository(self) -> None:
-        """Without a repository there is nothing to make."""
+        """Without a repository there is nothing to make, and one that is made is told."""
         self.git.rmdir()
         make_hooks(self.walls.places)
         self.assertFalse(self.git.exists())
+        self.assertIn(str(self.git), self.walls.absent)
+
+    def test_elsewhere(self) -> None:
+        """A file that says where the repository is can be read and not written."""
+        self.git.rmdir()
+        self.git.write_text("gitdir: /elsewhere")
+        self.assertEqual(self.last(self.walls.arguments(), self.git), "--ro-bind")
 
 
 class SocketTests(WallsCase):
