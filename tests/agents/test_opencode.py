@@ -1,6 +1,6 @@
-"""OpenCode through all scenarios."""
+"""OpenCode through all scenarios, on a terminal, and behind walls."""
 
-from tests.agents import scenarios
+from tests.agents import scenarios, surroundings
 from tests.agents.kinds.opencode import OpenCode
 
 
@@ -8,3 +8,19 @@ class OpenCodeTests(scenarios.ScenariosTestCase):
     """Headless."""
 
     kind = OpenCode()
+
+
+class TerminalTests(surroundings.TerminalTestCase):
+    """It draws on the whole terminal."""
+
+    kind = OpenCode()
+    opening = ()
+    ready = "Ask anything"
+    leaving = "/exit"
+
+
+class SandboxTests(surroundings.SandboxTestCase):
+    """Its sessions are kept apart from its settings."""
+
+    kind = OpenCode()
+    kept = ".local/share/opencode/*"

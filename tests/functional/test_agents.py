@@ -71,7 +71,8 @@ class LaunchedTests(OperatedTestCase):
         ours = {name for name, text in agent.environment.items() if "ail_a_" in text or name.startswith("AILERON_")}
         self.assertEqual(ours, {"OPENCODE_CONFIG_CONTENT"})
         server = json.loads(agent.environment["OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]
-        self.assertEqual(set(server["environment"]), {"AILERON_URL", "AILERON_TOKEN", "AILERON_WAIT_SECONDS"})
+        said = {"URL", "TOKEN", "WAIT_SECONDS", "CLIENT", "ATTENDED"}
+        self.assertEqual(set(server["environment"]), {f"AILERON_{name}" for name in said})
         self.assertEqual(server["environment"]["AILERON_URL"], self.home.discovery()["url"])
 
     async def test_passphrase_in_the_environment(self) -> None:
