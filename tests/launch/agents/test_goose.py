@@ -102,9 +102,9 @@ class ToolServerTests(UserTests):
         environment = {"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"}
         self.assertEqual(agent.own_directories(environment), ("/h/.local/share/goose", "/s/goose"))
         self.assertEqual(agent.settings_directories(environment), ("/h/.config/goose",))
-        rooted = {"GOOSE_PATH_ROOT": "/root", **environment}
-        self.assertEqual(agent.own_directories(rooted), ("/root/data", "/root/state"))
-        self.assertEqual(agent.settings_directories(rooted), ("/root/config",))
+        rooted = {"GOOSE_PATH_ROOT": "/rooted", **environment}
+        self.assertEqual(agent.own_directories(rooted), ("/rooted/data", "/rooted/state"))
+        self.assertEqual(agent.settings_directories(rooted), ("/rooted/config",))
 
     def test_lines(self) -> None:
         """It prints lines, so that others may print some too."""
