@@ -11,6 +11,17 @@ from tests.functional.process import Command
 _WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code'
 
 
+def watched(command: Command) -> Command:
+    """The same on a terminal, and at its end C{as it was}, if it left the terminal so."""
+    return attrs.evolve(command, terminal=True).behind("/bin/sh", "-c", _WATCHED, "sh")
+
+
+def walled(command: Command) -> Command:
+    """The same launch behind walls."""
+    place = command.arguments.index("launch") + 1
+    return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
+
+
 class TerminalTestCase(case.AgentTestCase):
     """For a class that names its kind of agent.
 
@@ -29,8 +40,7 @@ class TerminalTestCase(case.AgentTestCase):
         """A conversation without a prompt, the terminal's state being compared around it."""
         command = super().launch_command(prompt)
         given = command.arguments[: -len(self.kind.arguments(prompt))]
-        talking = attrs.evolve(command, arguments=(*given, *self.opening), terminal=True)
-        return talking.behind("/bin/sh", "-c", _WATCHED, "sh")
+        return watched(attrs.evolve(command, arguments=(*given, *self.opening)))
 
     async def test_terminal(self) -> None:
         """What is typed is asked for and done, the person is told, and the terminal is left as it was."""
@@ -68,9 +78,7 @@ class SandboxTestCase(case.AgentTestCase):
 
     def launch_command(self, prompt: str) -> Command:
         """The same behind walls."""
-        command = super().launch_command(prompt)
-        place = command.arguments.index("launch") + 1
-        return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
+        return walled(super().launch_command(prompt))
 
     async def test_sandbox(self) -> None:
         """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""

@@ -5,7 +5,7 @@ import re
 
 import attrs
 
-from tests.agents import case, scenarios
+from tests.agents import case, scenarios, surroundings
 from tests.agents.kinds.claude import Claude
 from tests.functional import tree
 from tests.functional.operated import GATED, SHIP
@@ -14,7 +14,6 @@ from tests.functional.reactor import until
 from tests.functional.script import Say
 
 _SUBSCRIPTION = "sk-ant-oat01-of-the-user"
-_WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code'
 
 
 class ClaudeTests(scenarios.ScenariosTestCase):
@@ -39,9 +38,8 @@ class TerminalTests(case.AgentTestCase):
             command,
             arguments=command.arguments[: -len(headless)],
             environment={**environment, "CLAUDE_CODE_OAUTH_TOKEN": _SUBSCRIPTION},
-            terminal=True,
         )
-        return interactive.behind("/bin/sh", "-c", _WATCHED, "sh")
+        return surroundings.watched(interactive)
 
     async def test_terminal(self) -> None:
         """A call waits in its background, and wakes it; no line of ours is on its screen, which Ctrl-C ends cleanly."""
@@ -87,9 +85,7 @@ class SandboxTests(case.AgentTestCase):
 
     def launch_command(self, prompt: str) -> Command:
         """The same behind walls."""
-        command = super().launch_command(prompt)
-        place = command.arguments.index("launch") + 1
-        return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
+        return surroundings.walled(super().launch_command(prompt))
 
     async def test_sandbox(self) -> None:
         """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""

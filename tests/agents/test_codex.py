@@ -4,7 +4,7 @@ import re
 
 import attrs
 
-from tests.agents import case, scenarios
+from tests.agents import case, scenarios, surroundings
 from tests.agents.kinds.codex import Codex
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
@@ -74,9 +74,7 @@ class SandboxTests(case.AgentTestCase):
         own = self.home.user / ".codex"
         (own / "installation_id").write_text("6456965c-8b07-4c30-bc1a-413f3491ac37")
         (own / "state_5.sqlite").touch()
-        command = super().launch_command(prompt)
-        place = command.arguments.index("launch") + 1
-        return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
+        return surroundings.walled(super().launch_command(prompt))
 
     async def test_12_sandbox(self) -> None:
         """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""
