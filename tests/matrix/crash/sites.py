@@ -14,6 +14,7 @@ from aileron.home import Discovery
 from aileron.vault.keys import DataKey, Exchange, client_proof, new_nonce, operator_key
 
 _SECONDS = 20.0
+_WEEK = 7 * 24 * 60  # in minutes
 
 
 class GoneError(Exception):
@@ -96,5 +97,6 @@ async def operator(found: Discovery, key: DataKey) -> Site:
 
 async def agent(found: Discovery) -> Site:
     """A new session of an agent."""
-    said = await Site(found.url, found.launch_key).post("/v1/sessions", {"agent": "matrix", "working_dir": "/"})
+    claim = {"agent": "matrix", "working_dir": "/", "minutes": _WEEK}  # a clock that is set days ahead ends no session
+    said = await Site(found.url, found.launch_key).post("/v1/sessions", claim)
     return Site(found.url, said.body["token"])
