@@ -97,7 +97,7 @@ async def on_operator_site(request: IRequest, parts: Parts) -> Caller:
     """
     if header(request, _AUTHORIZATION) is None:
         asked = signed_request(request, parts.cookie)
-        if asked.cookie and asked.proof:
+        if asked.proof:  # with another life's cookie, whose name is another, it is a browser that must learn of that
             return _in_browser(request, parts, asked)
     token = bearer(request)
     if _scrapes(token, parts):

@@ -230,8 +230,11 @@ class BrowserTests(ApiCase):
 
     def test_told_which_life(self) -> None:
         """A browser that is refused learns which life of the daemon refused it; nobody else does."""
-        refused = self.operator.ask("GET", "/v1/runs", headers=self.signed(instance="another"))
-        self.assertEqual((refused.status, refused.headers["x-aileron-instance"]), (401, "life"))
+        another = self.signed(instance="another")
+        cookie = another["Cookie"].replace(COOKIE, "aileron_another")
+        for headers in (another, {**another, "Cookie": cookie}, {PROOF: another[PROOF]}):
+            refused = self.operator.ask("GET", "/v1/runs", headers=headers)
+            self.assertEqual((refused.status, refused.headers["x-aileron-instance"]), (401, "life"))
         for headers in ({}, {"Authorization": "Bearer ail_o_x"}):
             self.assertNotIn("x-aileron-instance", self.operator.ask("GET", "/v1/runs", headers=headers).headers)
 

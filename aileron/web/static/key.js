@@ -45,10 +45,7 @@ export async function call(path, options = {}) {
   if (!mine) return null;
   const used = mine;
   const answer = await callWith(used, path, options);
-  if (answer.status !== 401) {
-    restarted = false;
-    return answer;
-  }
+  if (answer.status !== 401) return answer;
   mine = await read(CURRENT);
   if (mine && mine.id !== used.id) return call(path, options);
   const instance = answer.headers.get("X-Aileron-Instance");
@@ -58,7 +55,7 @@ export async function call(path, options = {}) {
   return null;
 }
 
-// Whether the daemon that refused the key is another one than it was told to.
+// Whether the daemon that refused the last key is another one than it was told to.
 export function wasRestarted() {
   return restarted;
 }
