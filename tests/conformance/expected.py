@@ -13,7 +13,6 @@ _ASKS_NOTHING = "no client's model, roots or forms are used: a person decides on
 _NO_LOG = "there is no log for clients: what happens is on record, which is the user's"
 _NO_COMPLETION = "there is nothing to complete: no prompt or template of ours takes a name that is not listed"
 _NO_SUBSCRIPTION = "a document changes with the list, which is told; single ones cannot be subscribed to"
-_EVERY_15_SECONDS = "a waiting call tells of itself every 15 s, and the suite gives a stateless one up before the first"
 
 _IN_BOTH: Mapping[str, str] = {
     "completion-complete:completion-complete": _NO_COMPLETION,
@@ -44,7 +43,6 @@ EXPECTED: Mapping[str, Mapping[str, str]] = {
     },
     "2026-07-28": {
         **_IN_BOTH,
-        "tools-call-with-progress:tools-call-with-progress": _EVERY_15_SECONDS,
         "server-stateless:sep-2575-server-rejects-undeclared-capability": _ASKS_NOTHING,
         "server-stateless:sep-2575-missing-capability-http-400": _ASKS_NOTHING,
         "input-required-result-basic-elicitation:sep-2322-elicitation-incomplete": _ASKS_NOTHING,

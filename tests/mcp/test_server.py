@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
@@ -73,7 +74,7 @@ async def done() -> Said:
 
 def serving(answer: Callable[[], Awaitable[Said]] = done) -> ToolServer:
     """A server over tools that answer so, whose heart beats fast."""
-    return ToolServer(ScriptedTools(answer), Etiquette(beat_seconds=0.02))
+    return ToolServer(ScriptedTools(answer), Etiquette(beats=lambda: itertools.repeat(0.02)))
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from aileron.mcp._texts import Pending, Said
 from .cancelling import Cancelling
 from .clients import Client, Context, client_of
 from .manner import ICalls, Manner
-from .progress import BEAT_SECONDS, alive
+from .progress import Beats, alive, usual_beats
 from .reviews import asked_first, asked_meanwhile
 from .tasks import Tasks, result_of
 
@@ -31,13 +31,13 @@ class Etiquette:
     """How clients are treated.
 
     :ivar session: what the launcher said of them.
-    :ivar beat_seconds: between two words of progress.
+    :ivar beats: when a waiting call tells of itself.
     :ivar sealing: seals what a client brings back; L{None}: by a key of this process.
     :ivar new_key: mints a fresh idempotency key.
     """
 
     session: SessionEnvironment = field(factory=lambda: SessionEnvironment("", ""))
-    beat_seconds: float = BEAT_SECONDS
+    beats: Beats = usual_beats
     sealing: RequestStateSecurity | None = None
     new_key: Callable[[], str] = lambda: secrets.token_urlsafe(24)
 
@@ -91,4 +91,4 @@ class Calling:
 
     async def _said(self, ctx: Context, params: t.CallToolRequestParams, manner: Manner) -> Said:
         call = self._calls.call(params.name, params.arguments or {}, manner)
-        return await alive(ctx, call, self._etiquette.beat_seconds)
+        return await alive(ctx, call, self._etiquette.beats)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from .clients import Context
 
-BEAT_SECONDS = 15.0
+_EARLY_SECONDS = (1.0, 4.0, 10.0)
+"""Somebody who watches sees soon that the call waits, and for what."""
+
+_BEAT_SECONDS = 15.0
 """Well inside the 60 s after which clients give up a call that stays silent."""
 
 _log = logging.getLogger(__name__)
@@ -18,11 +21,21 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-async def alive(ctx: Context, doing: Awaitable[T], beat_seconds: float) -> T:
+Beats = Callable[[], Iterator[float]]
+"""For each call: the seconds before each word of progress."""
+
+
+def usual_beats() -> Iterator[float]:
+    """Soon at first, then steadily."""
+    return itertools.chain(_EARLY_SECONDS, itertools.repeat(_BEAT_SECONDS))
+
+
+async def alive(ctx: Context, doing: Awaitable[T], beats: Beats) -> T:
     """What C{doing} brings; until it comes, the client hears every so often that it is still under way."""
     beating: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
     loop = asyncio.get_running_loop()
-    first = loop.call_later(beat_seconds, lambda: beating.append(loop.create_task(_tell_on(ctx, beat_seconds))))
+    pauses = beats()
+    first = loop.call_later(next(pauses), lambda: beating.append(loop.create_task(_tell_on(ctx, pauses))))
     try:
         return await doing
     finally:
@@ -31,10 +44,10 @@ async def alive(ctx: Context, doing: Awaitable[T], beat_seconds: float) -> T:
             telling.cancel()
 
 
-async def _tell_on(ctx: Context, beat_seconds: float) -> None:
-    for beats in itertools.count(1):
+async def _tell_on(ctx: Context, pauses: Iterator[float]) -> None:
+    for count, pause in enumerate(pauses, 1):
         try:
-            await ctx.session.report_progress(beats, None, "Waiting for the action, or for the user's approval.")
+            await ctx.session.report_progress(count, None, "Waiting for the action, or for the user's approval.")
         except Exception:  # noqa: BLE001 - a rim: the call goes on whether or not somebody hears of it
             _log.exception("progress could not be told")
-        await asyncio.sleep(beat_seconds)
+        await asyncio.sleep(pause)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
@@ -116,7 +117,7 @@ async def connected(
     tools: WaitingTools, era: Era, session: SessionEnvironment = ATTENDED, **options: Any
 ) -> AsyncIterator[Client]:
     """A client of that era, for a few seconds at most."""
-    server = ToolServer(tools, Etiquette(session, beat_seconds=0.02))
+    server = ToolServer(tools, Etiquette(session, beats=lambda: itertools.repeat(0.02)))
     options.setdefault("client_info", CLAUDE)
     async with asyncio.timeout(PATIENCE_SECONDS), Client(server.server, mode=era, **options) as client:
         yield client

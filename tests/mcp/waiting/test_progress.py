@@ -1,0 +1,15 @@
+"""When a call that waits tells of itself."""
+
+from itertools import accumulate, islice
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.mcp.waiting.progress import usual_beats
+
+
+class BeatsTests(SynchronousTestCase):
+    """The usual ones."""
+
+    def test_times(self) -> None:
+        """Somebody who watches hears of it three times in a quarter of a minute, then every fifteen seconds."""
+        self.assertEqual([*islice(accumulate(usual_beats()), 6)], [1, 5, 15, 30, 45, 60])
