@@ -8,7 +8,7 @@ from tests.conformance.case import RUN_SECONDS, JudgedTestCase
 from tests.conformance.expected import EXPECTED
 from tests.conformance.verdict import FAILED, checked, scored
 
-_PROGRESS_SECONDS = 18
+_PROGRESS_SECONDS = 4.5
 
 
 class ConformanceTests(JudgedTestCase):

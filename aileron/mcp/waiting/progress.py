@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from .clients import Context
 
-_EARLY_SECONDS = (1.0, 4.0, 10.0)
+_EARLY_SECONDS = (1.0, 1.0, 2.0, 4.0, 7.0)
 """Somebody who watches sees soon that the call waits, and for what."""
 
 _BEAT_SECONDS = 15.0
