@@ -7,14 +7,16 @@ import signal
 from collections import deque
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
 from ._legs import Leg, gone_along
 from ._walk import Passage
+
+if TYPE_CHECKING:  # the daemon, which has this at hand, seldom shares the work
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 MOST_PROCESSES = 8
 _AHEAD = 2
@@ -79,6 +81,8 @@ class _Sharing:
                 pipe.send(self._task(numbers[-1]))
 
     def _collect(self, timeout: float | None) -> None:
+        from multiprocessing.connection import wait
+
         ready = wait([pipe for pipe, numbers in self._asked.items() if numbers], timeout)
         for pipe in [pipe for pipe in self._asked if pipe in ready]:
             self._found[self._asked[pipe].popleft()] = pipe.recv()
@@ -86,6 +90,8 @@ class _Sharing:
 
 @contextmanager
 def _helpers(count: int) -> Iterator[list[Connection]]:
+    from multiprocessing import get_context
+
     context, pipes = get_context("spawn"), []
     with ExitStack() as stack, _uninterrupted():
         for _ in range(count):
