@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import count
 from typing import Protocol
 
 from ._fields import CHUNKED, FIELD, TOKEN
@@ -21,6 +23,9 @@ _UNFINISHED_TRAILER = re.compile(
     rb"(?:" + FIELD + rb"\r\n)*(?:" + TOKEN + rb"(?::[\t\x20-\x7e\x80-\xff]*)?)?\r?"
 ).fullmatch
 _MAX_TRAILER_BYTES = 8192
+_AROUND_BYTES = 4  # two line ends
+_LEAST_BYTES = 6  # of a chunk that is not the last one
+_MOST_REMEMBERED = 256
 
 
 class Body(Protocol):
@@ -63,10 +68,8 @@ class Chunked:
         :raises Malformed: at the first byte that no chunked body has there.
         """
         if self._between:
-            size = _FIRST_CHUNK(data)
-            # One chunk and nothing else, as events of a stream mostly come; a last one, of no size, is none of these.
-            if size is not None and len(data) - size.end() - 2 == int(size[1], 16) > 0 and data.endswith(b"\r\n"):
-                return -1
+            if data.startswith(_lines_of(len(data))) and data.endswith(b"\r\n"):
+                return -1  # one chunk and nothing else, as events of a stream mostly come
             self._between = False
         if len(data) < self._skip:
             self._skip -= len(data)
@@ -105,6 +108,19 @@ class Chunked:
             unfinished = _UNFINISHED_FIRST if self._chunk is _FIRST_CHUNK else _UNFINISHED_NEXT
         if not unfinished(line):
             raise Malformed("The body is not properly chunked.")
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _lines_of(length: int) -> tuple[bytes, ...]:
+    """How a piece of so many bytes begins that is one whole chunk, in small letters and in capital ones.
+
+    To compare is quicker than to read a number; the sizes of a stream's events are few, and come again and again.
+    """
+    if length < _LEAST_BYTES:
+        return ()
+    digits = next(digits for digits in count(1) if length - digits - _AROUND_BYTES < 16**digits)
+    size = length - digits - _AROUND_BYTES
+    return b"%0*x\r\n" % (digits, size), b"%0*X\r\n" % (digits, size)
 
 
 def _check_trailer(length: int) -> None:

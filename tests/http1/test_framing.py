@@ -51,6 +51,29 @@ class BodyTests(SynchronousTestCase):
         self.assertEqual(end_of(Chunked(), pieces(framed + after, cuts)), len(framed))
         self.assertEqual(end_of(Chunked(), pieces(framed[:-1], cuts)), -1)
 
+    def test_alone(self) -> None:
+        """Chunks that come each in a piece of its own are followed like any, however their sizes are written."""
+        for size in (*range(1, 300), *range(4080, 4110), 65519, 65535, 65536):
+            for line in (b"%x", b"%X", b"%04x"):
+                alone, last = line % size + b"\r\n" + bytes(size) + b"\r\n", b"0\r\n\r\n"
+                end = 2 * len(alone) + len(last)
+                self.assertEqual(end_of(Chunked(), [alone, alone, last]), end)
+                self.assertEqual(end_of(Chunked(), [alone[:-1], b"\n" + alone + last]), end)
+
+    def test_not_alone(self) -> None:
+        """A piece that is longer or shorter than the one chunk that it looks like is read by what it says."""
+        for size in (5, 15, 16, 255, 256, 4095, 4096):
+            line = b"%x\r\n" % size
+            for wrong in (
+                bytes(size + 1) + b"\r\n",
+                bytes(size - 1) + b"\r\n",
+                bytes(size) + b"\r\r",
+                bytes(size) + b"\n\n",
+            ):
+                self.assertRaises(Malformed, Chunked().take, line + wrong)
+            shorter = line + bytes(size - 2) + b"\r\n"  # which belongs to the content
+            self.assertEqual(end_of(Chunked(), [shorter, b"\r\n0\r\n\r\n"]), len(shorter) + 7)
+
     @settings(deadline=None, max_examples=50)
     @given(st.integers(1, 300), st.binary(max_size=400), CUTS)
     def test_fixed(self, length: int, data: bytes, cuts: list[int]) -> None:
