@@ -26,9 +26,11 @@ class DaemonUnreachable(DaemonError):
     """No answer came: refused, cut off, or too late.
 
     :ivar sent: whether the daemon may have received the request.
+    :ivar misdirected: whether what we were told of it leads to nobody whom we may ask, so that no start of it helps.
     """
 
     sent: bool = False
+    misdirected: bool = False
 
 
 @define(eq=False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
+
+from ._clear import host_in_the_clear
 
 URL, TOKEN, WAIT_SECONDS = "AILERON_URL", "AILERON_TOKEN", "AILERON_WAIT_SECONDS"
-CA = "AILERON_CA"
+CA, PLAIN_HOST = "AILERON_CA", "AILERON_PLAIN_HOST"
 CLIENT, ATTENDED = "AILERON_CLIENT", "AILERON_ATTENDED"
 LISTED_ACTIONS = "AILERON_LISTED_ACTIONS"
 
@@ -27,6 +29,8 @@ class SessionEnvironment:
     :ivar client: the agent's name, as C{aileron launch} has it; empty: not said.
     :ivar attended: whether a person sits before the agent's own screen; what is not said counts as no.
     :ivar ca: a file of authorities, who alone may vouch for the daemon; empty: not said.
+    :ivar plain_host: the one host besides loopback that may be asked by plain HTTP, since the way to it stays on this
+        machine; empty: none.
     :ivar listed_actions: how many actions are listed as tools at most; of more, only those that are used most.
     """
 
@@ -37,11 +41,12 @@ class SessionEnvironment:
     attended: bool = False
     listed_actions: int = DEFAULT_LISTED_ACTIONS
     ca: str = ""
+    plain_host: str = ""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SessionEnvironment:
         """What C{environment} says; nonsense where a number is meant counts as nothing said."""
-        names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS, CA)
+        names = (URL, TOKEN, WAIT_SECONDS, CLIENT, ATTENDED, LISTED_ACTIONS, CA, PLAIN_HOST)
         said = {name: environment.get(name, "").strip() for name in names}
         seconds, listed = _number(said[WAIT_SECONDS]), _number(said[LISTED_ACTIONS])
         return cls(
@@ -52,7 +57,18 @@ class SessionEnvironment:
             said[ATTENDED] == "yes",
             DEFAULT_LISTED_ACTIONS if listed is None else listed,
             said[CA],
+            said[PLAIN_HOST],
         )
+
+    @property
+    def exposed_to(self) -> str:
+        """The host on the way to whom others could read the token; empty: there is none, or it is allowed."""
+        host = host_in_the_clear(self.url)
+        return "" if host == self.plain_host.lower() else host
+
+    def on_this_machine(self) -> SessionEnvironment:
+        """The same, for a daemon of this machine: the way to it does, whichever of its addresses it listens at."""
+        return evolve(self, plain_host=host_in_the_clear(self.url))
 
     def variables(self) -> dict[str, str]:
         """The variables that L{of} reads."""
@@ -65,6 +81,8 @@ class SessionEnvironment:
             ours[LISTED_ACTIONS] = str(self.listed_actions)
         if self.ca:
             ours[CA] = self.ca
+        if self.plain_host:
+            ours[PLAIN_HOST] = self.plain_host
         return ours
 
 

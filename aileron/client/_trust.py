@@ -10,8 +10,8 @@ from cryptography.x509 import load_pem_x509_certificate
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.client import BrowserLikePolicyForHTTPS
 
-_TLS = frozenset(("OpenSSL", "service_identity"))
-"""Whose errors Twisted hands on where chain or name do not hold; it names no type of its own for that."""
+_UNVERIFIED = "certificate verify failed"
+"""What OpenSSL calls all that is wrong with a chain."""
 
 _MOST_BYTES = 1 << 20
 _BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -44,7 +44,18 @@ def policy_of(authorities: tuple[Certificate, ...]) -> Any:
     return BrowserLikePolicyForHTTPS(trustRootFromCertificates(authorities))
 
 
-def is_untrusted(error: Exception) -> bool:
-    """Whether C{error} says that nobody was let in whom we could take for the daemon."""
-    reasons = [reason.value for reason in getattr(error, "reasons", ())]
-    return any(type(each).__module__.partition(".")[0] in _TLS for each in (error, *reasons))
+def why_untrusted(error: Exception) -> str | None:
+    """Why nobody was let in whom we could take for the daemon; L{None}: that is not what C{error} says."""
+    reasons = (reason.value for reason in getattr(error, "reasons", ()))
+    return next(filter(None, map(_why, (error, *reasons))), None)
+
+
+def _why(error: BaseException) -> str | None:
+    match type(error).__module__.partition(".")[0]:
+        case "service_identity":
+            return "its certificate is for another name"
+        case "OpenSSL" if _UNVERIFIED in str(error):
+            return "its certificate is of an authority that is not trusted here, or not valid now"
+        case "OpenSSL":
+            return "it does not speak TLS as it must"
+    return None

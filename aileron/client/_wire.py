@@ -25,6 +25,8 @@ from ._news import News
 MAX_BODY_BYTES = 32 * 1024 * 1024
 DEADLINE_SECONDS = 15.0
 _MOST_KNOWN = 64
+_OF_A_FRONT = frozenset((502, 503, 504))
+"""What servers that pass requests on say for themselves."""
 
 _written = writer(sort_keys=False, allow_nan=True)
 
@@ -167,19 +169,21 @@ class Wire:
     def _lost(self, error: Exception) -> Exception:
         if _cancelled(error):
             return CancelledError()
-        if self.base_url.startswith("https:") and _is_untrusted(error):
+        why = _why_untrusted(error) if self.base_url.startswith("https:") else None
+        if why is not None:
             return DaemonUnreachable(
-                f"What answers at {self.base_url} could not prove that it is called so; nothing was sent to it."
+                f"What answers at {self.base_url} could not prove that it is called so: {why}. Nothing was sent to it.",
+                misdirected=True,
             )
         if isinstance(error, ConnectError):
             return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
         return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
 
 
-def _is_untrusted(error: Exception) -> bool:
-    from ._trust import is_untrusted
+def _why_untrusted(error: Exception) -> str | None:
+    from ._trust import why_untrusted
 
-    return is_untrusted(error)
+    return why_untrusted(error)
 
 
 def _cancelled(error: Exception) -> bool:
@@ -191,26 +195,34 @@ def understand(status: int, content: bytes) -> Answer:
     """The answer in C{content}.
 
     :raises DaemonFault: it is an error envelope.
+    :raises DaemonUnreachable: it is of what stands before the daemon, which it does not reach.
     :raises AnswerNotUnderstood: it is neither that nor a successful JSON object.
     """
     try:
         body = json.loads(content) if content else {}
     except (ValueError, RecursionError):
         body = None
-    if not isinstance(body, dict) or not (status >= 400 or 200 <= status < 300):
-        raise AnswerNotUnderstood(f"What answered is not an Aileron daemon (HTTP {status}).", status)
-    if status >= 400:
-        raise _refusal(status, body)
-    return Answer(status, body)
+    if isinstance(body, dict) and 200 <= status < 300:
+        return Answer(status, body)
+    raise (_envelope(status, body) if status >= 400 else None) or _stranger(status)
 
 
-def _refusal(status: int, body: Mapping[str, Any]) -> Exception:
-    envelope: Any = body.get("error")
+def _envelope(status: int, body: Any) -> DaemonFault | None:
+    """The daemon's refusal, if it is one."""
     try:
+        envelope: Any = body["error"]
         fault = Fault.from_json(envelope)
     except (KeyError, TypeError, AttributeError):
-        return AnswerNotUnderstood(f"What answered is not an Aileron daemon (HTTP {status}).", status)
+        return None
     return DaemonFault(fault.message, status, fault, _text(envelope.get("run_id")), _text(envelope.get("audit_id")))
+
+
+def _stranger(status: int) -> DaemonError:
+    """Who else answers thus."""
+    if status in _OF_A_FRONT:
+        # It does not say whether it had sent the request on, and where the daemon is restarted it often had.
+        return DaemonUnreachable(f"What stands before the Aileron daemon does not reach it (HTTP {status}).", sent=True)
+    return AnswerNotUnderstood(f"What answered is not an Aileron daemon (HTTP {status}).", status)
 
 
 def _text(value: object) -> str | None:

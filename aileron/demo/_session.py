@@ -27,7 +27,7 @@ def open_session(home: Home, directory: str) -> SessionEnvironment:
         raise InternalError("The demo's daemon has gone.")
     claim = {"agent": AGENT, "working_dir": directory}
     opened = ask(found.url, "POST", "/v1/sessions", found.launch_key, claim)
-    return SessionEnvironment(found.url, str(opened["token"]), _WAIT_SECONDS)
+    return SessionEnvironment(found.url, str(opened["token"]), _WAIT_SECONDS).on_this_machine()
 
 
 def ask(

@@ -73,7 +73,8 @@ def _session(agent: IAgent, invocation: Invocation, url: str, token: str) -> Ses
     """What the agent's tools are told of where they are; how many are listed, the user's environment may say."""
     attended = agent.full_screen(invocation.arguments)
     listed = SessionEnvironment.of(invocation.environment).listed_actions
-    return SessionEnvironment(url, token, agent.wait_seconds, agent.name, attended, listed)
+    session = SessionEnvironment(url, token, agent.wait_seconds, agent.name, attended, listed)
+    return session.on_this_machine()
 
 
 @frozen

@@ -14,7 +14,7 @@ from aileron.values import JSON
 from ._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, Card, own_cards
 from ._diagnosis import diagnosis
 from ._link import Link
-from ._texts import Said, of_error, of_status
+from ._texts import Said, is_misdirected, of_error, of_status
 from .offering.access import ACCESS_CARDS, asked_for, described, found
 from .offering.history import recent_runs
 from .offering.shortlist import Shortlist
@@ -69,7 +69,7 @@ class Calls:
             return described(cards, arguments.get("name"))
         asked = asked_for(cards, tool, arguments)
         if isinstance(asked, Said):
-            return asked
+            return of_error(self.link.trouble) if is_misdirected(self.link.trouble) else asked
         card, given = asked
         return await Running(self.daemon, self.clock, self.withdrawals).run(card, given, manner)
 
@@ -101,6 +101,8 @@ class Calls:
         try:
             return of_status(await attempts.answer(lambda left: self.daemon.result(approval_id, left)))
         except DaemonUnreachable as error:
+            if is_misdirected(error):
+                return of_error(error)
             return Said(f"{error} The action's status is not known now; ask again later.", is_error=True)
         except DaemonError as error:
             return of_error(error)

@@ -9,7 +9,7 @@ from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, IDaemon
 
 from ._cards import SEARCH_TOOL
 from ._link import Link
-from ._texts import Said
+from ._texts import PUT_RIGHT, Said, is_misdirected
 from .offering.shortlist import Shortlist
 
 _VAULT_REMEDIES = {
@@ -34,6 +34,8 @@ def _degraded(error: DaemonError) -> str:
             "Aileron: degraded. The daemon does not accept this session's token.\n"
             "Remedy: ask the user to start the agent anew with 'aileron launch'."
         )
+    if is_misdirected(error):
+        return f"Aileron: degraded. {error}\nRemedy: ask the user to {PUT_RIGHT}."
     if isinstance(error, DaemonUnreachable):
         return (
             f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron daemon start'; tools come by themselves."

@@ -26,6 +26,11 @@ def daemon_of(session: SessionEnvironment, connections: Connections) -> IDaemon:
             connections = connections.trusting(session.ca)
         except ValueError as error:
             return NoDaemon(f"The file that AILERON_CA names is no good: {error}.")
+    if session.exposed_to:
+        return NoDaemon(
+            f"AILERON_URL leads to {session.exposed_to} by plain HTTP, where others could read this session's token. "
+            "It must be an https address, or, if the way there stays on this machine, AILERON_PLAIN_HOST that host."
+        )
     try:
         return connections.daemon(session.url, session.token)
     except ValueError as error:
@@ -72,4 +77,4 @@ class NoDaemon:
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise DaemonUnreachable(self.reason)
+        raise DaemonUnreachable(self.reason, misdirected=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from attrs import frozen
 
 from aileron.client import Answer, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON
+
+PUT_RIGHT = "put AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent right, or the certificate that it is shown"
+"""What the user is asked to do where no start of the daemon helps."""
 
 _HINTS = {
     "unauthorized": "This session's token is not accepted (any more): ask the user to start the agent anew with "
@@ -98,6 +101,11 @@ def _begins(at: object) -> str:
     return f"It is approved and begins at {at}; until then it can be taken back. Nothing was sent yet."
 
 
+def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
+    """Whether nobody was asked since what we were told of the daemon leads to nobody whom we may ask."""
+    return isinstance(error, DaemonUnreachable) and error.misdirected
+
+
 def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
     """Why there is no result.
 
@@ -115,6 +123,8 @@ def _after(error: DaemonError) -> str:
             "Whether the call arrived is not known. It may still happen: do not repeat it, "
             "and ask the user to look at 'aileron approval list' and 'aileron audit list'."
         )
+    if is_misdirected(error):
+        return f"Nothing was sent. Ask the user to {PUT_RIGHT}."
     return "Nothing was sent. Ask the user to run 'aileron daemon start'; no restart of this agent is needed."
 
 

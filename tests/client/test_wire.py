@@ -125,6 +125,13 @@ class AnswerTests(WireCase):
             self.site.answer(status, body)
             self.assertEqual(self.failureResultOf(self.ask(), AnswerNotUnderstood).value.status, status)
 
+    def test_front(self) -> None:
+        """What stands before a daemon, and does not reach it, may have sent the request on."""
+        for status in (502, 503, 504):
+            for body in (b"<html>", b"", {"error": "upstream"}):
+                self.site.answer(status, body)
+                self.assertTrue(self.failureResultOf(self.ask(), DaemonUnreachable).value.sent)
+
     def test_too_long(self) -> None:
         """An endless answer is given up, and its connection with it."""
         self.patch(sys.modules["aileron.client._wire"], "MAX_BODY_BYTES", 100)

@@ -1,154 +1,222 @@
-"""``aileron-mcp`` reaches the daemon by HTTPS, behind what ends TLS for it, and nobody else in its name."""
+"""An agent elsewhere, with an address, a token and an authority: the daemon behind what ends TLS, and nobody else."""
 
+import asyncio
+import json
+import re
+import socket
 from collections.abc import Mapping
-from typing import Any, cast
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from twisted.internet.address import IPv4Address
-from twisted.internet.defer import maybeDeferred
-from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
-from twisted.internet.interfaces import IAddress, IListeningPort, ITransport
-from twisted.internet.protocol import Protocol, ServerFactory, connectionDone
-from twisted.internet.ssl import PrivateCertificate
-from twisted.protocols.tls import TLSMemoryBIOFactory
-from twisted.python.failure import Failure
+import attrs
+import mcp.types as t
+from mcp import Client, StdioServerParameters
+from twisted.internet.defer import Deferred
 
-from tests.functional.case import FunctionalTestCase
-from tests.functional.home import installed
-from tests.functional.mcp_client import CLIENT, Server
-from tests.functional.test_mcp_process import ServerCase
-from tests.gateway.certificates import Authority
+from aileron.client import Connections, DaemonUnreachable
+from tests.functional import opencode
+from tests.functional.front import Front
+from tests.functional.home import Home, installed
+from tests.functional.mcp_client import McpClient, Server
+from tests.functional.mcp_http import talk
+from tests.functional.operated import SHIP, OperatedTestCase
+from tests.functional.reactor import until
+from tests.functional.script import Call, Say
+from tests.functional.slack import Message
+from tests.gateway.certificates import Authority, self_signed
 
-DIAGNOSTICS = {"name": "aileron_diagnostics", "arguments": {}}
-
-
-class _Back(Protocol):
-    """The daemon's end of one connection."""
-
-    def __init__(self, client: Protocol) -> None:
-        self._client = client
-
-    def dataReceived(self, data: bytes) -> None:
-        """To the client."""
-        cast(ITransport, self._client.transport).write(data)
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """So is the client's."""
-        cast(ITransport, self._client.transport).loseConnection()
+LARGE = 300_000
+EXPIRED = {"begins": timedelta(days=-9), "ends": timedelta(days=-1)}
+COMING = {"begins": timedelta(days=1), "ends": timedelta(days=9)}
+NOBODY = "http://127.0.0.1:9"
+NAME, CHAIN = "for another name", "not trusted here, or not valid now"
 
 
-class _Front(Protocol):
-    """The client's end, after TLS."""
-
-    def __init__(self, terminator: "Terminator") -> None:
-        self._terminator = terminator
-        self._held: list[bytes] = []
-        self._back: Protocol | None = None
-
-    def connectionMade(self) -> None:
-        """Reach the daemon."""
-        endpoint = TCP4ClientEndpoint(self._terminator.reactor, "127.0.0.1", self._terminator.to)
-        connectProtocol(endpoint, _Back(self)).addCallback(self._reached)
-
-    def _reached(self, back: Protocol) -> None:
-        self._back = back
-        for data in self._held:
-            cast(ITransport, back.transport).write(data)
-
-    def dataReceived(self, data: bytes) -> None:
-        """To the daemon; what came is noted, in the clear."""
-        self._terminator.seen += data
-        if self._back is None:
-            self._held.append(data)
-        else:
-            cast(ITransport, self._back.transport).write(data)
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """So is the daemon's."""
-        if self._back is not None:
-            cast(ITransport, self._back.transport).loseConnection()
-
-
-class Terminator(ServerFactory):
-    """What ends TLS before a daemon.
-
-    :ivar seen: all that came, in the clear.
-    """
-
-    noisy = False
-
-    def __init__(self, reactor: Any, to: int) -> None:
-        self.reactor, self.to = reactor, to
-        self.seen = b""
-
-    def buildProtocol(self, addr: IAddress | None) -> Protocol:
-        """One more connection."""
-        return _Front(self)
-
-
-class HttpsTests(ServerCase, FunctionalTestCase):
-    """A daemon in another place than the agent."""
+class ElsewhereCase(OperatedTestCase):
+    """A daemon, and an agent that has nothing of its home."""
 
     def setUp(self) -> None:
-        """Make an authority, whose certificate lies in a file."""
+        """Make an empty home for the agent, with the authority that is to vouch for the daemon."""
         super().setUp()
+        self.elsewhere = Home.make()
+        self.addCleanup(self.elsewhere.remove)
         self.authority = Authority.made()
-        self.ca = self.home.project / "ca.pem"
+        self.ca = self.elsewhere.project / "ca.pem"
         self.ca.write_text(self.authority.pem)
 
-    def terminate(self, *names: str, by: Authority | None = None) -> tuple[Terminator, int]:
-        """End TLS with a certificate for these names, on a port."""
-        terminator = Terminator(self.reactor, self.site.port)
-        options = PrivateCertificate.loadPEM((by or self.authority).issue(*names)).options()
-        port: IListeningPort = self.reactor.listenTCP(
-            0, cast(ServerFactory, TLSMemoryBIOFactory(options, False, terminator)), interface="127.0.0.1"
+    def front(self, certificate: bytes, url: str | None = None) -> tuple[Front, str]:
+        """What ends TLS with this certificate before the daemon, and its address.
+
+        :param url: the daemon's; None: that of the one that runs.
+        """
+        front = Front(self.reactor, urlsplit(url or self.home.discovery()["url"]).port or 0)
+        self.finally_(front.stop)
+        return front, f"https://localhost:{front.listen(certificate)}"
+
+    async def opened(self) -> dict[str, str]:
+        """What ``aileron sessions open`` prints for an environment."""
+        printed = (await self.command("sessions", "open", "builder", "--hours", "4")).stdout
+        return dict(line.split("=", 1) for line in printed.splitlines())
+
+
+class Talk:
+    """What an agent with the SDK's own client does, and finds."""
+
+    def __init__(self, server: StdioServerParameters) -> None:
+        self._server = server
+        self._changed = asyncio.Event()
+        self.tools: list[str] = []
+        self.words: list[str] = []
+        self.results: dict[str, t.CallToolResult] = {}
+
+    async def hold(self) -> None:
+        """Read, post, ask for what is gated, and list anew whenever told to, until there is one action more."""
+        async with Client(self._server, mode="legacy", message_handler=self._hear) as client:
+            self.results["long"] = await client.call_tool("read_channel", {"channel": "C0001"})
+            self.results["free"] = await client.call_tool("post_note", SHIP)
+            self.results["gated"] = await client.call_tool("ship_update", SHIP, progress_callback=self._wait)
+            await self._list(client)
+            while "another" not in self.tools:
+                await self._changed.wait()
+                await self._list(client)
+
+    async def _list(self, client: Client) -> None:
+        self._changed.clear()
+        self.tools = [tool.name for tool in (await client.list_tools()).tools]
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, t.ToolListChangedNotification):
+            self._changed.set()
+
+    async def _wait(self, progress: float, total: float | None, message: str | None) -> None:
+        self.words.append(message or f"{progress} of {total}")
+
+
+class WorkingTests(ElsewhereCase):
+    """The way there is the right one."""
+
+    async def test_tools(self) -> None:
+        """Tools are listed, called, waited for through a restart, and told anew; what they say may be long."""
+        await self.furnish()
+        self.workspace.messages.append(Message("C0001", "w" * LARGE, None, "1700000000.000000"))
+        await self.add(self.reading())
+        front, url = self.front(self.authority.issue("localhost"))
+        ours = {**await self.opened(), "AILERON_URL": url, "AILERON_CA": str(self.ca)}
+        command = self.elsewhere.script("aileron-mcp", **ours)
+        server = StdioServerParameters(
+            command=command.arguments[0], env=dict(command.environment), cwd=str(command.directory)
         )
-        self.finally_(lambda: self.close(port))
-        return terminator, cast(IPv4Address, port.getHost()).port
+        agent = Talk(server)
+        talking = Deferred.fromCoroutine(talk(self.reactor, agent.hold))
+        await self.waiting()
+        await self.kill_daemon()
+        await self.unlock()
+        await self.add(self.action_file("another", gated=False))
+        await until(self.reactor, lambda: bool(agent.words), 30, "a word of progress")
+        [approval] = await self.waiting()
+        await self.approve(approval["id"])
+        await talking
+        for name, result in agent.results.items():
+            self.assertFalse(result.is_error, f"{name}: {result}")
+        self.assertIn("w" * LARGE, _text(agent.results["long"]))
+        self.assertEqual(len(self.workspace.messages), 3)
+        self.assert_sealed(front, ours["AILERON_TOKEN"])
+        self.assertFalse(self.elsewhere.aileron.exists())
+        self.assertEqual(list(self.elsewhere.user.iterdir()), [])
 
-    async def close(self, port: IListeningPort) -> None:
-        """Listen no more."""
-        await maybeDeferred(port.stopListening)
+    def reading(self) -> Path:
+        """An action that answers with all that stands in a channel."""
+        path = self.action_file("read-channel", gated=False)
+        text = path.read_text().replace("post_message", "find_messages")
+        text = text.replace('text = "${args.summary}"', 'oldest = "0", limit = 10')
+        path.write_text(re.sub(r'(?s)\[\[inputs\]\]\nname = "summary".*?\n\n', "", text))
+        return path
 
-    async def told(self, **variables: str) -> str:
-        """What the agent is told of the daemon."""
-        server = Server()
-        environment: Mapping[str, str] = self.home.environment(AILERON_TOKEN="ail_a_test", **variables)
-        command = installed("aileron-mcp")
-        self.reactor.spawnProcess(server, command, (command,), environment, str(self.home.project))
-        self.finally_(lambda: self.end_server(server))
-        await self.asked(server, 1, "initialize", CLIENT)
-        server.send("notifications/initialized")
-        answer = await self.asked(server, 2, "tools/call", DIAGNOSTICS)
-        return str(answer["result"]["content"][0]["text"])
+    def assert_sealed(self, front: Front, secret: str) -> None:
+        """It came, and not in the clear."""
+        self.assertIn(secret.encode(), front.clear)
+        self.assertNotIn(secret.encode(), front.wire)
 
-    async def test_vouched_for(self) -> None:
-        """A daemon whose name its certificate has, by an authority of the file, is asked; by its address likewise."""
-        terminator, port = self.terminate("localhost", "127.0.0.1")
-        for host in ("localhost", "127.0.0.1"):
-            told = await self.told(AILERON_URL=f"https://{host}:{port}", AILERON_CA=str(self.ca))
-            self.assertIn("the daemon answers (version stub", told)
-        self.assertIn(b"Bearer ail_a_test", terminator.seen)
+    async def test_agent(self) -> None:
+        """The real OpenCode asks for an action there, and gets a long stream of its model by the gateway there."""
+        said = " ".join(["w" * 999] * (LARGE // 1000))
+        llm = self.llm([Call("_ship_update", SHIP), Say(said)])
+        self.home = attrs.evolve(self.home, variables={"AILERON_OPENAI_BASE_URL": llm.url})
+        await self.furnish()
+        front, url = self.front(self.authority.issue("localhost"))
+        opened = json.loads((await self.command("sessions", "open", "builder", "--json")).stdout)
+        ours = {"AILERON_URL": url, "AILERON_TOKEN": opened["AILERON_TOKEN"], "AILERON_CA": str(self.ca)}
+        servers = {"aileron": opencode.stdio_server([installed("aileron-mcp")], ours)}
+        config = opencode.configuration(f"{url}/s/{opened['gateway_key']}", servers)
+        agent = self.start(opencode.headless(self.elsewhere, "tell the team", config, NODE_EXTRA_CA_CERTS=str(self.ca)))
+        [approval] = await self.waiting()
+        await self.approve(approval["id"])
+        finished = await agent.finish(60)
+        self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, [said]), finished.stderr)
+        await self.posted()
+        for secret in (opened["AILERON_TOKEN"], opened["gateway_key"]):
+            self.assert_sealed(front, secret)
+        session = await self.told("sessions", "show", opened["id"])
+        self.assertEqual(session["gateway"]["requests"], 2)
 
-    async def test_nobody_else(self) -> None:
-        """Another name, another's authority, and without a file one that the system does not know: nothing is sent."""
-        other = Authority.made("Somebody Else")
-        for names, by, variables in (
-            (("elsewhere.test",), self.authority, {"AILERON_CA": str(self.ca)}),
-            (("localhost",), other, {"AILERON_CA": str(self.ca)}),
-            (("localhost",), self.authority, {}),
+
+class RefusedTests(ElsewhereCase):
+    """What answers could be anybody: it gets not a byte but a handshake's."""
+
+    async def test_certificates(self) -> None:
+        """Another name, another's authority, past or before its time, and on its own word: nobody of these is asked."""
+        issue, other = self.authority.issue, Authority.made("Somebody Else")
+        for certificate, words in (
+            (issue("elsewhere.test"), NAME),
+            (issue("127.0.0.1"), NAME),
+            (other.issue("localhost"), CHAIN),
+            (issue("localhost", **EXPIRED), CHAIN),
+            (issue("localhost", **COMING), CHAIN),
+            (self_signed("localhost"), CHAIN),
         ):
-            terminator, port = self.terminate(*names, by=by)
-            told = await self.told(AILERON_URL=f"https://localhost:{port}", **variables)
-            self.assertIn(f"https://localhost:{port} could not prove", told)
-            self.assertEqual(terminator.seen, b"")
+            front, url = self.front(certificate, NOBODY)
+            daemon = Connections(self.reactor).trusting(str(self.ca)).daemon(url, "ail_a_test")
+            with self.assertRaises(DaemonUnreachable) as lost:
+                await daemon.status()
+            self.assertIn(words, str(lost.exception))
+            self.assertEqual((lost.exception.sent, lost.exception.misdirected), (False, True))
+            self.assert_nothing_of("ail_a_test", front)
 
-    async def test_not_in_the_clear(self) -> None:
-        """With an authority nothing is sent by plain HTTP, nor where its file is missing or no certificate."""
-        _, port = self.terminate("localhost")
-        self.assertIn("no https", await self.told(AILERON_URL=self.site.url, AILERON_CA=str(self.ca)))
-        broken = self.home.project / "broken.pem"
-        broken.write_text("-----BEGIN CERTIFICATE-----\ncanary\n-----END CERTIFICATE-----\n")
-        for path in (broken, self.home.project / "nowhere.pem", self.home.project):
-            told = await self.told(AILERON_URL=f"https://localhost:{port}", AILERON_CA=str(path))
-            self.assertIn("AILERON_CA names is no good", told)
-            self.assertNotIn("canary", told)
+    async def test_told(self) -> None:
+        """The agent is told, of the daemon and of each call, that nothing was sent, and what is wrong."""
+        await self.furnish()
+        opened = await self.opened()
+        good, bad = self.authority.issue("localhost"), self.authority.issue("localhost", **EXPIRED)
+        host = socket.gethostname()
+        plain = f"http://{host}:{urlsplit(opened['AILERON_URL']).port}"
+        for certificate, more, words in (
+            (bad, {"AILERON_CA": str(self.ca)}, CHAIN),
+            (good, {}, CHAIN),
+            (good, {"AILERON_URL": plain}, "plain HTTP"),
+        ):
+            front, url = self.front(certificate)
+            for told in await self.called({**opened, "AILERON_URL": url, **more}):
+                self.assertIn(words, told)
+                self.assertIn("AILERON_URL, AILERON_TOKEN and AILERON_CA", told)
+            self.assert_nothing_of(opened["AILERON_TOKEN"], front)
+
+    async def called(self, ours: Mapping[str, str]) -> list[str]:
+        """What the agent is told of the daemon, and of a call."""
+        server, program = Server(), installed("aileron-mcp")
+        environment = self.elsewhere.environment(**ours)
+        self.reactor.spawnProcess(server, program, (program,), environment, str(self.elsewhere.project))
+        self.finally_(lambda: self._end_server(server))
+        client = McpClient(self.reactor, server)
+        await client.shake_hands()
+        tools = {"aileron_diagnostics": {}, "check_action_status": {"approval_id": "x"}, "ship_update": SHIP}
+        return [(await client.call(tool, given)).text for tool, given in tools.items()]
+
+    def assert_nothing_of(self, token: str, front: Front) -> None:
+        """Nothing came after the handshake, and nothing of the token in it."""
+        self.assertEqual(front.clear, b"")
+        self.assertNotIn(token.encode(), front.wire)
+
+
+def _text(result: t.CallToolResult) -> str:
+    return "".join(part.text for part in result.content if isinstance(part, t.TextContent))

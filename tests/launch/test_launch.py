@@ -102,13 +102,14 @@ class LaunchCase(SynchronousTestCase):
         self.home = Path(self.mktemp()).absolute()
         self.upstreams: dict[str, Upstream] | None = {}
         self.ensured = 0
+        self.url = "http://127.0.0.1:9"
         self.bell: Bell | None = None
         self.lease: Lease | None = None
 
     async def ensure(self) -> DaemonFacts:
         """The daemon is there."""
         self.ensured += 1
-        return DaemonFacts("http://127.0.0.1:9", "http://localhost:10", "ail_l_key", self.upstreams)
+        return DaemonFacts(self.url, "http://localhost:10", "ail_l_key", self.upstreams)
 
     def launch(self, *, through_gateway: bool = True, **environment: str) -> Deferred[int]:
         """Launch the agent."""
@@ -170,6 +171,14 @@ class RunTests(LaunchCase):
         self.assertEqual(tuple(args), (executable, "run", "hi"))
         self.assertIn(b"ail_a_secret", environment[b"OPENCODE_CONFIG_CONTENT"])
         self.assertEqual(descriptors, {0: 0, 1: 1, 2: 2})
+
+    def test_other_address(self) -> None:
+        """Where the daemon listens at another address than loopback, the tools are told that it is of this machine."""
+        self.url = "http://192.0.2.1:9"
+        self.running()
+        [(_, _, environment, _)] = self.machine.spawned
+        tools = json.loads(environment[b"OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]["environment"]
+        self.assertEqual((tools["AILERON_URL"], tools["AILERON_PLAIN_HOST"]), (self.url, "192.0.2.1"))
 
     def test_bell(self) -> None:
         """While the agent runs its own calls are looked after, with its token, and what waits is said; then no more."""

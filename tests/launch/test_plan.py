@@ -134,6 +134,36 @@ class SessionEnvironmentTests(SynchronousTestCase):
         """The variables mean what they were made from."""
         self.assertEqual(SessionEnvironment.of(SESSION.variables()), SESSION)
 
+    def test_in_the_clear(self) -> None:
+        """A token may go by plain HTTP to loopback, and to the one host that is named; to nobody else."""
+        for url, host, exposed in [
+            ("http://127.0.0.1:9", "", ""),
+            ("http://127.8.8.8", "", ""),
+            ("http://[::1]:9", "", ""),
+            ("http://LOCALHOST:9", "", ""),
+            ("https://aileron.internal", "", ""),
+            ("http://aileron.internal:9", "", "aileron.internal"),
+            ("HTTP://Aileron.Internal:9", "", "aileron.internal"),
+            ("http://aileron.internal:9", "aileron.INTERNAL", ""),
+            ("http://aileron.internal:9", "elsewhere.internal", "aileron.internal"),
+            ("http://localhost.evil.test", "", "localhost.evil.test"),
+            ("http://a.localhost", "", "a.localhost"),
+            ("http://0.0.0.0:9", "", "0.0.0.0"),
+            ("http://127.0.0.1.evil.test", "", "127.0.0.1.evil.test"),
+            ("http://[::ffff:10.0.0.1]:9", "", "::ffff:10.0.0.1"),
+            ("http://[", "", ""),
+        ]:
+            session = SessionEnvironment.of({"AILERON_URL": url, "AILERON_PLAIN_HOST": host})
+            self.assertEqual(session.exposed_to, exposed, url)
+            self.assertEqual(session.on_this_machine().exposed_to, "", url)
+
+    def test_of_this_machine(self) -> None:
+        """Who knows the daemon to be on this machine says so, where that is not plain already."""
+        far = SessionEnvironment("http://192.0.2.1:9", "t").on_this_machine()
+        self.assertEqual(far.variables()["AILERON_PLAIN_HOST"], "192.0.2.1")
+        self.assertEqual(SessionEnvironment.of(far.variables()), far)
+        self.assertEqual(SESSION.on_this_machine(), SESSION)
+
     def test_nonsense(self) -> None:
         """A wait that is no number counts as not set, and a long one is cut."""
         for said, meant in [

@@ -6,13 +6,15 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.client import Connections, SessionEnvironment
+from aileron.client import Connections, Daemon, DaemonUnreachable, SessionEnvironment, Wire
 from aileron.mcp._calls import Calls
+from aileron.mcp._link import FIRST_SECONDS
 from aileron.mcp._nowhere import daemon_of
-from aileron.mcp._texts import Said
+from aileron.mcp._texts import Said, of_error
 from aileron.mcp.offering.shortlist import Shortlist
 from aileron.mcp.waiting.manner import Manner
 from aileron.mcp.waiting.withdrawals import Withdrawals
+from aileron.testing import RefusingAgent
 from aileron.values import JSON
 from tests.mcp.case import DaemonCase, action, fault
 
@@ -89,6 +91,16 @@ class RunTests(CallsCase):
             self.clock.advance(0.2)
         self.assertIn("do not repeat it", self.successResultOf(calling).text)
 
+    def test_restart_behind_a_front(self) -> None:
+        """So is one of which only what stands before it answers; a stranger there meanwhile gets no say."""
+        calling = self.started()
+        self.site.answer(502, b"<html>")
+        self.assertNoResult(calling)
+        self.clock.advance(0.2)
+        self.assertEqual(self.site.asked[-1].body["idempotency_key"], "K1")
+        self.site.answer(200, DONE)
+        self.assertEqual(self.successResultOf(calling), Said("done"))
+
     def test_refused_after_a_restart(self) -> None:
         """A refusal after a lost attempt does not hide that the first may have arrived."""
         calling = self.started()
@@ -132,9 +144,25 @@ class NoDaemonTests(CallsCase):
             self.assertIn(word, said.text)
             self.assertNotIn("hunter2", said.text)
 
+    def test_nothing_to_wait_for(self) -> None:
+        """Whatever is called, it is said at once what is to be put right; no start of the daemon helps."""
+        calls = self.nowhere(AILERON_URL="http://aileron.internal:8081", AILERON_TOKEN="hunter2")
+        self.link.trouble = DaemonUnreachable("By plain HTTP.", misdirected=True)
+        self.link.stop()
+        for tool, given in {"check_action_status": {"approval_id": "R"}, "aileron_diagnostics": {}}.items():
+            said = self.successResultOf(Deferred.fromCoroutine(calls.call(tool, given, MANNER)))
+            self.assertIn("AILERON_PLAIN_HOST", said.text)
+            self.assertIn("AILERON_URL, AILERON_TOKEN and AILERON_CA", said.text)
+            self.assertNotIn("daemon start", said.text)
+            self.assertNotIn("hunter2", said.text)
+        calling = Deferred.fromCoroutine(calls.call("ship_update", {}, MANNER))
+        self.clock.advance(FIRST_SECONDS)
+        self.assertEqual(self.successResultOf(calling), of_error(self.link.trouble))
+
     def test_status_gives_up_soon(self) -> None:
         """A daemon that was never reached is given up after 3 s, whatever the wait."""
-        calls = self.nowhere()
+        daemon = Daemon(Wire(RefusingAgent(), "http://127.0.0.1:9", "t", self.clock))
+        calls = Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon), Shortlist(daemon, 40))
         arguments: dict[str, JSON] = {"approval_id": "R", "wait_seconds": 45}
         calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments, MANNER))
         self.clock.advance(0.2)

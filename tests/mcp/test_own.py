@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Connections, Daemon, DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment, Wire
@@ -127,3 +128,18 @@ class AuthorityTests(SynchronousTestCase):
             self.assertIn("is no good", told)
             self.assertNotIn("canary", told)
         self.assertIn("cannot be read", self.reason("https://h", "/nowhere"))
+
+    def test_over_a_network(self) -> None:
+        """Nor is a plain address beyond this machine, unless that host is named; the token is in no reason."""
+        reactor = MemoryReactorClock()
+        environment = {"AILERON_URL": "http://192.0.2.1:9", "AILERON_TOKEN": "ail_a_secret"}
+        for host, asked in (("", 0), ("192.0.2.2", 0), ("192.0.2.1", 1)):
+            session = SessionEnvironment.of({**environment, "AILERON_PLAIN_HOST": host})
+            daemon = daemon_of(session, Connections(reactor))
+            asking = Deferred.fromCoroutine(daemon.status())
+            self.assertEqual(len(reactor.tcpClients), asked)
+            if not asked:
+                lost = self.failureResultOf(asking, DaemonUnreachable).value
+                self.assertIn("192.0.2.1 by plain HTTP", str(lost))
+                self.assertNotIn("ail_a_secret", str(lost))
+                self.assertTrue(lost.misdirected)

@@ -110,6 +110,7 @@ class HttpDoor:
         session_id = request.session.id
         listed = self._settings.listed_actions
         session = SessionEnvironment(self._url, request.token, client=request.session.agent, listed_actions=listed)
+        session = session.on_this_machine()
         bridge, sealing = self._beside.bridge, sealing_for(session_id, self._key)
         served = self._serving(self._reactor, bridge, session, self._connections, sealing)
         desk = Desk(self._reactor, bridge, self._settings, served, lambda: self._desks.pop(session_id, None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
@@ -32,6 +33,8 @@ class Attempts:
     async def answer(self, ask: Callable[[float], Awaitable[T]]) -> T:
         """Ask until an answer comes: a daemon that went away meanwhile has the whole wait to come back.
 
+        Whoever proves not to be the daemon is not asked again, unless that was it before.
+
         :param ask: is told how much of the wait is left, in seconds.
         :raises DaemonUnreachable: it did not come back, or was never there.
         """
@@ -41,11 +44,15 @@ class Attempts:
                 return await ask(max(0.0, self._wait_seconds - self._passed()))
             except DaemonUnreachable as lost:
                 self.cut_off = self.cut_off or lost.sent
-                patience = max(self._wait_seconds, GRACE_SECONDS) if self.cut_off else GRACE_SECONDS
-                if self._passed() + pause > patience:
-                    raise DaemonUnreachable(lost.message, sent=self.cut_off) from None
+                if self._passed() + pause > self._patience(lost):
+                    raise evolve(lost, sent=self.cut_off) from None
             await deferLater(self._clock, pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    def _patience(self, lost: DaemonUnreachable) -> float:
+        if self.cut_off:
+            return max(self._wait_seconds, GRACE_SECONDS)
+        return 0.0 if lost.misdirected else GRACE_SECONDS
 
     def _passed(self) -> float:
         return self._clock.seconds() - self._began_at
