@@ -16,6 +16,7 @@ AXE = "axe-core"
 AXE_VERSION = "4.14.1"
 BROWSER = Path("/usr/bin/chromium")
 SANDBOX = Path("/usr/bin/bwrap")
+FRONT = Path("/usr/sbin/nginx")
 
 
 def binary(directory: Path) -> Path:
@@ -81,6 +82,26 @@ def install_sandbox() -> Path:
     return SANDBOX
 
 
+def front(directory: Path) -> Path:
+    """Where nginx lies, or will lie: the system's own, or one under an install directory."""
+    return FRONT if FRONT.exists() else directory / "nginx" / FRONT.relative_to("/")
+
+
+def install_front(directory: Path) -> Path:
+    """Make Debian's nginx be there and return its program; nothing is set up that would serve by itself.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    """
+    program = front(directory)
+    if not program.exists():
+        place = directory / "nginx"
+        place.mkdir(parents=True, exist_ok=True)
+        npm.run("apt-get", "download", "-q", "nginx", directory=place)
+        for package in place.glob("nginx_*.deb"):
+            npm.run("dpkg", "-x", package.name, ".", directory=place)
+    return program
+
+
 def _install(program: Path, package: str) -> None:
     if program.exists():
         return
@@ -98,6 +119,7 @@ def main() -> None:
     install_sandbox()
     directory = Path(sys.argv[1]).absolute()
     install_axe(directory)
+    install_front(directory)
     print(install(directory))
 
 

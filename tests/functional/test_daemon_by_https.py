@@ -1,6 +1,7 @@
 """An agent elsewhere, with an address, a token and an authority: the daemon behind what ends TLS, and nobody else."""
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -15,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from twisted.internet.defer import Deferred
 
 from aileron.client import Connections, DaemonUnreachable
-from tests.functional import opencode
+from tests.functional import nginx, opencode
 from tests.functional.front import Front
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import McpClient, Server
@@ -58,6 +59,16 @@ class ElsewhereCase(OperatedTestCase):
         """What ``aileron sessions open`` prints for an environment."""
         printed = (await self.command("sessions", "open", "builder", "--hours", "4")).stdout
         return dict(line.split("=", 1) for line in printed.splitlines())
+
+    async def agent(self, ours: Mapping[str, str]) -> McpClient:
+        """The installed ``aileron-mcp`` there, its hands shaken; it is killed at the end."""
+        server, program = Server(), installed("aileron-mcp")
+        environment = self.elsewhere.environment(**ours)
+        self.reactor.spawnProcess(server, program, (program,), environment, str(self.elsewhere.project))
+        self.finally_(lambda: self._end_server(server))
+        client = McpClient(self.reactor, server)
+        await client.shake_hands()
+        return client
 
 
 class Talk:
@@ -161,6 +172,32 @@ class WorkingTests(ElsewhereCase):
         self.assertEqual(session["gateway"]["requests"], 2)
 
 
+class NginxTests(ElsewhereCase):
+    """The real nginx, told what the page about agents shows."""
+
+    async def test_how_to(self) -> None:
+        """A call is made, another waits for its approval through a restart of the daemon."""
+        await self.furnish()
+        url, opened = self.home.discovery()["url"], await self.opened()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        place = self.home.root / "nginx"
+        place.mkdir()
+        self.start(nginx.command(place, url, port, self.authority.issue("localhost"), self.home.environment()))
+        await until(self.reactor, lambda: _listens(port), 10, "nginx")
+        agent = await self.agent({**opened, "AILERON_URL": f"https://localhost:{port}", "AILERON_CA": str(self.ca)})
+        self.assertFalse((await agent.call("post_note", SHIP)).is_error)
+        calling = Deferred.fromCoroutine(agent.call("ship_update", SHIP))
+        await self.waiting()
+        await self.kill_daemon()
+        await self.unlock()
+        [approval] = await self.waiting()
+        await self.approve(approval["id"])
+        result = await calling
+        self.assertFalse(result.is_error, result.text)
+        self.assertEqual(len(self.workspace.messages), 2)
+
+
 class RefusedTests(ElsewhereCase):
     """What answers could be anybody: it gets not a byte but a handshake's."""
 
@@ -185,7 +222,7 @@ class RefusedTests(ElsewhereCase):
 
     async def test_told(self) -> None:
         """The agent is told, of the daemon and of each call, that nothing was sent, and what is wrong."""
-        await self.furnish()
+        await self.operator("vault", "init")
         opened = await self.opened()
         good, bad = self.authority.issue("localhost"), self.authority.issue("localhost", **EXPIRED)
         host = socket.gethostname()
@@ -202,20 +239,21 @@ class RefusedTests(ElsewhereCase):
             self.assert_nothing_of(opened["AILERON_TOKEN"], front)
 
     async def called(self, ours: Mapping[str, str]) -> list[str]:
-        """What the agent is told of the daemon, and of a call."""
-        server, program = Server(), installed("aileron-mcp")
-        environment = self.elsewhere.environment(**ours)
-        self.reactor.spawnProcess(server, program, (program,), environment, str(self.elsewhere.project))
-        self.finally_(lambda: self._end_server(server))
-        client = McpClient(self.reactor, server)
-        await client.shake_hands()
+        """What the agent is told of the daemon, and of each call."""
+        agent = await self.agent(ours)
         tools = {"aileron_diagnostics": {}, "check_action_status": {"approval_id": "x"}, "ship_update": SHIP}
-        return [(await client.call(tool, given)).text for tool, given in tools.items()]
+        return [(await agent.call(tool, given)).text for tool, given in tools.items()]
 
     def assert_nothing_of(self, token: str, front: Front) -> None:
         """Nothing came after the handshake, and nothing of the token in it."""
         self.assertEqual(front.clear, b"")
         self.assertNotIn(token.encode(), front.wire)
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
 
 
 def _text(result: t.CallToolResult) -> str:
