@@ -27,8 +27,13 @@ def asked_first(pending: Pending, key: str) -> t.InputRequiredResult:
 
 
 def page_of(pending: Pending) -> t.ElicitRequest:
-    """The question whether to open the page, of the protocol without a handshake."""
-    return t.ElicitRequest(params=t.ElicitRequestURLParams(message=_message(pending), url=pending.review_url))
+    """The question whether to open the page, of the protocol without a handshake, which cannot take it back.
+
+    A client may ask for no outcome while it stands on its screen, so it says that it is to be closed; and as it stands
+    there after the decision, too, it says nothing of how the call stands.
+    """
+    message = f"Decide on the page, not here, and then close this question: {pending.action}."
+    return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=pending.review_url))
 
 
 async def asked_meanwhile(ctx: Context, pending: Pending, waiting: Awaitable[Said]) -> Said:

@@ -9,7 +9,8 @@ import mcp.types as t
 from attrs import evolve
 from mcp import MCPError
 
-from aileron.mcp._texts import Said
+from aileron.mcp._texts import Pending, Said
+from aileron.mcp.waiting.reviews import REVIEW, asked_first, page_of
 from tests.mcp.waiting.case import ATTENDED, URL, Era, Person, WaitingCase, WaitingTools, connected, text_of
 
 
@@ -68,6 +69,16 @@ class ReviewTests(WaitingCase):
                 await person.left_alone.wait()
 
         asyncio.run(talk())
+
+    def test_question_that_stands(self) -> None:
+        """A question that cannot be taken back says that it is to be closed, and not how the call stands."""
+        pending = Pending("R", "Ship update", URL)
+        requests = asked_first(pending, "key").input_requests
+        assert requests is not None
+        for question in (page_of(pending), requests[REVIEW]):
+            assert isinstance(question.params, t.ElicitRequestURLParams)
+            message = question.params.message
+            self.assertEqual(message, "Decide on the page, not here, and then close this question: Ship update.")
 
     def test_over(self) -> None:
         """A client that opened the page hears when there is nothing to decide there any more."""
