@@ -2,18 +2,25 @@
 
 import json
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import attrs
 
 from tests.agents import case, scenarios, surroundings
 from tests.agents.kinds.claude import Claude
-from tests.functional import tree
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 from tests.functional.reactor import until
+from tests.functional.screen import Screen
 from tests.functional.script import Say
 
 _SUBSCRIPTION = "sk-ant-oat01-of-the-user"
+_LISTED = 'MCP server "aileron": Channel notifications'  # what it looks at when it has the list of tools
+_LATER, _RIGHT, _INTERRUPT = "\x1b", "\x1b[C", "\x03"
+_TITLE, _IDLE = "\x1b\\]0;(.) Claude Code\x07", "✳"
+_SEVERAL_POLLS = 8.0
 
 
 class ClaudeTests(scenarios.ScenariosTestCase):
@@ -23,9 +30,23 @@ class ClaudeTests(scenarios.ScenariosTestCase):
 
 
 class TerminalTests(case.AgentTestCase):
-    """Where a person sits."""
+    """Where a person sits.
+
+    Claude Code shows the task's question, whether to open the review page, and asks for no outcome as long as that
+    stands on its screen.
+    """
 
     kind = Claude()
+
+    def setUp(self) -> None:
+        """An empty screen."""
+        super().setUp()
+        self.screen = Screen()
+
+    @property
+    def log(self) -> Path:
+        """What Claude Code notes of itself."""
+        return self.home.root / "claude.log"
 
     def launch_command(self, prompt: str) -> Command:
         """A session without a prompt, of a user who has been there before."""
@@ -36,46 +57,81 @@ class TerminalTests(case.AgentTestCase):
         environment = {name: text for name, text in command.environment.items() if name != "ANTHROPIC_API_KEY"}
         interactive = attrs.evolve(
             command,
-            arguments=command.arguments[: -len(headless)],
+            arguments=(*command.arguments[: -len(headless)], "--debug-file", str(self.log)),
             environment={**environment, "CLAUDE_CODE_OAUTH_TOKEN": _SUBSCRIPTION},
         )
         return surroundings.watched(interactive)
 
     async def test_terminal(self) -> None:
         """A call waits in its background, and wakes it; no line of ours is on its screen, which Ctrl-C ends cleanly."""
+        launched, approval = await self.asked()
+        self.assert_no_secrets(launched)
+        launched.running.press(_LATER)
+        await self.approve(approval["id"])
+        await self.woken(launched)
+        self.assertNotIn("aileron: a call waits", launched.running.output)
+        await self.left(launched)
+        last = launched.llm.script.of(self.kind.model)[-1]
+        self.assertEqual(last.headers["authorization"], f"Bearer {_SUBSCRIPTION}")
+        self.assertNotIn("x-aileron-gateway-key", last.headers)
+
+    async def test_question_stands(self) -> None:
+        """A call that was decided while its question stands wakes it as soon as that is answered, and not before."""
+        launched, approval = await self.asked()
+        await self.approve(approval["id"])
+        await self.posted()
+        await self.pause(_SEVERAL_POLLS)
+        told = len(launched.llm.script.of(self.kind.model)) > 2
+        self.assertFalse(told, "it looks for the outcome meanwhile, unlike what the documents say")
+        launched.running.press(_RIGHT)
+        await self.shown(launched, "❯ I'm done, continue")
+        await self.pause(1)  # it takes no Enter that comes at once
+        launched.running.press("\r")
+        await self.woken(launched)
+        await self.left(launched)
+
+    async def asked(self) -> tuple[case.Launched, Mapping[str, Any]]:
+        """A call was made and waits; the terminal tells so, and a question stands on the screen."""
         launched = await self.launch_agent([self.call(GATED, SHIP), Say("It waits.")])
-        await self.tools_there(launched)
+        await until(self.reactor, lambda: _LISTED in self.noted(), case.SECONDS, "the tools")
         launched.running.press("tell the team")
-        await self.pause(1)
+        await self.shown(launched, "tell the team")
+        await self.pause(1)  # until it has shared the list out among its parts
         launched.running.press("\r")
         (approval,) = await self.waiting(seconds=case.SECONDS)
-        self.assert_no_secrets(launched)
         await launched.running.expect("\x1b\\]9;a call waits for your approval", 10)
-        await self.approve(approval["id"])
-        await launched.running.expect(re.escape(case.BYE.split()[-1]), case.SECONDS)
-        self.assertNotIn("aileron: a call waits", launched.running.output)
-        launched.running.press("\x03")
-        await self.pause(0.5)
-        launched.running.press("\x03")
+        await self.requests(launched, 2)
+        await self.shown(launched, "Esc to answer later")
+        return launched, approval
+
+    def noted(self) -> str:
+        """What it has noted so far."""
+        return self.log.read_text() if self.log.exists() else ""
+
+    async def shown(self, launched: case.Launched, words: str) -> None:
+        """Wait until these words stand on its screen."""
+        await until(self.reactor, lambda: words in self.screen.after(launched.running.output), 20, repr(words))
+
+    async def woken(self, launched: case.Launched) -> None:
+        """Wait until the model was told what came of the call, and has answered; all that this takes is a poll."""
+        await self.shown(launched, case.BYE)
+        self.assertIn("C0002", json.dumps(launched.llm.script.of(self.kind.model)[-1].messages[-1]))
+        await until(self.reactor, lambda: self.is_idle(launched), 20, "its prompt")
+
+    def is_idle(self, launched: case.Launched) -> bool:
+        """Whether it waits for its user, as the terminal's title says."""
+        return re.findall(_TITLE, launched.running.output)[-1:] == [_IDLE]
+
+    async def left(self, launched: case.Launched) -> None:
+        """Leave it, and find the terminal, the user's files and the daemon as they were."""
+        launched.running.press(_INTERRUPT)
+        await self.shown(launched, "again to exit")
+        launched.running.press(_INTERRUPT)
         finished = await launched.running.finish(30)
         self.assertEqual(finished.exit_code, 0)
         self.assertIn("as it was", finished.stdout[-100:])
         self.assertEqual((await self.status())["counts"]["sessions"], 0)
         self.assertEqual({path: path.read_bytes() for path in launched.files}, launched.files)
-        last = launched.llm.script.of(self.kind.model)[-1]
-        self.assertIn("C0002", json.dumps(last.messages[-1]))
-        self.assertEqual(last.headers["authorization"], f"Bearer {_SUBSCRIPTION}")
-        self.assertNotIn("x-aileron-gateway-key", last.headers)
-
-    async def tools_there(self, launched: case.Launched) -> None:
-        """Wait until the tool server has asked the daemon for the actions, and a little longer."""
-        pid = launched.running.pid
-
-        def started() -> bool:
-            return "aileron-mcp" in {member.program for member in tree.descendants(pid)}
-
-        await until(self.reactor, started, case.SECONDS, "the tool server")
-        await self.pause(5)
 
 
 class SandboxTests(case.AgentTestCase):
