@@ -19,6 +19,7 @@ class Claude(Kind):
     shortens = (
         "What is longer than 25000 tokens it writes to a file, and shows the model its beginning and the file's name."
     )
+    shown_of_long = r"(?s)saved to: /\S+.*number 199:"  # the newest message comes first
     serial = "It makes the second call when the first is answered."
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
