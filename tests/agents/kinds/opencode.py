@@ -14,7 +14,11 @@ class OpenCode(Kind):
 
     name = "opencode"
     model = "gpt-5.1"
-    shortens = "What is longer than 50 KB it writes to a file, and shows the model its beginning and the file's name."
+    shortens = (
+        "What is longer than 50 KB it writes to a file, and shows the model the whole lines of its beginning that fit, "
+        "and the file's name."
+    )
+    shown_of_long = r"saved to: /\S+"  # it is one line
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""
