@@ -96,6 +96,8 @@ def install_front(directory: Path) -> Path:
     if not program.exists():
         place = directory / "nginx"
         place.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            _look_for_packages()
         npm.run("apt-get", "download", "-q", "nginx", directory=place)
         for package in place.glob("nginx_*.deb"):
             npm.run("dpkg", "-x", package.name, ".", directory=place)
@@ -107,8 +109,12 @@ def _install(program: Path, package: str) -> None:
         return
     if os.geteuid() != 0:
         raise RuntimeError(f"{program} is missing: as root, apt-get install {package}")
-    npm.run("apt-get", "update", "-q", directory=Path("/"))
+    _look_for_packages()
     npm.run("apt-get", "install", "-q", "-y", "--no-install-recommends", package, directory=Path("/"))
+
+
+def _look_for_packages() -> None:
+    npm.run("apt-get", "update", "-q", directory=Path("/"))
 
 
 def main() -> None:
