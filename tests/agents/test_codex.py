@@ -37,7 +37,7 @@ class TerminalTests(case.AgentTestCase):
         interactive = attrs.evolve(command, arguments=(*command.arguments[: -len(headless)], prompt), terminal=True)
         return interactive.behind("/bin/sh", "-c", _WATCHED, "sh")
 
-    async def test_11_terminal(self) -> None:
+    async def test_terminal(self) -> None:
         """It asks, waits and is told on its own screen, where no line of ours is; Ctrl-C ends it cleanly."""
         launched = await self.launch_agent([self.call(GATED, SHIP)])
         settings = self.home.user / ".codex" / "config.toml"
@@ -76,7 +76,7 @@ class SandboxTests(case.AgentTestCase):
         (own / "state_5.sqlite").touch()
         return surroundings.walled(super().launch_command(prompt))
 
-    async def test_12_sandbox(self) -> None:
+    async def test_sandbox(self) -> None:
         """It thinks through the gateway and acts; its conversation stays, and nothing beside settings does."""
         launched = await self.launch_agent([self.call(GATED, SHIP)])
         (approval,) = await self.waiting(seconds=case.SECONDS)
