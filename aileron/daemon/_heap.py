@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-_YOUNG = 10_000
+_YOUNG, _MIDDLE, _OLD = 10_000, 10, 10
 
 
 def settle_heap() -> None:
@@ -14,4 +14,4 @@ def settle_heap() -> None:
     looking for cycles at every 700 objects, as Python does, took a twentieth of its time, and so half of that.
     """
     gc.freeze()
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
