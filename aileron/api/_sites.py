@@ -72,12 +72,12 @@ def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> I
 
 
 def operator_site(
-    parts: Parts, mounts: Mapping[str, IResource] | None = None, web: IResource | None = None
+    parts: Parts, mounts: Mapping[str, IResource] | None = None, web: Callable[[], IResource] | None = None
 ) -> IResource:
     """The operator site's root resource.
 
     :param mounts: as of L{agent_site}.
-    :param web: takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
+    :param web: makes what takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
         C{/handover}; it guards itself.
     """
     return _root(operator_routes(), parts, mounts or {}, web, docs=True)
@@ -87,7 +87,7 @@ def _root(
     routes: SiteRoutes,
     parts: Parts,
     mounts: Mapping[str, IResource],
-    web: IResource | None,
+    web: Callable[[], IResource] | None,
     *,
     docs: bool = False,
 ) -> IResource:
@@ -129,6 +129,7 @@ class _Root(Resource):
     """Hands each request to whom it belongs.
 
     :param api: makes what takes a request that goes no straight way; not before there is one, since it takes its time.
+    :param web: the same of what takes a page's.
     """
 
     isLeaf = True
@@ -138,13 +139,13 @@ class _Root(Resource):
         straight: Straight,
         api: Callable[[], IResource],
         mounts: Mapping[str, IResource],
-        web: IResource | None,
+        web: Callable[[], IResource] | None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._straight = straight
         self._api = cache(api)
         self._mounts = {name.encode("ascii"): resource for name, resource in mounts.items()}
-        self._web = web
+        self._web = None if web is None else cache(web)
 
     def render(self, request: IRequest) -> bytes | int:
         """See L{IResource.render}."""
@@ -160,7 +161,7 @@ class _Root(Resource):
             finish(request, handler(request, **path))
             return NOT_DONE_YET
         if self._web is not None and first not in _OURS and _for_pages(request):
-            return _descend(self._web, request, 0)
+            return _descend(self._web(), request, 0)
         return _descend(self._api(), request, 0)
 
 

@@ -45,7 +45,6 @@ class Sites:
         notary: Notary,
     ) -> None:
         from aileron.api import LAUNCH_KEY, GuardedSite, Parts, SiteRules, agent_site, mint, operator_site, token_digest
-        from aileron.web import pages
 
         self._reactor, self._settings = reactor, settings
         self._instance = secrets.token_hex(8)
@@ -88,8 +87,8 @@ class Sites:
         self._agent_site = GuardedSite(
             agent_site(self._parts), SiteRules(), reactor, taker=self._relay.gateway, most_relays=relays
         )
-        web = pages(_page_parts(self._parts))
-        self._operator_site = GuardedSite(operator_site(self._parts, web=web), SiteRules(), reactor)
+        site = operator_site(self._parts, web=lambda: _pages(self._parts))
+        self._operator_site = GuardedSite(site, SiteRules(), reactor)
 
     async def look_at_leases(self) -> None:
         """End the sessions that nobody stands behind any more; to be called now and then.
@@ -129,7 +128,7 @@ class Sites:
             bare_deletes=frozenset({MCP_PATH}),
         )
         self._operator_site.rules = SiteRules(
-            operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid, _landing()
+            operator.called(settings.hosts), frozenset({HANDOVER}), lookup, uid, landing=_landing
         )
         return agent, operator
 
@@ -158,11 +157,11 @@ def _landing() -> Any:
     return Answer(200, landing(), headers, "text/html; charset=utf-8")
 
 
-def _page_parts(parts: Any) -> Any:
-    """What the pages reach of what the routes reach: the very same."""
+def _pages(parts: Any) -> Any:
+    """The pages, which reach of what the routes reach the very same; loaded when a browser first asks for one."""
     from aileron.api import INSTANCE, POLL, signed_request
-    from aileron.web import KnownBy, PageParts
+    from aileron.web import KnownBy, PageParts, pages
 
     shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name != "known_by"}
     known_by = KnownBy(parts.cookie, POLL, (INSTANCE, parts.instance), signed_request)
-    return PageParts(known_by=known_by, **shared)
+    return pages(PageParts(known_by=known_by, **shared))

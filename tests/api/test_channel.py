@@ -287,7 +287,7 @@ class LandingTests(ChannelCase):
         """Have a landing."""
         super().setUp()
         answer = Answer(200, b"<p>empty", {"Content-Security-Policy": "script-src 'self'"}, "text/html")
-        self.site = self.make_site(landing=answer)
+        self.site = self.make_site(landing=lambda: answer)
 
     def test_landed(self) -> None:
         """Whoever follows it gets the landing, whatever the path, and no resource hears of it."""

@@ -218,7 +218,7 @@ class ScraperTests(CountedCase):
 
     def test_beside_the_pages(self) -> None:
         """No page stands in its place."""
-        self.operator = Site(self, operator_site(self.parts, web=Room()), operator_routes())
+        self.operator = Site(self, operator_site(self.parts, web=Room), operator_routes())
         self.assertEqual(self.operator.ask("GET", "/metrics").status, 401)
         self.assertIn("aileron_uptime_seconds", self.scrape())
 

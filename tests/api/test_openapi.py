@@ -120,8 +120,14 @@ class DoorTests(ApiCase):
     def setUp(self) -> None:
         """Mount them."""
         super().setUp()
-        self.operator = Site(self, operator_site(self.parts, {"metrics": Room()}, Room()), operator_routes())
+        self.made: list[Room] = []
+        self.operator = Site(self, operator_site(self.parts, {"metrics": Room()}, self.make_web), operator_routes())
         self.agents = Site(self, agent_site(self.parts, {"mcp": Room()}), agent_routes())
+
+    def make_web(self) -> Room:
+        """One more."""
+        self.made.append(Room())
+        return self.made[-1]
 
     def test_mounts(self) -> None:
         """A mount takes its first segment, by any method."""
@@ -130,13 +136,16 @@ class DoorTests(ApiCase):
         self.assertEqual(self.operator.ask("GET", "/metrics").text, "GET b'metrics' b''")
 
     def test_web(self) -> None:
-        """Pages take navigations and the handover, and nothing of the API."""
+        """Pages take navigations and the handover, and nothing of the API; they are made once they are asked for."""
+        self.assertEqual(self.operator.ask("GET", "/metrics").status, 200)
+        self.assertEqual(self.made, [])
         self.assertEqual(self.operator.ask("GET", "/").text, "GET b'' b''")
         self.assertEqual(self.operator.ask("GET", "/approvals/x").text, "GET b'' b'approvals/x'")
         self.assertEqual(self.operator.ask("POST", "/handover").text, "POST b'' b'handover'")
         self.assertEqual(self.operator.ask("POST", "/approvals/x").status, 404)
         self.assertEqual(self.operator.ask("GET", "/v1/none").status, 404)
         self.assertEqual(self.operator.ask("GET", "/docs").headers["content-type"], "text/html; charset=utf-8")
+        self.assertEqual(len(self.made), 1)
 
 
 class PageTests(ApiCase):

@@ -51,14 +51,14 @@ class SiteRules:
     :ivar peer_uid: whose process is at the other end; L{None}: not asked (this system cannot tell).
     :ivar own_uid: the user that may connect, where C{peer_uid} is asked.
     :ivar other_uids: users that may as well.
-    :ivar landing: what a navigation gets that another site began; L{None}: it is refused.
+    :ivar landing: makes what a navigation gets that another site began; L{None}: it is refused.
     """
 
     hosts: frozenset[bytes] = field(converter=_names, default=())
     form_posts: frozenset[bytes] = frozenset()
     peer_uid: Callable[[ITransport], int | None] | None = None
     own_uid: int = -1
-    landing: Answer | None = None
+    landing: Callable[[], Answer] | None = None
     other_uids: frozenset[int] = frozenset()
     bare_deletes: frozenset[bytes] = frozenset()
 
@@ -87,7 +87,7 @@ class SiteRules:
         """
         form = head.method == b"POST" and head.path in self.form_posts
         if self.landing is not None and _lands(head):
-            raise Landed(self.landing)
+            raise Landed(self.landing())
         if not form:
             _check_origin(head)
         if head.length > MAX_BODY_BYTES:
