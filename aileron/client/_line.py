@@ -6,14 +6,26 @@ from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IReadWriteDescriptor
+from twisted.internet.interfaces import IHandshakeListener, IReadWriteDescriptor, ISSLTransport
 from twisted.internet.protocol import Protocol as TwistedProtocol
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from aileron.http1 import CHUNKED, UNTIL_CLOSE, Body, Malformed, ResponseHead, parse_response
 
 _MAX_HEAD_BYTES = 64 * 1024
+
+
+class NotSecured(Exception):
+    """The connection broke while TLS was being agreed on, before anything of ours was sent by it.
+
+    :ivar reason: what broke it.
+    """
+
+    def __init__(self, reason: BaseException | None) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 class Keeper(Protocol):
@@ -26,6 +38,7 @@ class Keeper(Protocol):
         """It is gone."""
 
 
+@implementer(IHandshakeListener)
 class Line(TwistedProtocol):
     """A connection; one request at a time.
 
@@ -39,12 +52,21 @@ class Line(TwistedProtocol):
         self._max_bytes = max_bytes
         self._due: Deferred[tuple[ResponseHead, bytes]] | None = None
         self._closed: Deferred[None] | None = None
+        self._shaking_hands = False
         self._ask_anew(b"")
+
+    def connectionMade(self) -> None:
+        """By TLS, what is asked waits for the handshake."""
+        self._shaking_hands = ISSLTransport.providedBy(self.transport)
+
+    def handshakeCompleted(self) -> None:
+        """What is asked may arrive from now on."""
+        self._shaking_hands = False
 
     def ask(self, method: bytes, request: bytes) -> Deferred[tuple[ResponseHead, bytes]]:
         """Send a whole request; its answer's head and body.  Cancelling ends the connection.
 
-        :raises Exception: (errback) whatever cut the answer off, or L{Malformed}.
+        :raises Exception: (errback) whatever cut the answer off, or L{Malformed}, or L{NotSecured}.
         """
         self._ask_anew(method)
         due: Deferred[tuple[ResponseHead, bytes]] = Deferred(lambda _: self.transport.abortConnection())
@@ -122,6 +144,8 @@ class Line(TwistedProtocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """What was under way ends with it."""
         self._keeper.forget(self)
+        if self._shaking_hands:
+            reason = Failure(NotSecured(reason.value))
         head = self._head
         if head is not None and head.length == UNTIL_CLOSE and reason.check(ConnectionDone):
             self._tell((head, b"".join(self._parts)))

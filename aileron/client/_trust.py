@@ -10,6 +10,8 @@ from cryptography.x509 import load_pem_x509_certificate
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.client import BrowserLikePolicyForHTTPS
 
+from ._line import NotSecured
+
 _UNVERIFIED = "certificate verify failed"
 """What OpenSSL calls all that is wrong with a chain."""
 
@@ -46,16 +48,24 @@ def policy_of(authorities: tuple[Certificate, ...]) -> Any:
 
 def why_untrusted(error: Exception) -> str | None:
     """Why nobody was let in whom we could take for the daemon; L{None}: that is not what C{error} says."""
+    if isinstance(error, NotSecured):
+        return _unproven(error.reason) or ("it does not speak TLS as it must" if _of_openssl(error.reason) else None)
     reasons = (reason.value for reason in getattr(error, "reasons", ()))
-    return next(filter(None, map(_why, (error, *reasons))), None)
+    return next(filter(None, map(_unproven, (error, *reasons))), None)
 
 
-def _why(error: BaseException) -> str | None:
-    match type(error).__module__.partition(".")[0]:
-        case "service_identity":
-            return "its certificate is for another name"
-        case "OpenSSL" if _UNVERIFIED in str(error):
-            return "its certificate is of an authority that is not trusted here, or not valid now"
-        case "OpenSSL":
-            return "it does not speak TLS as it must"
+def _unproven(error: BaseException | None) -> str | None:
+    """What was wrong with a certificate; what else breaks TLS may do so long after the handshake."""
+    if _room_of(error) == "service_identity":
+        return "its certificate is for another name"
+    if _of_openssl(error) and _UNVERIFIED in str(error):
+        return "its certificate is of an authority that is not trusted here, or not valid now"
     return None
+
+
+def _of_openssl(error: BaseException | None) -> bool:
+    return _room_of(error) == "OpenSSL"
+
+
+def _room_of(error: BaseException | None) -> str:
+    return type(error).__module__.partition(".")[0]

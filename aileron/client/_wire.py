@@ -20,6 +20,7 @@ from aileron.values import JSON, Fault, writer
 
 from ._body import TooLong, Whole, read_body
 from ._faults import AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
+from ._line import NotSecured
 from ._news import News
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -48,7 +49,8 @@ class Answer:
 
 
 def _bare(url: str) -> str:
-    return url.rstrip("/")
+    scheme, colon, rest = url.partition(":")
+    return scheme.lower() + colon + rest.rstrip("/")
 
 
 @frozen
@@ -175,7 +177,7 @@ class Wire:
                 f"What answers at {self.base_url} could not prove that it is called so: {why}. Nothing was sent to it.",
                 misdirected=True,
             )
-        if isinstance(error, ConnectError):
+        if isinstance(error, (ConnectError, NotSecured)):
             return DaemonUnreachable(f"No Aileron daemon answers at {self.base_url}.")
         return DaemonUnreachable("The connection to the Aileron daemon was cut off.", sent=True)
 

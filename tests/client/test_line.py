@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import ISSLTransport
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import alsoProvides
 
-from aileron.client._line import Line, unchunked
+from aileron.client._line import Line, NotSecured, unchunked
 from aileron.http1 import Malformed
 
 MOST = 100
@@ -191,3 +193,36 @@ class UnchunkedTests(SynchronousTestCase):
         """It gives back what was put into chunks."""
         raw = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
         self.assertEqual(unchunked(raw + b"0\r\n\r\n"), b"".join(parts))
+
+
+def secured() -> StringTransport:
+    """What says that it is TLS."""
+    transport = StringTransport()
+    alsoProvides(transport, ISSLTransport)
+    return transport
+
+
+class HandshakeTests(SynchronousTestCase):
+    """By TLS a request leaves when its handshake is over."""
+
+    def lost(self, transport: StringTransport, *, agreed: bool) -> BaseException:
+        """What whoever asked is told when the connection breaks."""
+        line = Line(Shelf(), MOST)
+        line.makeConnection(transport)  # type: ignore[no-untyped-call]
+        asking = line.ask(b"GET", b"GET / HTTP/1.1\r\n\r\n")
+        if agreed:
+            line.handshakeCompleted()
+        line.connectionLost(Failure(ConnectionDone("why")))
+        error: BaseException = self.failureResultOf(asking).value
+        return error
+
+    def test_before(self) -> None:
+        """What breaks before, had nothing of ours; it is told with its reason."""
+        error = self.lost(secured(), agreed=False)
+        assert isinstance(error, NotSecured)
+        self.assertIsInstance(error.reason, ConnectionDone)
+
+    def test_after(self) -> None:
+        """What breaks afterwards, or where there is no TLS, may have had it."""
+        self.assertIsInstance(self.lost(secured(), agreed=True), ConnectionDone)
+        self.assertIsInstance(self.lost(StringTransport(), agreed=False), ConnectionDone)

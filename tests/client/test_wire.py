@@ -55,6 +55,11 @@ class RequestTests(WireCase):
         self.assertEqual(asked.headers["authorization"], "Bearer ail_a_secret")
         self.assertNotIn("ail_a_secret", asked.path)
 
+    def test_scheme(self) -> None:
+        """A scheme may be written in capitals."""
+        wire = Wire(self.site.agent, "HTTP://127.0.0.1:9/", None, self.clock)
+        self.assertEqual(wire.base_url, "http://127.0.0.1:9")
+
     def test_no_token(self) -> None:
         """Without a token no authorization is sent."""
         self.site.answer(200, {})

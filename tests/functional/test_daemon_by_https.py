@@ -8,12 +8,16 @@ import socket
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import attrs
 import mcp.types as t
 from mcp import Client, StdioServerParameters
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress
+from twisted.internet.protocol import Protocol, ServerFactory
 
 from aileron.client import Connections, DaemonUnreachable
 from tests.functional import nginx, opencode
@@ -198,6 +202,48 @@ class NginxTests(ElsewhereCase):
         self.assertEqual(len(self.workspace.messages), 2)
 
 
+class Rude(Protocol):
+    """Says something and hangs up."""
+
+    def __init__(self, words: bytes) -> None:
+        self._words = words
+
+    def connectionMade(self) -> None:
+        """Do it at once."""
+        cast(Any, self.transport).write(self._words)
+        cast(Any, self.transport).loseConnection()
+
+
+class Rudely(ServerFactory):
+    """Where everybody is met so."""
+
+    noisy = False
+
+    def __init__(self, words: bytes) -> None:
+        self._words = words
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol:
+        """One more connection."""
+        return Rude(self._words)
+
+
+class Breaking(Front):
+    """Takes a request by TLS, and answers beside it."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Protocol:
+        """One more connection."""
+        return _Beside(self)
+
+
+class _Beside(Protocol):
+    def __init__(self, front: Front) -> None:
+        self._front = front
+
+    def dataReceived(self, data: bytes) -> None:
+        self._front.clear += data
+        cast(Any, self.transport).transport.write(b"what is no record of TLS")
+
+
 class RefusedTests(ElsewhereCase):
     """What answers could be anybody: it gets not a byte but a handshake's."""
 
@@ -220,13 +266,37 @@ class RefusedTests(ElsewhereCase):
             self.assertEqual((lost.exception.sent, lost.exception.misdirected), (False, True))
             self.assert_nothing_of("ail_a_test", front)
 
+    async def test_no_handshake(self) -> None:
+        """Who speaks no TLS, or hangs up, was sent nothing, which is said."""
+        for words, told, misdirected in ((b"HTTP/1.1 400 \r\n\r\n", "not speak TLS", True), (b"", "No Aileron", False)):
+            port = self.reactor.listenTCP(0, Rudely(words), interface="127.0.0.1")
+            self.addCleanup(port.stopListening)
+            lost = await self.lost(f"https://localhost:{cast(IPv4Address, port.getHost()).port}")
+            self.assertIn(told, str(lost))
+            self.assertEqual((lost.sent, lost.misdirected), (False, misdirected))
+
+    async def test_broken_afterwards(self) -> None:
+        """Who breaks TLS when the request has come is not taken for somebody to whom nothing was sent."""
+        front = Breaking(self.reactor, 9)
+        self.finally_(front.stop)
+        lost = await self.lost(f"https://localhost:{front.listen(self.authority.issue('localhost'))}")
+        self.assertIn(b"ail_a_test", front.clear)
+        self.assertIn("cut off", str(lost))
+        self.assertEqual((lost.sent, lost.misdirected), (True, False))
+
+    async def lost(self, url: str) -> DaemonUnreachable:
+        """Why no action could be run there."""
+        daemon = Connections(self.reactor).trusting(str(self.ca)).daemon(url, "ail_a_test")
+        with self.assertRaises(DaemonUnreachable) as lost:
+            await daemon.run("ship-update", SHIP, "key", 0)
+        return cast(DaemonUnreachable, lost.exception)
+
     async def test_told(self) -> None:
         """The agent is told, of the daemon and of each call, that nothing was sent, and what is wrong."""
         await self.operator("vault", "init")
         opened = await self.opened()
         good, bad = self.authority.issue("localhost"), self.authority.issue("localhost", **EXPIRED)
-        host = socket.gethostname()
-        plain = f"http://{host}:{urlsplit(opened['AILERON_URL']).port}"
+        plain = f"http://aileron.internal:{urlsplit(opened['AILERON_URL']).port}"
         for certificate, more, words in (
             (bad, {"AILERON_CA": str(self.ca)}, CHAIN),
             (good, {}, CHAIN),
