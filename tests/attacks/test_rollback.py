@@ -197,10 +197,18 @@ class RewrittenTests(RollbackCase):
         return [entry["name"] for entry in entries].index(name)
 
     async def rewrite(self, part: str, number: int, key: str, value: str) -> None:
-        """Let the attacker do it."""
-        said = await self.attack(_REWRITE, str(self.state.secrets), part, str(number), key, value)
-        self.assertEqual(said, "written")
-        await self.pause(1.2)  # the daemon looks twice a second
+        """Let the attacker do it, and again where the daemon replaced the file in the same moment."""
+        while not self.says(part, number, key, json.loads(value)):
+            said = await self.attack(_REWRITE, str(self.state.secrets), part, str(number), key, value)
+            self.assertEqual(said, "written")
+            await self.pause(1.2)  # the daemon looks twice a second
+
+    def says(self, part: str, number: int, key: str, value: object) -> bool:
+        """Whether the file does."""
+        entry = json.loads(self.state.secrets.read_text())[part][number]
+        for name in key.split("."):
+            entry = entry[name]
+        return bool(entry == value)
 
     async def assert_refused(self, session: AgentSession, name: str = UNGATED) -> None:
         """It does not run, and nothing left."""

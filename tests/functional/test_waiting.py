@@ -56,7 +56,7 @@ class WaitingTests(OperatedTestCase):
         self.assertEqual(len(self.workspace.messages), 1)
 
     async def test_nobody_there(self) -> None:
-        """Without a person the same client is asked nothing, hears of progress after 15 s, and then that it waits."""
+        """Without a person the same client is asked nothing, hears of it five times in 15 s, and then that it waits."""
         await self.furnish()
         session = await self.session()
         client = await self.mcp(session, 18, ABLE, AILERON_CLIENT="claude", AILERON_ATTENDED="no")
@@ -66,7 +66,7 @@ class WaitingTests(OperatedTestCase):
         self.assertIn("waits for the user's approval", result["content"][0]["text"])
         self.assertEqual(client.server.heard("elicitation/create"), [])
         progress = client.server.heard("notifications/progress")
-        self.assertEqual([each["params"]["progressToken"] for each in progress], ["P"])
+        self.assertEqual([each["params"]["progressToken"] for each in progress], ["P"] * 5)
 
     async def test_cancelled(self) -> None:
         """What is cancelled is taken back where its action says so; elsewhere, or once it was answered, it waits on."""
