@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import signal
@@ -16,9 +15,9 @@ from twisted.logger import Logger
 from aileron.client import Connections, SessionEnvironment
 
 from ._agent import AgentServer
+from ._oneloop import OneLoop, install
 from ._own import own_session
 from ._stdio import Outlet, Wire, claim_standard_streams
-from ._thread import LoopThread
 
 _LAST_SECONDS = 0.7
 
@@ -28,32 +27,30 @@ _log = Logger()
 class Process:
     """One client's server, from L{start} until its input ends, its output breaks, or L{stop}.
 
-    :param reactor: not running yet, or running.
+    :param loop: not running yet, or running.
     :param environment: names the daemon and the session, or the client whose session is to be opened.
     :param streams: descriptors to read from and to write to.
     """
 
-    def __init__(self, reactor: Any, environment: Mapping[str, str], streams: tuple[int, int]) -> None:
-        self._reactor = reactor
+    def __init__(self, loop: OneLoop, environment: Mapping[str, str], streams: tuple[int, int]) -> None:
+        self._reactor = reactor = loop.reactor
         self._streams = streams
         self._stopping = False
-        self._thread = LoopThread(reactor)
-        self._bridge = self._thread.bridge
+        self._loop = loop
         connections = Connections(reactor)
         self._own = own_session(environment, os.getcwd(), connections, reactor)
         session = SessionEnvironment.of(environment)
-        self._agent = AgentServer(reactor, self._bridge, session, connections, own=self._own)
-        self._wire = Wire(self._bridge, self.stop)
-        self._outlet = Outlet(streams[1], lambda line: reactor.callFromThread(self._wire.write_line, line))
+        self._agent = AgentServer(reactor, loop.bridge, session, connections, own=self._own)
+        self._wire = Wire(self.stop)
+        self._outlet = Outlet(streams[1], self._wire.write_line)
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Begin to serve."""
-        await self._thread.start()
         self._agent.start()
         readable, writable = self._streams
         # mypy takes the class for the one of Windows.
         StandardIO(self._wire, stdin=readable, stdout=writable, reactor=self._reactor)  # type: ignore[call-arg]
-        self._agent.supervise(self._bridge.ask(self._serve), self.stop)
+        self._agent.supervise(self._loop.bridge.ask(self._serve), self.stop)
 
     def stop(self) -> None:
         """Be gone: within a second, whatever still hangs.  Twice is safe."""
@@ -62,37 +59,30 @@ class Process:
         self._stopping = True
         self._reactor.callLater(_LAST_SECONDS, os._exit, 0)
         self._agent.stop()
-        leaving = [self._thread.stop()]
+        leaving = [self._loop.empty()]
         if self._own is not None:
             leaving.append(Deferred.fromCoroutine(self._own.end()))
         DeferredList(leaving, consumeErrors=True).addBoth(lambda _: self._reactor.stop())
 
     async def _serve(self) -> None:
         tools = self._agent.tools
-        pumping = asyncio.ensure_future(self._wire.pump(self._outlet.write))
-        try:
-            await tools.server.run(self._wire.incoming, self._wire.outgoing, tools.options())
-        finally:
-            pumping.cancel()
+        await tools.server.run(self._wire.inbox, self._outlet, tools.options())
 
 
 def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]) -> None:
     """Serve one client on standard input and output, and return when it is gone or one of C{stop_signals} came."""
     logging.basicConfig(level=logging.ERROR)
-    from twisted.internet import reactor
-
-    process = Process(reactor, environment, claim_standard_streams())
-    running: Any = reactor
-    running.callWhenRunning(_begin, running, process, stop_signals)
-    running.run(installSignalHandlers=False)
+    loop = install()
+    process = Process(loop, environment, claim_standard_streams())
+    loop.soon(lambda: _begin(loop.reactor, process, stop_signals))
+    loop.reactor.run(installSignalHandlers=False)
 
 
 def _begin(reactor: Any, process: Process, stop_signals: Sequence[signal.Signals]) -> None:
     for number in stop_signals:
         signal.signal(number, lambda _number, _frame: reactor.callFromThread(process.stop))
-    Deferred.fromCoroutine(process.start()).addErrback(_fatal, process)
-
-
-def _fatal(failure: Any, process: Process) -> None:
-    _log.failure("the MCP server could not start", failure)
-    process.stop()
+    try:
+        process.start()
+    except Exception:  # noqa: BLE001 - the rim: whatever it was, nothing is served
+        _log.failure("the MCP server could not start")
+        process.stop()

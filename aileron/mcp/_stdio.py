@@ -1,22 +1,19 @@
-"""The MCP transport on standard input and output: the reactor reads and writes, the loop gets messages."""
+"""The MCP transport on standard input and output: lines of the reactor's, messages of the SDK's."""
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import fcntl
-import math
 import os
 from collections.abc import Callable
+from typing import Self
 
-import anyio
 import mcp.types as t
 from mcp.shared.message import SessionMessage
 from twisted.internet.interfaces import IHalfCloseableProtocol
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
-
-from ._bridge import IBridge, SideGone
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 
@@ -36,22 +33,82 @@ def claim_standard_streams() -> tuple[int, int]:
     return readable, writable
 
 
-@implementer(IHalfCloseableProtocol)
-class Wire(Protocol):
-    """JSON lines between the reactor's transport and the SDK's streams.
+class _Stream:
+    """What the SDK asks of a stream beside reading or writing.  When one ends is for the process to say."""
 
-    :param ended: called once, when either direction has ended.
-    :ivar incoming: for the SDK to read from.
-    :ivar outgoing: for the SDK to write to.
+    async def aclose(self) -> None:
+        """The SDK needs it no more."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class Inbox(_Stream):
+    """What the SDK reads from: messages in order.  To wait and to be woken takes one turn of the loop."""
+
+    def __init__(self) -> None:
+        # Unbounded, since the client cannot be made to wait; it waits for answers by itself.
+        self._queue: asyncio.Queue[SessionMessage | Exception] = asyncio.Queue()
+
+    def put(self, message: SessionMessage | Exception) -> None:
+        """One more."""
+        self._queue.put_nowait(message)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next one, as soon as there is one."""
+        return await self._queue.get()
+
+    def __aiter__(self) -> Inbox:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return await self._queue.get()
+
+
+class Outlet(_Stream):
+    """What the SDK writes to: each message is a line, written at once while the client keeps up, else by the reactor.
+
+    :param descriptor: does not block.
+    :param later: takes what is left over to the reactor, in order.
     """
 
-    def __init__(self, bridge: IBridge, ended: Callable[[], object]) -> None:
-        self._bridge = bridge
+    def __init__(self, descriptor: int, later: Callable[[bytes], object]) -> None:
+        self._descriptor = descriptor
+        self._later = later
+        self._keeps_up = True
+
+    async def send(self, sent: SessionMessage) -> None:
+        """Write one message.  A broken output is the reactor's to find."""
+        self._write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        rest = line[self._written(line) :] if self._keeps_up else line
+        if rest:
+            self._keeps_up = False  # for good: nothing may overtake what the reactor holds
+            self._later(rest)
+
+    def _written(self, line: bytes) -> int:
+        try:
+            return os.write(self._descriptor, line)
+        except OSError:
+            return 0
+
+
+@implementer(IHalfCloseableProtocol)
+class Wire(Protocol):
+    """JSON lines of the reactor's transport.
+
+    :param ended: called once, when either direction has ended.
+    :ivar inbox: has their messages for the SDK.
+    """
+
+    def __init__(self, ended: Callable[[], object]) -> None:
         self._ended: Callable[[], object] | None = ended
         self._rest = bytearray()
-        # Unbounded, since the reactor's side cannot wait; a client waits for answers by itself.
-        self._to_server, self.incoming = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
-        self.outgoing, self._from_server = anyio.create_memory_object_stream[SessionMessage](0)
+        self.inbox = Inbox()
 
     def dataReceived(self, data: bytes) -> None:
         """Hand over every whole line."""
@@ -75,61 +132,19 @@ class Wire(Protocol):
         """Both are gone."""
         self._end()
 
-    async def pump(self, write: Callable[[bytes], object]) -> None:
-        """In the loop: write out what the SDK sends, until it stops.
-
-        :param write: takes a line to the reactor.
-        """
-        async with self._from_server:
-            async for sent in self._from_server:
-                write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-
     def write_line(self, line: bytes) -> None:
-        """In the reactor: write one line, if there is still somebody who reads."""
+        """Write one line, or what is left of one, if there is still somebody who reads."""
         if self.transport is not None and self._ended is not None:
             self.transport.write(line)
 
     def _hand_over(self, line: bytes) -> None:
-        if not line.strip() or self._ended is None:
-            return
-        message = _parsed(line)
-        with contextlib.suppress(SideGone):
-            self._bridge.post(lambda: self._feed(message))
-
-    def _feed(self, message: SessionMessage | Exception) -> None:
-        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._to_server.send_nowait(message)
+        if line.strip() and self._ended is not None:
+            self.inbox.put(_parsed(line))
 
     def _end(self) -> None:
         ended, self._ended = self._ended, None
         if ended is not None:
             ended()
-
-
-class Outlet:
-    """Where the loop writes its lines: at once while the client keeps up, which spares a hop; else by the reactor.
-
-    :param descriptor: does not block.
-    :param later: takes what is left over to the reactor, in order.
-    """
-
-    def __init__(self, descriptor: int, later: Callable[[bytes], object]) -> None:
-        self._descriptor = descriptor
-        self._later = later
-        self._keeps_up = True
-
-    def write(self, line: bytes) -> None:
-        """Write one line.  A broken output is the reactor's to find."""
-        rest = line[self._written(line) :] if self._keeps_up else line
-        if rest:
-            self._keeps_up = False  # for good: nothing may overtake what the reactor holds
-            self._later(rest)
-
-    def _written(self, line: bytes) -> int:
-        try:
-            return os.write(self._descriptor, line)
-        except OSError:
-            return 0
 
 
 def _parsed(line: bytes) -> SessionMessage | Exception:

@@ -1,4 +1,4 @@
-"""The one thread beside the reactor, and the asyncio loop that it runs."""
+"""A thread beside the daemon's reactor, and the asyncio loop that it runs."""
 
 from __future__ import annotations
 

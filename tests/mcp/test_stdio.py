@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
 
 import mcp.types as t
-from anyio import WouldBlock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp._stdio import Outlet, Wire
-from tests.mcp.stepped import Stepped
+from aileron.mcp._stdio import Inbox, Outlet, Wire
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 class WireCase(SynchronousTestCase):
-    """A wire with a transport in memory and a loop by hand."""
+    """A wire with a transport in memory."""
 
     def setUp(self) -> None:
-        self.sides = Stepped()
-        self.addCleanup(self.sides.close)
         self.ended = 0
         self.transport = StringTransport()
         self.wire = self.make()
 
     def make(self) -> Wire:
         """A fresh wire."""
-        wire = Wire(self.sides.bridge, self.end)
+        wire = Wire(self.end)
         wire.transport = self.transport
         return wire
 
@@ -42,13 +40,7 @@ class WireCase(SynchronousTestCase):
 
     def received(self, wire: Wire | None = None) -> list[SessionMessage | Exception]:
         """What the SDK can read by now."""
-        self.sides.step_loop()
-        found: list[SessionMessage | Exception] = []
-        while True:
-            try:
-                found.append((wire or self.wire).incoming.receive_nowait())
-            except WouldBlock:
-                return found
+        return asyncio.run(_all_of((wire or self.wire).inbox))
 
 
 class ReadTests(WireCase):
@@ -80,28 +72,20 @@ class ReadTests(WireCase):
         self.assertEqual(self.ended, 1)
 
 
-class WriteTests(WireCase):
-    """What the server sends."""
+class InboxTests(WireCase):
+    """The SDK reads."""
 
-    def test_line(self) -> None:
-        """Each message is one line, without the fields that nobody set."""
-        pumping = self.sides.bridge.ask(lambda: self.wire.pump(self.wire.write_line))
-        answer = t.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "a\nb"})
-        sending = self.sides.bridge.ask(lambda: self.wire.outgoing.send(SessionMessage(answer)))
-        self.sides.settle()
-        self.successResultOf(sending)
-        [line, rest] = self.transport.value().split(b"\n")
-        self.assertEqual((json.loads(line), rest), ({"jsonrpc": "2.0", "id": 1, "result": {"text": "a\nb"}}, b""))
-        self.assertNoResult(pumping)
-        self.sides.bridge.post(self.wire.outgoing.close)
-        self.sides.settle()
-        self.successResultOf(pumping)
+    def test_waits(self) -> None:
+        """Who reads before there is anything to read is given what comes next."""
 
-    def test_after_the_end(self) -> None:
-        """What comes after the client is gone goes nowhere."""
-        self.wire.readConnectionLost()
-        self.wire.write_line(b"x\n")
-        self.assertEqual(self.transport.value(), b"")
+        async def read() -> list[SessionMessage | Exception]:
+            waiting = asyncio.ensure_future(self.wire.inbox.receive())
+            await asyncio.sleep(0)
+            for number in (1, 2):
+                self.wire.dataReceived(json.dumps({**PING, "id": number}).encode() + b"\n")
+            return [await waiting, *[each async for each in _first(self.wire)]]
+
+        self.assertEqual([_request(message).id for message in asyncio.run(read())], [1, 2])
 
 
 class OutletTests(SynchronousTestCase):
@@ -115,20 +99,23 @@ class OutletTests(SynchronousTestCase):
         self.later: list[bytes] = []
         self.outlet = Outlet(self.writable, self.later.append)
 
+    def send(self, text: str) -> bytes:
+        """Send an answer that says so; its line."""
+        answer = t.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": text})
+        asyncio.run(self.outlet.send(SessionMessage(answer)))
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": text}}, separators=(",", ":")).encode() + b"\n"
+
     def test_at_once(self) -> None:
-        """What a client takes at once needs no reactor."""
+        """What a client takes at once needs no reactor: a line each, without the fields that nobody set."""
         self.addCleanup(os.close, self.writable)
-        self.outlet.write(b"one\n")
-        self.outlet.write(b"two\n")
-        self.assertEqual((os.read(self.readable, 99), self.later), (b"one\ntwo\n", []))
+        lines = self.send("a\nb") + self.send("two")
+        self.assertEqual((os.read(self.readable, 999), self.later), (lines, []))
 
     def test_slow(self) -> None:
         """From the byte on that does not fit everything goes by the reactor, also when there is room again."""
-        lines = [bytes([letter]) * 50_000 + b"\n" for letter in b"abc"]
-        self.outlet.write(lines[0])
-        self.outlet.write(lines[1])
+        lines = [self.send(letter * 50_000) for letter in "ab"]
         taken = os.read(self.readable, 200_000)
-        self.outlet.write(lines[2])
+        lines.append(self.send("c" * 50_000))
         os.close(self.writable)
         self.assertEqual(taken + b"".join(self.later), b"".join(lines))
         self.assertEqual(os.read(self.readable, 99), b"")
@@ -136,8 +123,8 @@ class OutletTests(SynchronousTestCase):
     def test_broken(self) -> None:
         """A broken output is left to the reactor, which tells of its end."""
         os.close(self.writable)
-        self.outlet.write(b"one\n")
-        self.assertEqual(self.later, [b"one\n"])
+        line = self.send("one")
+        self.assertEqual(self.later, [line])
 
 
 class EndTests(WireCase):
@@ -157,14 +144,34 @@ class EndTests(WireCase):
         self.wire.dataReceived(json.dumps(PING).encode() + b"\n")
         self.assertEqual(self.received(), [])
 
-    def test_loop_gone(self) -> None:
-        """A line for a loop that has ended is dropped without a word."""
-        self.sides.loop_gone = True
-        self.wire.dataReceived(json.dumps(PING).encode() + b"\n")
-        self.assertEqual(self.received(), [])
+    def test_late_word(self) -> None:
+        """What is left to write when the client is gone goes nowhere."""
+        self.wire.write_line(b"in time\n")
+        self.wire.readConnectionLost()
+        self.wire.write_line(b"late\n")
+        self.assertEqual(self.transport.value(), b"in time\n")
 
 
 def _request(message: SessionMessage | Exception) -> t.JSONRPCRequest:
     assert isinstance(message, SessionMessage)
     assert isinstance(message.message, t.JSONRPCRequest)
     return message.message
+
+
+async def _first(wire: Wire) -> AsyncIterator[SessionMessage | Exception]:
+    """The next message, by the way of an iteration."""
+    async for message in wire.inbox:
+        yield message
+        return
+
+
+async def _all_of(inbox: Inbox) -> list[SessionMessage | Exception]:
+    """What there is to read without waiting."""
+    found: list[SessionMessage | Exception] = []
+    while True:
+        reading = asyncio.ensure_future(inbox.receive())
+        await asyncio.sleep(0)
+        if not reading.done():
+            reading.cancel()
+            return found
+        found.append(reading.result())
