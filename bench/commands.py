@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -26,7 +26,13 @@ from bench.table import ROUNDS, row
 if TYPE_CHECKING:
     from mcp import Client
 
-CALLS = 300
+CALLS = 100
+LOOPS = 5
+
+Call = Callable[[], Awaitable[object]]
+Medians = list[list[float]]
+"""Seconds of a call through MCP, straight, and of the SDK alone: one of each for a round."""
+
 _BIN = Path(sys.executable).parent
 _PASSPHRASE = b"seven quiet lamps over the harbour\n"
 _LIBRARIES = (
@@ -125,48 +131,82 @@ def _daemon(home: Path) -> None:
 
 
 def _mcp(daemon: Serving) -> None:
-    """A client of the SDK, the installed server, the daemon, a service on loopback; and parts of that."""
-    starts, ratios, calls = [], [], []
+    """A client of the SDK and the installed server; behind it what keeps nothing, then the daemon; and parts of that."""
+    starts, ratios, apart, whole = [], [], [], []
     for _ in range(ROUNDS):
         sdk = _importing(_SDK)
-        started, took = asyncio.run(_in_turn(daemon))
+        with _keeping_nothing() as route:
+            started, medians = asyncio.run(_called(route, "none", _one_kind_at_a_time))
         starts.append(started)
         ratios.append(started / sdk)
-        calls.append(took)
+        apart += medians
+        whole += asyncio.run(_called(daemon.url, daemon.open_session(), _in_turn))[1]
     row("aileron-mcp: start to initialize", f"{median(starts):.2f} s", f"{median(ratios):.2f} x importing the SDK")
-    whole, direct, least = (list(map(median, rounds)) for rounds in zip(*calls, strict=True))
-    added = [each - part for each, part in zip(whole, direct, strict=True)]
-    times = median(more / part for more, part in zip(added, least, strict=True))
-    compared = f"{median(added) * 1e3:.1f} ms more than straight = {times:.2f} x the SDK alone"
-    row("a call through MCP, daemon and connector, one at a time", f"{median(whole) * 1e3:.1f} ms", compared)
-    row("the same call straight to the run endpoint", f"{median(direct) * 1e3:.1f} ms")
-    row("a call of a server made of the SDK alone", f"{median(least) * 1e3:.1f} ms")
+    _rows(apart, "a call through MCP to a route that keeps nothing", "the same call straight to that route")
+    row("a call of a server made of the SDK alone", f"{median(least for *_, least in apart) * 1e3:.1f} ms")
+    _rows(
+        whole,
+        "a call through MCP, daemon and connector; in turn",
+        "the same call straight to the run endpoint; in turn",
+    )
+    row("a call of a server made of the SDK alone; in turn", f"{median(least for *_, least in whole) * 1e3:.1f} ms")
 
 
-async def _in_turn(daemon: Serving) -> tuple[float, list[list[float]]]:
-    """The seconds until C{aileron-mcp} answered C{initialize}, and those of each call: through it, straight, alone.
+def _rows(medians: Medians, through: str, straight: str) -> None:
+    """What a call takes, and how much more than straight, in calls of the SDK alone: the median of the rounds."""
+    called, direct, _ = map(median, zip(*medians, strict=True))
+    more = median(whole - part for whole, part, _ in medians)
+    times = median((whole - part) / least for whole, part, least in medians)
+    row(through, f"{called * 1e3:.1f} ms", f"{more * 1e3:.1f} ms more than straight = {times:.2f} x the SDK alone")
+    row(straight, f"{direct * 1e3:.1f} ms")
 
-    Each waits for the two others before it is asked again: a process that is asked in a tight loop stays in the
-    processor's caches and is never put to sleep, which makes it up to twice as quick as any agent will find it.
+
+async def _called(url: str, token: str, timed: Callable[[Sequence[Call]], Awaitable[Medians]]) -> tuple[float, Medians]:
+    """How soon C{aileron-mcp} answered C{initialize}; then calls through it, straight, and of the SDK alone."""
+    with tempfile.TemporaryDirectory() as home:
+        variables = {**_environment(Path(home)), "AILERON_URL": url, "AILERON_TOKEN": token}
+        began = time.perf_counter()
+        async with _client(str(_BIN / "aileron-mcp"), [], variables) as served:
+            started = time.perf_counter() - began
+            async with _client(sys.executable, ["-m", "bench.echo"], dict(os.environ)) as bare:
+                connection = await opened(int(url.rpartition(":")[2]))
+                calls: list[Call] = [
+                    lambda: served.call_tool("noop", _words()),
+                    # Under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
+                    lambda: connection.post(
+                        "/v1/actions/noop/run", token, {"args": _words(), "idempotency_key": secrets.token_hex(16)}
+                    ),
+                    lambda: bare.call_tool("noop", _words()),
+                ]
+                medians = await timed(calls)
+                connection.close()
+    return started, medians
+
+
+async def _one_kind_at_a_time(calls: Sequence[Call]) -> Medians:
+    """Short loops, in each of which a call follows the last one at once: how the bound was set."""
+    return [[median([await _timed(call) for _ in range(CALLS)]) for call in calls] for _ in range(LOOPS)]
+
+
+async def _in_turn(calls: Sequence[Call]) -> Medians:
+    """Each waits for the others before it is asked again, as an agent asks: now and then.
+
+    A process that is asked again at once stays in the processor's caches and is never put to sleep, and is up to twice
+    as quick; where calls that take unequally long are compared, that is most of the difference.
     """
-    token = daemon.open_session()
-    variables = {**_environment(daemon.home), "AILERON_URL": daemon.url, "AILERON_TOKEN": token}
-    began = time.perf_counter()
-    async with _client(str(_BIN / "aileron-mcp"), [], variables) as served:
-        started = time.perf_counter() - began
-        async with _client(sys.executable, ["-m", "bench.echo"], dict(os.environ)) as bare:
-            connection = await opened(int(daemon.url.rpartition(":")[2]))
-            calls = [
-                lambda: served.call_tool("noop", _words()),
-                # Under a key of its own, as aileron-mcp sends it: the daemon looks whether it knows it.
-                lambda: connection.post(
-                    "/v1/actions/noop/run", token, {"args": _words(), "idempotency_key": secrets.token_hex(16)}
-                ),
-                lambda: bare.call_tool("noop", _words()),
-            ]
-            took = [[await _timed(call) for call in calls] for _ in range(CALLS)]
-            connection.close()
-    return started, [list(each) for each in zip(*took, strict=True)]
+    took = [[await _timed(call) for call in calls] for _ in range(CALLS * LOOPS)]
+    return [[median(kind) for kind in zip(*took, strict=True)]]
+
+
+@contextmanager
+def _keeping_nothing() -> Iterator[str]:
+    """The address of a route that an agent's server takes for a daemon."""
+    command = [sys.executable, "-m", "bench.serving", "contract", "lean"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout
+        yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
+        process.stdin.close()
+        process.stdout.read()
 
 
 def _client(command: str, arguments: list[str], variables: dict[str, str]) -> Client:
@@ -181,7 +221,7 @@ def _words() -> dict[str, str]:
     return {"text": secrets.token_hex(8)}
 
 
-async def _timed(call: Callable[[], Awaitable[object]]) -> float:
+async def _timed(call: Call) -> float:
     began = time.perf_counter()
     await call()
     return time.perf_counter() - began

@@ -1,6 +1,7 @@
 """The run endpoint with everything but a socket behind it, and what it is compared to; L{bench.serving} serves it.
 
-C{bare}: a Klein route that reads JSON and answers.  C{contract}: one that also checks a token's hash and two schemas.
+C{bare}: a Klein route that reads JSON and answers.  C{contract}: one that also checks a token's hash and two schemas;
+an agent's server takes it for a daemon.
 C{noop}: the whole daemon's path, an ungated action whose connector does nothing, audit durable.  C{http}: the same
 through the declarative connector to a service on loopback.
 """
@@ -23,6 +24,7 @@ from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.stdio import StandardIO
+from twisted.internet.task import deferLater
 from twisted.web.server import Site
 from zope.interface import implementer
 
@@ -130,7 +132,8 @@ def contract() -> Klein:
     """The least that the contract asks of a route that keeps nothing: a token's hash, JSON, a schema, JSON."""
     app = Klein()
     known = hashlib.sha256(b"none").digest()
-    schema = {"type": "object", "properties": {"args": {"type": "object"}}, "additionalProperties": False}
+    body_properties = {"args": {"type": "object"}, "idempotency_key": {"type": "string"}}
+    schema = {"type": "object", "properties": body_properties, "additionalProperties": False}
     inputs = {"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": False}
     body_checks, checks = Draft202012Validator(schema), Draft202012Validator(inputs)
 
@@ -145,6 +148,16 @@ def contract() -> Klein:
         request.setHeader(b"Content-Type", b"application/json")
         request.setHeader(b"Content-Length", b"%d" % len(answer))
         return answer
+
+    @app.route("/v1/actions")
+    async def actions(request: Any) -> bytes:
+        """One, for an agent's server that is put in front; it stays as it is."""
+        from twisted.internet import reactor
+
+        await deferLater(cast("Any", reactor), float(request.args.get(b"wait", [b"0"])[0]))
+        flags = {"enabled": True, "gated": False, "read_only": False, "idempotent": False}
+        noop = {"name": "noop", "tool_name": "noop", "intent": "Does nothing.", "input_schema": inputs, **flags}
+        return json.dumps({"generation": 1, "items": [noop], "load_errors": []}).encode()
 
     return app
 
