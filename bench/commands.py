@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
@@ -30,8 +30,8 @@ CALLS = 100
 LOOPS = 5
 
 Call = Callable[[], Awaitable[object]]
-Medians = list[list[float]]
-"""Seconds of a call through MCP, straight, and of the SDK alone: one of each for a round."""
+Rounds = list[list[list[float]]]
+"""For each round the seconds of calls through MCP, of those straight, and of those of the SDK alone."""
 
 _BIN = Path(sys.executable).parent
 _PASSPHRASE = b"seven quiet lamps over the harbour\n"
@@ -131,37 +131,37 @@ def _daemon(home: Path) -> None:
 
 
 def _mcp(daemon: Serving) -> None:
-    """A client of the SDK and the installed server; behind it what keeps nothing, then the daemon; and parts of that."""
+    """A client of the SDK and the installed server; behind it what keeps nothing, then the daemon; parts of that."""
     starts, ratios, apart, whole = [], [], [], []
     for _ in range(ROUNDS):
         sdk = _importing(_SDK)
         with _keeping_nothing() as route:
-            started, medians = asyncio.run(_called(route, "none", _one_kind_at_a_time))
+            started, took = asyncio.run(_called(route, "none", _one_kind_at_a_time))
         starts.append(started)
         ratios.append(started / sdk)
-        apart += medians
+        apart += took
         whole += asyncio.run(_called(daemon.url, daemon.open_session(), _in_turn))[1]
     row("aileron-mcp: start to initialize", f"{median(starts):.2f} s", f"{median(ratios):.2f} x importing the SDK")
-    _rows(apart, "a call through MCP to a route that keeps nothing", "the same call straight to that route")
-    row("a call of a server made of the SDK alone", f"{median(least for *_, least in apart) * 1e3:.1f} ms")
+    _rows(apart, "a call through MCP to a route that keeps nothing", "the same call straight to that route", "")
     _rows(
-        whole,
-        "a call through MCP, daemon and connector; in turn",
-        "the same call straight to the run endpoint; in turn",
+        whole, "a call through MCP, daemon and connector; in turn", "the same call straight to the daemon", "; in turn"
     )
-    row("a call of a server made of the SDK alone; in turn", f"{median(least for *_, least in whole) * 1e3:.1f} ms")
 
 
-def _rows(medians: Medians, through: str, straight: str) -> None:
+def _rows(rounds: Rounds, through: str, straight: str, how: str) -> None:
     """What a call takes, and how much more than straight, in calls of the SDK alone: the median of the rounds."""
-    called, direct, _ = map(median, zip(*medians, strict=True))
-    more = median(whole - part for whole, part, _ in medians)
-    times = median((whole - part) / least for whole, part, least in medians)
-    row(through, f"{called * 1e3:.1f} ms", f"{more * 1e3:.1f} ms more than straight = {times:.2f} x the SDK alone")
-    row(straight, f"{direct * 1e3:.1f} ms")
+    halves = [list(map(median, kinds)) for kinds in rounds]
+    late = median(quantiles(whole, n=100)[-1] for whole, *_ in rounds)
+    called, direct, least = (median(each) * 1e3 for each in zip(*halves, strict=True))
+    more = median(whole - part for whole, part, _ in halves) * 1e3
+    times = median((whole - part) / alone for whole, part, alone in halves)
+    told = f"p99 {late * 1e3:.1f} ms; {more:.1f} ms more than straight = {times:.2f} x the SDK alone"
+    row(through, f"{called:.1f} ms", told)
+    row(f"{straight}{how}", f"{direct:.1f} ms")
+    row(f"a call of a server made of the SDK alone{how}", f"{least:.1f} ms")
 
 
-async def _called(url: str, token: str, timed: Callable[[Sequence[Call]], Awaitable[Medians]]) -> tuple[float, Medians]:
+async def _called(url: str, token: str, timed: Callable[[Sequence[Call]], Awaitable[Rounds]]) -> tuple[float, Rounds]:
     """How soon C{aileron-mcp} answered C{initialize}; then calls through it, straight, and of the SDK alone."""
     with tempfile.TemporaryDirectory() as home:
         variables = {**_environment(Path(home)), "AILERON_URL": url, "AILERON_TOKEN": token}
@@ -178,24 +178,24 @@ async def _called(url: str, token: str, timed: Callable[[Sequence[Call]], Awaita
                     ),
                     lambda: bare.call_tool("noop", _words()),
                 ]
-                medians = await timed(calls)
+                rounds = await timed(calls)
                 connection.close()
-    return started, medians
+    return started, rounds
 
 
-async def _one_kind_at_a_time(calls: Sequence[Call]) -> Medians:
+async def _one_kind_at_a_time(calls: Sequence[Call]) -> Rounds:
     """Short loops, in each of which a call follows the last one at once: how the bound was set."""
-    return [[median([await _timed(call) for _ in range(CALLS)]) for call in calls] for _ in range(LOOPS)]
+    return [[[await _timed(call) for _ in range(CALLS)] for call in calls] for _ in range(LOOPS)]
 
 
-async def _in_turn(calls: Sequence[Call]) -> Medians:
+async def _in_turn(calls: Sequence[Call]) -> Rounds:
     """Each waits for the others before it is asked again, as an agent asks: now and then.
 
     A process that is asked again at once stays in the processor's caches and is never put to sleep, and is up to twice
     as quick; where calls that take unequally long are compared, that is most of the difference.
     """
     took = [[await _timed(call) for call in calls] for _ in range(CALLS * LOOPS)]
-    return [[median(kind) for kind in zip(*took, strict=True)]]
+    return [[list(kind) for kind in zip(*took, strict=True)]]
 
 
 @contextmanager
