@@ -1,11 +1,15 @@
-"""How many descriptors this process may have: each request that is relayed takes two."""
+"""How many descriptors this process may have, and what the agent site gets of them."""
 
 from __future__ import annotations
 
 import resource
 
+from attrs import frozen
+
 WANTED = 10_240
-_FOR_THE_REST = 896
+_FOR_THE_REST = 640
+_LEAST_WAITING = 256
+_WAITING_OF_ALL = 8
 _INFINITE = resource.RLIM_INFINITY
 
 
@@ -25,7 +29,21 @@ def raised(soft: int, hard: int) -> int:
     return max(soft, WANTED if hard == _INFINITE else min(WANTED, hard))
 
 
-def most_relays(limit: int) -> int:
-    """How many requests may be relayed at once, so that the daemon keeps descriptors for everything else."""
+@frozen
+class Share:
+    """How many connections the agent site may hold at once, so that the daemon keeps descriptors for everything else.
+
+    :ivar waiting: that have said nothing yet, rest, or wait for an answer of the site's own: an eighth of all, so that
+        agents that come at the same moment are heard before others need their places.
+    :ivar relayed: whose requests are with a provider; each takes a second descriptor.
+    """
+
+    waiting: int
+    relayed: int
+
+
+def share_of(limit: int) -> Share:
+    """The agent site's, where the process may have so many."""
     usable = WANTED if limit == _INFINITE else min(limit, WANTED)
-    return max(1, (usable - _FOR_THE_REST) // 2)
+    waiting = max(_LEAST_WAITING, usable // _WAITING_OF_ALL)
+    return Share(waiting, max(1, (usable - _FOR_THE_REST - waiting) // 2))

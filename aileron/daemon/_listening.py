@@ -20,6 +20,8 @@ _LOOPBACK_4, _LOOPBACK_6 = "127.0.0.1", "::1"
 _OF_ALL = {"0.0.0.0": _LOOPBACK_4, "::": _LOOPBACK_6}  # noqa: S104  # how to call it, nothing is bound
 _NO_IPV6 = frozenset((errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT))
 _TRIES = 20
+_BACKLOG = 511
+"""Connections that the system accepts while the daemon is busy: whoever finds it full tries again a second later."""
 
 
 @frozen
@@ -63,7 +65,7 @@ async def bind_operator_site(reactor: Any, site: IProtocolFactory, wanted: int |
         first = await _listen(reactor, site, wanted, None, "operator")
         port = first.getHost().port  # type: ignore[attr-defined]
         try:
-            second = reactor.listenTCP(port, site, interface=_LOOPBACK_6)
+            second = reactor.listenTCP(port, site, _BACKLOG, _LOOPBACK_6)
         except CannotListenError as error:
             if getattr(error.socketError, "errno", None) in _NO_IPV6:
                 return _as_localhost(port, first)
@@ -105,12 +107,12 @@ async def _listen(
         await _stop(chosen)
         raise InvalidRequest(f"The {name} site listens at an address and port, so its endpoint must be of TCP.")
     try:
-        port: IListeningPort = reactor.listenTCP(wanted or 0, site, interface=_LOOPBACK_4)
+        port: IListeningPort = reactor.listenTCP(wanted or 0, site, _BACKLOG, _LOOPBACK_4)
     except CannotListenError:
         if not wanted:
             raise
         _log.warn("port {port} of the {name} site is taken: another is used from now on", port=wanted, name=name)
-        port = reactor.listenTCP(0, site, interface=_LOOPBACK_4)
+        port = reactor.listenTCP(0, site, _BACKLOG, _LOOPBACK_4)
     return port
 
 

@@ -17,7 +17,7 @@ from aileron.store import Store
 from aileron.values import timestamp, utc
 from aileron.vault import Operators, Passkeys, VaultFile
 
-from ._descriptors import allow_descriptors, most_relays
+from ._descriptors import allow_descriptors, share_of
 from ._ids import fresh_ids
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
@@ -83,9 +83,14 @@ class Sites:
             mcp=self._mcp,
             clients=settings.clients,
         )
-        relays = most_relays(allow_descriptors())
+        share = share_of(allow_descriptors())
         self._agent_site = GuardedSite(
-            agent_site(self._parts), SiteRules(), reactor, taker=self._relay.gateway, most_relays=relays
+            agent_site(self._parts),
+            SiteRules(),
+            reactor,
+            most_connections=share.waiting,
+            taker=self._relay.gateway,
+            most_relays=share.relayed,
         )
         site = operator_site(self._parts, web=lambda: _pages(self._parts))
         self._operator_site = GuardedSite(site, SiteRules(), reactor)

@@ -6,7 +6,7 @@ import resource
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.daemon._descriptors import WANTED, allow_descriptors, most_relays, raised
+from aileron.daemon._descriptors import WANTED, allow_descriptors, raised, share_of
 
 INFINITE = resource.RLIM_INFINITY
 
@@ -33,16 +33,21 @@ class LimitTests(SynchronousTestCase):
         self.assertGreater(limit, 600)
 
 
-class RelayTests(SynchronousTestCase):
-    """How many requests may be under way."""
+class ShareTests(SynchronousTestCase):
+    """How many connections the agent site may hold."""
 
-    def test_two_each(self) -> None:
-        """Each takes two descriptors, and enough are left for the rest."""
+    def test_rest(self) -> None:
+        """Relayed requests take two descriptors each; the operator site's 256 connections and enough more are left."""
         for limit in (1024, 4096, WANTED, 1 << 20, INFINITE):
-            relays = most_relays(limit)
-            self.assertGreaterEqual(relays, 60)
-            self.assertLess(2 * relays + 850, min(limit, WANTED) if limit > 0 else WANTED)
+            share = share_of(limit)
+            self.assertGreaterEqual(share.relayed, 60)
+            used = share.waiting + 2 * share.relayed
+            self.assertLess(used + 256 + 340, min(limit, WANTED) if limit > 0 else WANTED)
+
+    def test_grows(self) -> None:
+        """Who has more descriptors holds more that wait, and never less than with the usual limit."""
+        self.assertEqual([share_of(limit).waiting for limit in (256, 1024, 4096, WANTED)], [256, 256, 512, 1280])
 
     def test_few(self) -> None:
         """Where there are hardly any, one at least is carried."""
-        self.assertEqual(most_relays(256), 1)
+        self.assertEqual(share_of(256).relayed, 1)

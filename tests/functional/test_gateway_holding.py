@@ -160,6 +160,29 @@ class ManyStreamsTests(HoldingTestCase):
         self.assertEqual([client.heard for client in busy], [HEAD + EVENT * count + END for count in counts])
         self.assertEqual(sum(counts), int(match[2]))
 
+    async def test_at_once(self) -> None:
+        """500 clients that connect at the same moment, to a daemon that is held up, are all answered when they ask."""
+        await self.relay()
+        daemon = running_pid(self.state)
+        assert daemon is not None
+        os.kill(daemon, signal.SIGSTOP)
+        connecting = gatherResults([Deferred.fromCoroutine(self.connect()) for _ in range(BUSY)])
+        await deferLater(self.reactor, 0.2)
+        os.kill(daemon, signal.SIGCONT)
+        clients = await connecting
+        await self.pause_until_accepted(daemon, BUSY)
+        for client in clients:
+            client.ask("quick")
+        await until(
+            self.reactor, lambda: all(client.heard == QUICK or client.lost for client in clients), 30, "answers"
+        )
+        self.assertEqual({client.heard for client in clients}, {QUICK})
+
+    async def pause_until_accepted(self, daemon: int, count: int) -> None:
+        """Wait until the daemon has taken so many connections."""
+        held = Path(f"/proc/{daemon}/fd")
+        await until(self.reactor, lambda: len(list(held.iterdir())) >= count, 30, "connections")
+
 
 class LeavingTests(HoldingTestCase):
     """Whoever leaves."""
