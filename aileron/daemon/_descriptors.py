@@ -7,7 +7,7 @@ import resource
 from attrs import frozen
 
 WANTED = 10_240
-_FOR_THE_REST = 640
+_FOR_THE_REST = 384
 _LEAST_WAITING = 256
 _WAITING_OF_ALL = 8
 _INFINITE = resource.RLIM_INFINITY
@@ -33,9 +33,11 @@ def raised(soft: int, hard: int) -> int:
 class Share:
     """How many connections the agent site may hold at once, so that the daemon keeps descriptors for everything else.
 
+    Each may take a second descriptor, for what is asked of somebody else.
+
     :ivar waiting: that have said nothing yet, rest, or wait for an answer of the site's own: an eighth of all, so that
         agents that come at the same moment are heard before others need their places.
-    :ivar relayed: whose requests are with a provider; each takes a second descriptor.
+    :ivar relayed: whose requests are with a provider.
     """
 
     waiting: int
@@ -46,4 +48,4 @@ def share_of(limit: int) -> Share:
     """The agent site's, where the process may have so many."""
     usable = WANTED if limit == _INFINITE else min(limit, WANTED)
     waiting = max(_LEAST_WAITING, usable // _WAITING_OF_ALL)
-    return Share(waiting, max(1, (usable - _FOR_THE_REST - waiting) // 2))
+    return Share(waiting, max(1, (usable - _FOR_THE_REST - 2 * waiting) // 2))

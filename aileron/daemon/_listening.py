@@ -21,7 +21,8 @@ _OF_ALL = {"0.0.0.0": _LOOPBACK_4, "::": _LOOPBACK_6}  # noqa: S104  # how to ca
 _NO_IPV6 = frozenset((errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT))
 _TRIES = 20
 _BACKLOG = 511
-"""Connections that the system accepts while the daemon is busy: whoever finds it full tries again a second later."""
+"""Connections that the system accepts while the daemon is busy: whoever finds it full tries again a second later.  An
+endpoint of the operator's choice says its own."""
 
 
 @frozen

@@ -1,6 +1,6 @@
 """Between the reactor and an asyncio loop: results, failures and cancellations cross both ways.
 
-Nothing here knows a thread; L{ThreadBridge} brings one, and tests step both sides by hand.
+Nothing here knows a thread: L{LoopThread} brings one, L{OneLoop} has both sides in one, and tests step them by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from zope.interface import Interface, implementer
 T = TypeVar("T")
 
 Do = Callable[[Callable[[], object]], None]
-"""Has something done on a side, soon and in order; callable from either side.  L{SideGone}: that side has ended."""
+"""Has something done on a side, in order, soon or before it returns; callable from wherever the sides are called from.
+L{SideGone}: that side has ended."""
 
 
 class SideGone(Exception):

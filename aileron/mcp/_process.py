@@ -58,6 +58,7 @@ class Process:
             return
         self._stopping = True
         self._reactor.callLater(_LAST_SECONDS, os._exit, 0)
+        self._outlet.close()
         self._agent.stop()
         leaving = [self._loop.empty()]
         if self._own is not None:
@@ -70,10 +71,17 @@ class Process:
 
 
 def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]) -> None:
-    """Serve one client on standard input and output, and return when it is gone or one of C{stop_signals} came."""
+    """Serve one client on standard input and output, and return when it is gone or one of C{stop_signals} came.
+
+    Where one of the two is closed there is no client.
+    """
     logging.basicConfig(level=logging.ERROR)
+    try:
+        streams = claim_standard_streams()  # first of all: a closed one's number would be taken for something else
+    except OSError:
+        return
     loop = install()
-    process = Process(loop, environment, claim_standard_streams())
+    process = Process(loop, environment, streams)
     loop.soon(lambda: _begin(loop.reactor, process, stop_signals))
     loop.reactor.run(installSignalHandlers=False)
 

@@ -61,7 +61,7 @@ class Inbox(_Stream):
         """The next one, as soon as there is one."""
         return await self._queue.get()
 
-    def __aiter__(self) -> Inbox:
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
@@ -79,10 +79,16 @@ class Outlet(_Stream):
         self._descriptor = descriptor
         self._later = later
         self._keeps_up = True
+        self._closed = False
+
+    def close(self) -> None:
+        """Write nothing any more: that a call is given up says nothing of what becomes of its run."""
+        self._closed = True
 
     async def send(self, sent: SessionMessage) -> None:
         """Write one message.  A broken output is the reactor's to find."""
-        self._write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        if not self._closed:
+            self._write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
     def _write(self, line: bytes) -> None:
         rest = line[self._written(line) :] if self._keeps_up else line

@@ -37,12 +37,12 @@ class ShareTests(SynchronousTestCase):
     """How many connections the agent site may hold."""
 
     def test_rest(self) -> None:
-        """Relayed requests take two descriptors each; the operator site's 256 connections and enough more are left."""
+        """Each takes two descriptors, and the operator site's 256 connections and enough more are left."""
         for limit in (1024, 4096, WANTED, 1 << 20, INFINITE):
             share = share_of(limit)
             self.assertGreaterEqual(share.relayed, 60)
-            used = share.waiting + 2 * share.relayed
-            self.assertLess(used + 256 + 340, min(limit, WANTED) if limit > 0 else WANTED)
+            used = 2 * (share.waiting + share.relayed)
+            self.assertLess(used + 256 + 100, min(limit, WANTED) if limit > 0 else WANTED)
 
     def test_grows(self) -> None:
         """Who has more descriptors holds more that wait, and never less than with the usual limit."""

@@ -52,6 +52,7 @@ class Network(MemoryReactor):
         super().__init__()  # type: ignore[no-untyped-call]
         self.refused = refused or {}
         self.bound: list[Port] = []
+        self.backlogs: list[int] = []
 
     def listenTCP(self, port: int, factory: Any, backlog: int = 50, interface: str = "") -> Any:
         """See L{IReactorTCP}."""
@@ -59,6 +60,7 @@ class Network(MemoryReactor):
             raise CannotListenError(interface, port, OSError(self.refused[interface], "no"))
         kind = IPv6Address if ":" in interface else IPv4Address
         self.bound.append(Port(kind("TCP", interface or "0.0.0.0", port or _FREE)))
+        self.backlogs.append(backlog)
         return self.bound[-1]
 
     def listenUNIX(self, address: str, *_arguments: Any, **_named: Any) -> Any:
@@ -80,6 +82,13 @@ class ListeningTests(SynchronousTestCase):
         bound = self.bind(bind_operator_site, Network())
         self.assertEqual(bound.url, "http://localhost:4242")
         self.assertEqual(set(bound.hosts), {"localhost:4242", "127.0.0.1:4242", "[::1]:4242"})
+
+    def test_backlog(self) -> None:
+        """Hundreds may connect while the daemon is busy, at each address."""
+        network = Network()
+        self.bind(bind_agent_site, network)
+        self.bind(bind_operator_site, network)
+        self.assertEqual(network.backlogs, [511] * 3)
 
     def test_operator_without_ipv6(self) -> None:
         """Where there is no IPv6 localhost is 127.0.0.1 and nobody else's."""

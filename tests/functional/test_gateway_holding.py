@@ -165,23 +165,19 @@ class ManyStreamsTests(HoldingTestCase):
         await self.relay()
         daemon = running_pid(self.state)
         assert daemon is not None
+        before = _descriptors(daemon)
         os.kill(daemon, signal.SIGSTOP)
         connecting = gatherResults([Deferred.fromCoroutine(self.connect()) for _ in range(BUSY)])
         await deferLater(self.reactor, 0.2)
         os.kill(daemon, signal.SIGCONT)
         clients = await connecting
-        await self.pause_until_accepted(daemon, BUSY)
+        await until(self.reactor, lambda: _descriptors(daemon) >= before + BUSY, 30, "connections")
         for client in clients:
             client.ask("quick")
         await until(
             self.reactor, lambda: all(client.heard == QUICK or client.lost for client in clients), 30, "answers"
         )
         self.assertEqual({client.heard for client in clients}, {QUICK})
-
-    async def pause_until_accepted(self, daemon: int, count: int) -> None:
-        """Wait until the daemon has taken so many connections."""
-        held = Path(f"/proc/{daemon}/fd")
-        await until(self.reactor, lambda: len(list(held.iterdir())) >= count, 30, "connections")
 
 
 class LeavingTests(HoldingTestCase):
@@ -256,3 +252,8 @@ class SlowReaderTests(HoldingTestCase):
         whole = len(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % MUCH_BYTES) + MUCH_BYTES
         await until(self.reactor, lambda: len(slow.heard) + sum(map(len, pieces)) == whole, 30, "all of it")
         self.assertFalse(other.lost or slow.lost)
+
+
+def _descriptors(pid: int) -> int:
+    """How many a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))

@@ -191,7 +191,19 @@ class EndTests(ServerCase):
             end(server)
             await until(self.reactor, lambda server=server: server.status is not None, 1, "its end")  # type: ignore[misc]
             self.assertEqual((server.status, server.errors), ((0, None), b""))
+            # Nothing that a client could take for the end of a call that may still be done.
+            self.assertNotIn(3, [message.get("id") for message in server.messages])
             await until(self.reactor, lambda: not self.daemon.runs, 1, "the end of the wait")
+
+    async def test_closed(self) -> None:
+        """It was started without standard input or output: there is nobody to serve."""
+        for closed in ("<&-", ">&-", "<&- >&-"):
+            arguments = ("/bin/sh", "-c", f'exec "{installed("aileron-mcp")}" {closed}')
+            server = self.start(
+                Command(arguments=arguments, environment=self.home.environment(), directory=self.home.project)
+            )
+            finished = await server.finish(5)
+            self.assertEqual((finished.exit_code, finished.stdout, finished.stderr), (0, "", ""), closed)
 
     async def test_end_of_input(self) -> None:
         """Standard input ends."""

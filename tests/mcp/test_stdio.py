@@ -120,6 +120,13 @@ class OutletTests(SynchronousTestCase):
         self.assertEqual(taken + b"".join(self.later), b"".join(lines))
         self.assertEqual(os.read(self.readable, 99), b"")
 
+    def test_closed(self) -> None:
+        """After the close nothing is written, in neither way."""
+        self.outlet.close()
+        self.send("late")
+        os.close(self.writable)
+        self.assertEqual((os.read(self.readable, 99), self.later), (b"", []))
+
     def test_broken(self) -> None:
         """A broken output is left to the reactor, which tells of its end."""
         os.close(self.writable)

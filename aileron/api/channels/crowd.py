@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 MOST_CONNECTIONS = 256
-"""Of each site.  With both full the daemon still has half of the 1024 descriptors that a process usually gets."""
+"""Of a site that is told no other number.  With both full the daemon still has half of the 1024 descriptors that a
+process usually gets; where it may have more, the agent site holds more."""
 
 
 class Guest(Protocol):
