@@ -46,9 +46,9 @@ class Across:
     calls: Calls
     room: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(_NO_BOUND))
 
-    async def offered(self) -> Sequence[Card]:
+    async def offered(self, *, hears_changes: bool) -> Sequence[Card]:
         """Every tool that is listed."""
-        return await self.bridge.call(self.calls.offered)
+        return await self.bridge.call(lambda: self.calls.offered(hears_changes=hears_changes))
 
     async def actions(self) -> Sequence[Card]:
         """Every action."""

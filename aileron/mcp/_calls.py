@@ -40,11 +40,14 @@ class Calls:
     withdrawals: Withdrawals
     shortlist: Shortlist
 
-    async def offered(self) -> tuple[Card, ...]:
-        """Every tool that is listed, our own last; those that lead to the others only where some are not."""
+    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
+        """Every tool that is listed, our own last; those that lead to the others only where some are not.
+
+        :param hears_changes: whether who asks hears of what is added later; if not, that is one of the others.
+        """
         cards = await self.link.offered()
         listed = await self.shortlist.of(cards)
-        access = ACCESS_CARDS if len(listed) < len(cards) else ()
+        access = ACCESS_CARDS if len(listed) < len(cards) or not hears_changes else ()
         ours = sorted((*own_cards(self.wait_seconds), *access), key=lambda card: card.name)
         return (*listed, *ours)
 

@@ -20,6 +20,7 @@ from aileron import __version__
 from ._texts import Said
 from .offering.shelf import IOffers, Shelf
 from .waiting.calling import CallAnswer, Calling, Etiquette
+from .waiting.clients import client_of
 from .waiting.manner import ICalls
 from .waiting.tasks import result_of
 
@@ -52,10 +53,11 @@ class ToolServer:
 
     def __init__(self, tools: ITools, etiquette: Etiquette | None = None) -> None:
         self._tools = tools
-        self._calling = Calling(tools, etiquette or Etiquette())
+        etiquette = etiquette or Etiquette()
+        self._calling = Calling(tools, etiquette)
         self._bus = InMemorySubscriptionBus()
         self.told: dict[int, ServerSession] = {}
-        shelf = Shelf(tools)
+        shelf = Shelf(tools, lambda ctx: client_of(ctx, etiquette.session).hears_changes)
         self.server: Server[Any] = Server(
             "aileron",
             version=__version__,

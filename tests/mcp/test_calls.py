@@ -216,10 +216,12 @@ class StatusTests(CallsCase):
         self.assertEqual(self.site.asked, [])
 
     def test_offered(self) -> None:
-        """Our own two tools come after the daemon's."""
+        """Our own two tools come after the daemon's; who hears of nothing later gets those that lead there."""
         self.begin(action())
-        cards = self.successResultOf(Deferred.fromCoroutine(self.calls.offered()))
-        self.assertEqual([card.name for card in cards], ["ship_update", "aileron_diagnostics", "check_action_status"])
+        own = ["aileron_diagnostics", "check_action_status"]
+        for hears, leading in ((True, []), (False, ["describe_action", "run_action", "search_actions"])):
+            cards = self.successResultOf(Deferred.fromCoroutine(self.calls.offered(hears_changes=hears)))
+            self.assertEqual([card.name for card in cards], ["ship_update", *sorted([*own, *leading])])
 
 
 class WithdrawTests(CallsCase):

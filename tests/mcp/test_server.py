@@ -38,7 +38,7 @@ class ScriptedTools:
         self.keys: list[str] = []
         self._answer = answer
 
-    async def offered(self) -> tuple[Card, ...]:
+    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
         """One action, and our own."""
         return (*cards_of([action()]), *own_cards(45))
 

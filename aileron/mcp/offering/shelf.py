@@ -32,8 +32,11 @@ T = TypeVar("T")
 class IOffers(Protocol):
     """What there is to be listed and read, as awaited from the loop."""
 
-    async def offered(self) -> Sequence[Card]:
-        """Every tool that is listed, in order: actions by name, then our own by name."""
+    async def offered(self, *, hears_changes: bool) -> Sequence[Card]:
+        """Every tool that is listed, in order: actions by name, then our own by name.
+
+        :param hears_changes: whether who asks will hear of what is added; if not, those that lead to it are there.
+        """
 
     async def actions(self) -> Sequence[Card]:
         """Every action, listed or not, by name."""
@@ -43,14 +46,19 @@ class IOffers(Protocol):
 
 
 class Shelf:
-    """Handlers for a server."""
+    """Handlers for a server.
 
-    def __init__(self, offers: IOffers) -> None:
+    :param hears_changes: whether the client of a request hears that the list of tools is another.
+    """
+
+    def __init__(self, offers: IOffers, hears_changes: Callable[[Context], bool]) -> None:
         self._offers = offers
+        self._hears_changes = hears_changes
 
-    async def tools(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
+    async def tools(self, ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
         """Answer C{tools/list}."""
-        shown, cursor = _page(await self._offers.offered(), _tool_key, params, TOOLS_A_PAGE)
+        offered = await self._offers.offered(hears_changes=self._hears_changes(ctx))
+        shown, cursor = _page(offered, _tool_key, params, TOOLS_A_PAGE)
         return t.ListToolsResult(tools=[tool_of(card) for card in shown], next_cursor=cursor)
 
     async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:

@@ -26,6 +26,7 @@ class Client:
     :ivar opens_urls: whether a person will see an address that we ask it to open.
     :ivar runs_tasks: whether it can be given a task in place of a result.
     :ivar patience_seconds: how long this call may wait for a person.
+    :ivar hears_changes: whether it hears that the list of tools is another.
     """
 
     profile: Profile
@@ -33,6 +34,7 @@ class Client:
     opens_urls: bool
     runs_tasks: bool
     patience_seconds: float
+    hears_changes: bool
 
 
 def client_of(ctx: Context, session: SessionEnvironment) -> Client:
@@ -41,8 +43,9 @@ def client_of(ctx: Context, session: SessionEnvironment) -> Client:
     capabilities = ctx.session.client_capabilities or t.ClientCapabilities()
     profile = profile_of(params.client_info.name if params is not None else "", session.client)
     modern = ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS
-    # What the launcher saw, it saw of the agent that it launched, not of one that this started in turn.
-    attended = session.attended and profile.name == session.client
+    # What the launcher saw and set, it did of the agent that it launched, not of one that this started in turn.
+    launched = profile.name == session.client
+    attended = session.attended and launched
     elicitation = capabilities.elicitation
     declares_urls = elicitation is not None and elicitation.url is not None
     return Client(
@@ -51,6 +54,8 @@ def client_of(ctx: Context, session: SessionEnvironment) -> Client:
         opens_urls=attended and profile.opens_urls and declares_urls and (modern or ctx.session.can_send_request),
         runs_tasks=modern and TASKS in (capabilities.extensions or {}),
         patience_seconds=profile.patience(session.wait_seconds, hears_progress=_hears_progress(ctx)),
+        # Who opened its session itself may bear a launched agent's name, and was set up by nobody.
+        hears_changes=profile.hears_changes(launched and bool(session.token)),
     )
 
 

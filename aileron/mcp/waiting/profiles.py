@@ -18,7 +18,6 @@ class Learns(Enum):
     """When a client hears that the list of tools is another."""
 
     LIVE = "at once"
-    NEXT_TURN = "at the user's next turn"
     ANEW = "when it is started anew"
 
 
@@ -30,6 +29,8 @@ class Profile:
     :ivar progress_extends: whether that time begins anew with each word of progress.
     :ivar opens_urls: whether it shows a person an address that we ask it to open.
     :ivar structured_wins: whether its model reads a result's structured content, not the text, where there are both.
+    :ivar learns: when it hears that the list of tools is another, as its user has it.
+    :ivar launched_learns: the same where C{aileron launch} has set it up.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Profile:
     opens_urls: bool = False
     structured_wins: bool = False
     learns: Learns = Learns.LIVE
+    launched_learns: Learns = Learns.LIVE
 
     def patience(self, said: float | None, *, hears_progress: bool) -> float:
         """How long a call waits for a person, in seconds.
@@ -51,6 +53,13 @@ class Profile:
             return USUAL_SECONDS
         return min(USUAL_SECONDS, self.limit_seconds - MARGIN_SECONDS)
 
+    def hears_changes(self, launched: bool) -> bool:
+        """Whether it hears, as it runs, that the list of tools is another.
+
+        :param launched: whether C{aileron launch} started it.
+        """
+        return (self.launched_learns if launched else self.learns) is Learns.LIVE
+
 
 UNKNOWN = Profile("any other", 60.0)
 """Of whom nothing is known: the shortest limit that is known of anyone, and nobody is asked to open anything."""
@@ -63,7 +72,7 @@ PROFILES: Mapping[str, Profile] = {
         Profile("codex", 300.0, structured_wins=True, learns=Learns.ANEW),
         Profile("opencode", 60.0, progress_extends=True),
         # It declares elicitation, and without a screen its process ends when asked: it never is.
-        Profile("goose", 300.0, learns=Learns.NEXT_TURN),
+        Profile("goose", 300.0, learns=Learns.ANEW, launched_learns=Learns.ANEW),
         Profile("pi", 60.0, progress_extends=True),
     )
 }

@@ -43,7 +43,7 @@ class LeanCase(DaemonCase):
 
     def listed(self, calls: Calls) -> list[str]:
         """The names of the tools that are listed."""
-        return [card.name for card in self.successResultOf(Deferred.fromCoroutine(calls.offered()))]
+        return [card.name for card in self.successResultOf(Deferred.fromCoroutine(calls.offered(hears_changes=True)))]
 
     def call(self, calls: Calls, tool: str, **arguments: Any) -> Deferred[Said]:
         """Call a tool."""
@@ -113,7 +113,7 @@ class UsualTests(LeanCase):
         """Five hundred actions fill no more of a context than some tens of them do."""
         calls = self.offer(500)
         self.site.answer(200, {"items": [f"action-{each:03}" for each in range(12)]})
-        lean = size(self.successResultOf(Deferred.fromCoroutine(calls.offered())))
+        lean = size(self.successResultOf(Deferred.fromCoroutine(calls.offered(hears_changes=True))))
         whole = size(self.successResultOf(Deferred.fromCoroutine(calls.actions())))
         self.assertLess(lean, 10_000)
         self.assertGreater(whole, 150_000)

@@ -8,9 +8,12 @@ from typing import Any
 import mcp.types as t
 from mcp import Client, MCPError
 
+from aileron.client import SessionEnvironment
 from aileron.mcp._cards import Card, cards_of, own_cards
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Said
+from aileron.mcp.offering.access import ACCESS_CARDS
+from aileron.mcp.waiting.calling import Etiquette
 from tests.mcp.case import action
 from tests.mcp.test_server import Era, ScriptedTools, ServerCase, connected, done
 
@@ -25,9 +28,10 @@ class Offered(ScriptedTools):
         self.cards = cards_of(items)
         self.told = told
 
-    async def offered(self) -> tuple[Card, ...]:
-        """All."""
-        return (*self.cards, *own_cards(45))
+    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
+        """All; those that lead to what is added to whoever does not hear of it."""
+        ours = (*own_cards(45), *(() if hears_changes else ACCESS_CARDS))
+        return (*self.cards, *sorted(ours, key=lambda card: card.name))
 
     async def actions(self) -> tuple[Card, ...]:
         """All."""
@@ -88,6 +92,37 @@ class PageTests(ShelfCase):
                     await self.refused(asking(cursor="nonsense"))
 
         self.in_both_eras(talk)
+
+
+class LaterTests(ShelfCase):
+    """What leads to actions that come later."""
+
+    def test_who_does_not_hear(self) -> None:
+        """It is offered to a client that hears of no change as long as it runs, and to no other."""
+        leading = {card.name for card in ACCESS_CARDS}
+        for introduced, launched, hears in [
+            ("claude-code", "claude", True),
+            ("codex-mcp-client", "codex", True),
+            ("codex-mcp-client", "", False),
+            ("codex-mcp-client", "codex by itself", False),
+            ("codex-mcp-client", "claude", False),  # one that another agent has started
+            ("goose", "goose", False),
+            ("goose-desktop", "", False),
+            ("?", "", True),
+        ]:
+
+            async def talk(
+                era: Era, introduced: str = introduced, launched: str = launched, hears: bool = hears
+            ) -> None:
+                named, _, alone = launched.partition(" ")
+                etiquette = Etiquette(SessionEnvironment("", "" if alone else "ail_a_test", client=named))
+                server = ToolServer(Offered(action(), told=Said("")), etiquette)
+                info = t.Implementation(name=introduced, version="1")
+                async with connected(server, era, client_info=info) as client:
+                    names = {tool.name for tool in (await client.list_tools()).tools}
+                self.assertEqual(names & leading, set() if hears else leading, introduced)
+
+            self.in_both_eras(talk)
 
 
 class ToolTests(ShelfCase):

@@ -48,7 +48,7 @@ class WaitingTools:
         """Whoever waits gets this."""
         self._decided.set_result(said)
 
-    async def offered(self) -> tuple[Card, ...]:
+    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
         """That action."""
         return cards_of([action(gated=True)])
 
