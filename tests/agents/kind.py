@@ -11,6 +11,7 @@ from typing import ClassVar
 from tests.agents import install
 from tests.functional.home import Home
 from tests.functional.process import Finished
+from tests.functional.script import Call
 
 
 class Kind(ABC):
@@ -79,6 +80,10 @@ class Kind(ABC):
     def tool(self, action: str) -> str:
         """How the name of an action's tool ends, as the model sees it."""
         return "_" + action.replace("-", "_")
+
+    def lookup(self, action: str) -> tuple[Call, ...]:
+        """What its model calls first, to get at the tool of an action that was added while it runs."""
+        return ()
 
     def result(self, text: str) -> str:
         """A tool's result without what the agent puts around it."""

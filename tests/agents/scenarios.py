@@ -123,7 +123,7 @@ class ScenariosTestCase(case.AgentTestCase):
     async def test_07_action_added(self) -> None:
         """An action that is added while the agent runs can be called by the model in the same turn."""
         late = self.kind.never_offers_late
-        more = [] if late else [self.call(ADDED, LUNCH)]
+        more = [] if late else [*self.kind.lookup(ADDED), self.call(ADDED, LUNCH)]
         launched = await self.launch_agent([self.call(GATED, SHIP), *more])
         approval = await self.asked(launched)
         await self.add(self.action_file(ADDED, gated=False))

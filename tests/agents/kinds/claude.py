@@ -4,10 +4,12 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.agents.kind import Kind
 from tests.functional.home import Home
 from tests.functional.process import Finished
+from tests.functional.script import Call, Received, found
 
 
 class Claude(Kind):
@@ -15,7 +17,6 @@ class Claude(Kind):
 
     name = "claude"
     model = "claude-sonnet-4-5"
-    never_offers_late = "Its model is told the name, and has to look the tool up before it calls it."
     shortens = (
         "What is longer than 25000 tokens it writes to a file, and shows the model its beginning and the file's name."
     )
@@ -43,6 +44,15 @@ class Claude(Kind):
         told = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
         parts = [part for each in told if each["type"] == "assistant" for part in each["message"]["content"]]
         return [part["text"] for part in parts if part["type"] == "text"]
+
+    def lookup(self, action: str) -> tuple[Call, ...]:
+        """See `Kind`; it names the tool behind a result, and offers it when it was looked up by that name."""
+        named = rf"(?m)^(\S+{re.escape(self.tool(action))})$"
+
+        def arguments(received: Received) -> Mapping[str, Any]:
+            return {"query": f"select:{found(named, received)}", "max_results": 1}
+
+        return (Call("ToolSearch", arguments),)
 
     def result(self, text: str) -> str:
         """See `Kind`; behind it stands how much room is left."""
