@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from tests.functional.process import Command, Running
 from tests.functional.reactor import until
 from tests.functional.script import Call, Calls, Say, Turn
 
-BYE = "That is all."
+PROMPT, BYE = "tell the team", "That is all."
 SECONDS = 120
 
 
@@ -43,10 +43,22 @@ class AgentTestCase(OperatedTestCase):
     timeout = 300
 
     async def launch_agent(self, turns: Sequence[Turn], *actions: Path, **environment: str) -> Launched:
-        """Furnish the user's home and start the agent with a script that ends with `BYE`.
+        """Furnish the user's home and start the agent, headless.
 
+        :param turns: all but the last, which says `BYE`.
         :param actions: files of more actions than the usual two.
         :param environment: what else the user has set.
+        """
+        llm, paths = await self.prepare(turns, *actions, **environment)
+        files = contents(paths)
+        return Launched(self.start(self.launch_command(PROMPT)), llm, files)
+
+    async def prepare(
+        self, turns: Sequence[Turn], *actions: Path, **environment: str
+    ) -> tuple[ScriptedLLM, tuple[Path, ...]]:
+        """Do all that comes before the start, as for `launch_agent`.
+
+        :return: the model, and the user's own settings.
         """
         llm = self.llm({self.kind.model: [*turns, Say(BYE)]})
         upstreams = {"AILERON_OPENAI_BASE_URL": llm.url, "AILERON_ANTHROPIC_BASE_URL": llm.url}
@@ -54,21 +66,26 @@ class AgentTestCase(OperatedTestCase):
         await self.furnish()
         if actions:
             await self.add(*actions)
-        paths = self.kind.configure_user(self.home, llm.url)
-        files = {path: path.read_bytes() for path in paths}
-        return Launched(self.start(self.launch_command("tell the team")), llm, files)
+        return llm, self.kind.configure_user(self.home, llm.url)
 
     def launch_command(self, prompt: str) -> Command:
         """``aileron launch`` of one headless run, with the agent's program found on PATH."""
+        return self._launching(self.kind.arguments(prompt), self.kind.environment(self.home))
+
+    def conversation(self) -> Command:
+        """``aileron launch`` of a conversation, for a terminal."""
+        return self._launching(self.kind.opening, self.kind.login(self.home))
+
+    def _launching(self, arguments: tuple[str, ...], its: Mapping[str, str]) -> Command:
         programs = self.home.root / "programs"
         programs.mkdir(exist_ok=True)
         # A script, as what stands under another name or in another directory may not find what lies beside it.
         program = programs / self.kind.name
         program.write_text(f'#!/bin/sh\nexec {shlex.quote(self.kind.program())} "$@"\n')
         program.chmod(0o755)
-        environment = self.home.environment(**self.kind.environment(self.home))
+        environment = self.home.environment(**its)
         return Command(
-            arguments=(installed("aileron"), "launch", self.kind.name, *self.kind.arguments(prompt)),
+            arguments=(installed("aileron"), "launch", self.kind.name, *arguments),
             environment={**environment, "PATH": f"{programs}:{environment['PATH']}"},
             directory=self.home.project,
         )
@@ -116,7 +133,20 @@ class AgentTestCase(OperatedTestCase):
         self.assertEqual(finished.exit_code, 0, f"{finished.stdout[-3000:]}\n{finished.stderr[-3000:]}")
         self.assertEqual(self.kind.texts(finished)[-1:], [BYE], f"{finished.stdout[-3000:]}")
         self.assertEqual((await self.status())["counts"]["sessions"], 0)
-        self.assertEqual({path: path.read_bytes() for path in launched.files}, launched.files)
+        self.assertEqual(contents(launched.files), launched.files)
         (ended,) = [each for each in await self.audit() if each["type"] == "session.ended"]
         self.assertEqual(ended["payload"]["exit_code"], 0)
         return self.results(launched)
+
+    def assert_untouched(self, launched: Launched) -> None:
+        """After a conversation the user's own files are as they were, but for notes of the agent's own."""
+        for path, before in launched.files.items():
+            now = path.read_bytes()
+            noted = now[len(before) :] if self.kind.notes else b""
+            self.assertEqual(now.removesuffix(noted), before, path)
+            self.assertNotIn(b"aileron", noted)
+
+
+def contents(paths: Iterable[Path]) -> dict[Path, bytes]:
+    """What stands in them."""
+    return {path: path.read_bytes() for path in paths}

@@ -22,11 +22,14 @@ class Kind(ABC):
     :cvar name: what ``aileron launch`` calls it.
     :cvar model: the model's name in its requests, by which the scripted model tells who asks.
     :cvar through_gateway: whether its user's settings let its traffic pass through the gateway.
-    :cvar never_offers_late: why an action that is added while it runs is not offered to the model in the same turn;
-        empty: it is.
+    :cvar never_offers_late: why an action that is added while it runs is never offered to the model; empty: it is.
     :cvar serial: why two calls of one turn do not run side by side; empty: they do.
     :cvar shortens: why a result of 300 KB does not reach the model whole; empty: it does.
     :cvar shown_of_long: an expression for what the model is shown of one all the same.
+    :cvar opening: its own arguments for a conversation at a terminal.
+    :cvar ready: what it shows there as soon as one can type.
+    :cvar leaving: the keys that end it, with a pause between them.
+    :cvar notes: whether it adds to its user's settings what it wants to remember of conversations.
     """
 
     name: ClassVar[str]
@@ -36,6 +39,10 @@ class Kind(ABC):
     serial: ClassVar[str] = ""
     shortens: ClassVar[str] = ""
     shown_of_long: ClassVar[str] = "number 0:"
+    opening: ClassVar[tuple[str, ...]] = ()
+    ready: ClassVar[str]
+    leaving: ClassVar[tuple[str, ...]]
+    notes: ClassVar[bool] = False
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -72,6 +79,14 @@ class Kind(ABC):
     def environment(self, home: Home) -> Mapping[str, str]:
         """What its user has set: a key, and whatever keeps it from asking other services than the model's."""
         return {}
+
+    def settle(self, home: Home) -> None:
+        """Write what it has of a user who has talked with it in this project before."""
+        return
+
+    def login(self, home: Home) -> Mapping[str, str]:
+        """What its user has set for a conversation, where that is not the same as for a headless run."""
+        return self.environment(home)
 
     @abstractmethod
     def texts(self, finished: Finished) -> list[str]:

@@ -1,5 +1,6 @@
 """An agent where a person sits before it, and behind walls."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import attrs
@@ -7,13 +8,9 @@ import attrs
 from tests.agents import case
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
+from tests.functional.script import Turn
 
 _WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code'
-
-
-def watched(command: Command) -> Command:
-    """The same on a terminal, and at its end C{as it was}, if it left the terminal so."""
-    return attrs.evolve(command, terminal=True).behind("/bin/sh", "-c", _WATCHED, "sh")
 
 
 def walled(command: Command) -> Command:
@@ -22,43 +19,22 @@ def walled(command: Command) -> Command:
     return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
 
 
-class TerminalTestCase(case.AgentTestCase):
-    """For a class that names its kind of agent.
+class ConversationTestCase(case.AgentTestCase):
+    """A person who talks with the agent at a terminal."""
 
-    :cvar opening: the agent's own arguments for a conversation.
-    :cvar ready: what it shows as soon as one can type.
-    :cvar tells: how a person is told that a call waits.
-    :cvar leaving: what ends it.
-    """
+    async def converse(self, turns: Sequence[Turn]) -> case.Launched:
+        """Furnish the user's home and start a conversation, the terminal's state being compared around it.
 
-    opening: ClassVar[tuple[str, ...]]
-    ready: ClassVar[str]
-    tells: ClassVar[str] = "\x1b\\]9;a call waits for your approval"
-    leaving: ClassVar[str]
+        :param turns: all but the last, which says `case.BYE`.
+        """
+        llm, paths = await self.prepare(turns)
+        self.kind.settle(self.home)
+        files = case.contents(paths)
+        return case.Launched(self.start(self.watched(self.conversation())), llm, files)
 
-    def launch_command(self, prompt: str) -> Command:
-        """A conversation without a prompt, the terminal's state being compared around it."""
-        command = super().launch_command(prompt)
-        given = command.arguments[: -len(self.kind.arguments(prompt))]
-        return watched(attrs.evolve(command, arguments=(*given, *self.opening)))
-
-    async def test_terminal(self) -> None:
-        """What is typed is asked for and done, the person is told, and the terminal is left as it was."""
-        launched = await self.launch_agent([self.call(GATED, SHIP)])
-        await launched.running.expect(self.ready, case.SECONDS)
-        await self.type(launched, "tell the team")
-        (approval,) = await self.waiting(seconds=case.SECONDS)
-        self.assert_no_secrets(launched)
-        await launched.running.expect(self.tells, 10)
-        await self.approve(approval["id"])
-        await launched.running.expect(case.BYE.split()[-1], case.SECONDS)
-        await self.type(launched, self.leaving)
-        finished = await launched.running.finish(30)
-        self.assertEqual(finished.exit_code, 0)
-        self.assertIn("as it was", finished.stdout[-100:])
-        self.assertIn("C0002", self.results(launched)[-1])
-        self.assertEqual((await self.status())["counts"]["sessions"], 0)
-        self.assertEqual({path: path.read_bytes() for path in launched.files}, launched.files)
+    def watched(self, command: Command) -> Command:
+        """The same on a terminal, and at its end C{as it was}, if it left the terminal so."""
+        return attrs.evolve(command, terminal=True).behind("/bin/sh", "-c", _WATCHED, "sh")
 
     async def type(self, launched: case.Launched, line: str) -> None:
         """A line as a person types it, who does not paste."""
@@ -66,6 +42,40 @@ class TerminalTestCase(case.AgentTestCase):
         launched.running.press(line)
         await self.pause(1)
         launched.running.press("\r")
+
+    async def left(self, launched: case.Launched) -> None:
+        """Leave it, and find the terminal, the user's files and the daemon as they were."""
+        await self.pause(3)
+        for keys in self.kind.leaving:
+            launched.running.press(keys)
+            await self.pause(0.5)
+        finished = await launched.running.finish(30)
+        self.assertEqual(finished.exit_code, 0)
+        self.assertIn("as it was", finished.stdout[-100:])
+        self.assertEqual((await self.status())["counts"]["sessions"], 0)
+        self.assert_untouched(launched)
+
+
+class TerminalTestCase(ConversationTestCase):
+    """For a class that names its kind of agent.
+
+    :cvar tells: how a person is told that a call waits.
+    """
+
+    tells: ClassVar[str] = "\x1b\\]9;a call waits for your approval"
+
+    async def test_terminal(self) -> None:
+        """What is typed is asked for and done, the person is told, and the terminal is left as it was."""
+        launched = await self.converse([self.call(GATED, SHIP)])
+        await launched.running.expect(self.kind.ready, case.SECONDS)
+        await self.type(launched, case.PROMPT)
+        (approval,) = await self.waiting(seconds=case.SECONDS)
+        self.assert_no_secrets(launched)
+        await launched.running.expect(self.tells, 10)
+        await self.approve(approval["id"])
+        await launched.running.expect(case.BYE.split()[-1], case.SECONDS)
+        await self.left(launched)
+        self.assertIn("C0002", self.results(launched)[-1])
 
 
 class SandboxTestCase(case.AgentTestCase):

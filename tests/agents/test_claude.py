@@ -9,16 +9,15 @@ from typing import Any
 import attrs
 
 from tests.agents import case, scenarios, surroundings
-from tests.agents.kinds.claude import Claude
+from tests.agents.kinds.claude import SUBSCRIPTION, Claude
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 from tests.functional.reactor import until
 from tests.functional.screen import Screen
 from tests.functional.script import Say
 
-_SUBSCRIPTION = "sk-ant-oat01-of-the-user"
 _LISTED = 'MCP server "aileron": Channel notifications'  # what it looks at when it has the list of tools
-_LATER, _RIGHT, _INTERRUPT = "\x1b", "\x1b[C", "\x03"
+_LATER, _RIGHT = "\x1b", "\x1b[C"
 _TITLE, _IDLE = "\x1b\\]0;(.) Claude Code\x07", "✳"
 _SEVERAL_POLLS = 8.0
 
@@ -29,7 +28,29 @@ class ClaudeTests(scenarios.ScenariosTestCase):
     kind = Claude()
 
 
-class TerminalTests(case.AgentTestCase):
+class LoggedTestCase(case.AgentTestCase):
+    """Knows from its log when the model has its tools."""
+
+    @property
+    def log(self) -> Path:
+        """What Claude Code notes of itself."""
+        return self.home.root / "claude.log"
+
+    def conversation(self) -> Command:
+        """The same with a log."""
+        command = super().conversation()
+        return attrs.evolve(command, arguments=(*command.arguments, "--debug-file", str(self.log)))
+
+    async def listed(self) -> None:
+        """Wait until it has the list of tools."""
+        await until(self.reactor, lambda: _LISTED in self.noted(), case.SECONDS, "the tools")
+
+    def noted(self) -> str:
+        """What it has noted so far."""
+        return self.log.read_text() if self.log.exists() else ""
+
+
+class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
     """Where a person sits.
 
     Claude Code shows the task's question, whether to open the review page, and asks for no outcome as long as that
@@ -43,25 +64,6 @@ class TerminalTests(case.AgentTestCase):
         super().setUp()
         self.screen = Screen()
 
-    @property
-    def log(self) -> Path:
-        """What Claude Code notes of itself."""
-        return self.home.root / "claude.log"
-
-    def launch_command(self, prompt: str) -> Command:
-        """A session without a prompt, of a user who has been there before."""
-        there = {"hasCompletedOnboarding": True, "projects": {str(self.home.project): {"hasTrustDialogAccepted": True}}}
-        (self.home.user / ".claude.json").write_text(json.dumps(there))
-        command = super().launch_command(prompt)
-        headless = self.kind.arguments(prompt)
-        environment = {name: text for name, text in command.environment.items() if name != "ANTHROPIC_API_KEY"}
-        interactive = attrs.evolve(
-            command,
-            arguments=(*command.arguments[: -len(headless)], "--debug-file", str(self.log)),
-            environment={**environment, "CLAUDE_CODE_OAUTH_TOKEN": _SUBSCRIPTION},
-        )
-        return surroundings.watched(interactive)
-
     async def test_terminal(self) -> None:
         """A call waits in its background, and wakes it; no line of ours is on its screen, which Ctrl-C ends cleanly."""
         launched, approval = await self.asked()
@@ -72,7 +74,7 @@ class TerminalTests(case.AgentTestCase):
         self.assertNotIn("aileron: a call waits", launched.running.output)
         await self.left(launched)
         last = launched.llm.script.of(self.kind.model)[-1]
-        self.assertEqual(last.headers["authorization"], f"Bearer {_SUBSCRIPTION}")
+        self.assertEqual(last.headers["authorization"], f"Bearer {SUBSCRIPTION}")
         self.assertNotIn("x-aileron-gateway-key", last.headers)
 
     async def test_question_stands(self) -> None:
@@ -92,10 +94,10 @@ class TerminalTests(case.AgentTestCase):
 
     async def asked(self) -> tuple[case.Launched, Mapping[str, Any]]:
         """A call was made and waits; the terminal tells so, and a question stands on the screen."""
-        launched = await self.launch_agent([self.call(GATED, SHIP), Say("It waits.")])
-        await until(self.reactor, lambda: _LISTED in self.noted(), case.SECONDS, "the tools")
-        launched.running.press("tell the team")
-        await self.shown(launched, "tell the team")
+        launched = await self.converse([self.call(GATED, SHIP), Say("It waits.")])
+        await self.listed()
+        launched.running.press(case.PROMPT)
+        await self.shown(launched, case.PROMPT)
         await self.pause(1)  # until it has shared the list out among its parts
         launched.running.press("\r")
         (approval,) = await self.waiting(seconds=case.SECONDS)
@@ -103,10 +105,6 @@ class TerminalTests(case.AgentTestCase):
         await self.requests(launched, 2)
         await self.shown(launched, "Esc to answer later")
         return launched, approval
-
-    def noted(self) -> str:
-        """What it has noted so far."""
-        return self.log.read_text() if self.log.exists() else ""
 
     async def shown(self, launched: case.Launched, words: str) -> None:
         """Wait until these words stand on its screen."""
@@ -121,17 +119,6 @@ class TerminalTests(case.AgentTestCase):
     def is_idle(self, launched: case.Launched) -> bool:
         """Whether it waits for its user, as the terminal's title says."""
         return re.findall(_TITLE, launched.running.output)[-1:] == [_IDLE]
-
-    async def left(self, launched: case.Launched) -> None:
-        """Leave it, and find the terminal, the user's files and the daemon as they were."""
-        launched.running.press(_INTERRUPT)
-        await self.shown(launched, "again to exit")
-        launched.running.press(_INTERRUPT)
-        finished = await launched.running.finish(30)
-        self.assertEqual(finished.exit_code, 0)
-        self.assertIn("as it was", finished.stdout[-100:])
-        self.assertEqual((await self.status())["counts"]["sessions"], 0)
-        self.assertEqual({path: path.read_bytes() for path in launched.files}, launched.files)
 
 
 class SandboxTests(case.AgentTestCase):

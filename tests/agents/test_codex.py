@@ -9,10 +9,7 @@ from tests.agents.kinds.codex import Codex
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 
-_WATCHED = """
-stty rows 40 cols 120  # without a size it draws nothing
-before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && echo as it was; exit $code
-"""
+_SIZED = 'stty rows 40 cols 120; exec "$@"'
 _CURSOR, _ASKED_FOR_IT = "\x1b[1;1R", r"\x1b\[6n"
 
 
@@ -22,26 +19,19 @@ class CodexTests(scenarios.ScenariosTestCase):
     kind = Codex()
 
 
-class TerminalTests(case.AgentTestCase):
+class TerminalTests(surroundings.ConversationTestCase):
     """Where a person sits."""
 
     kind = Codex()
 
-    def launch_command(self, prompt: str) -> Command:
-        """A session that begins with the prompt, of a user who trusts the project."""
-        path = self.home.user / ".codex" / "config.toml"
-        with path.open("a") as file:
-            file.write(f'[projects."{self.home.project}"]\ntrust_level = "trusted"\n')
-        command = super().launch_command(prompt)
-        headless = self.kind.arguments(prompt)
-        interactive = attrs.evolve(command, arguments=(*command.arguments[: -len(headless)], prompt), terminal=True)
-        return interactive.behind("/bin/sh", "-c", _WATCHED, "sh")
+    def watched(self, command: Command) -> Command:
+        """The same with the prompt, and on a terminal that has a size: without one it draws nothing."""
+        begun = attrs.evolve(command, arguments=(*command.arguments, case.PROMPT))
+        return super().watched(begun).behind("/bin/sh", "-c", _SIZED, "sh")
 
     async def test_terminal(self) -> None:
         """It asks, waits and is told on its own screen, where no line of ours is; Ctrl-C ends it cleanly."""
-        launched = await self.launch_agent([self.call(GATED, SHIP)])
-        settings = self.home.user / ".codex" / "config.toml"
-        before = settings.read_text()
+        launched = await self.converse([self.call(GATED, SHIP)])
         await launched.running.expect(_ASKED_FOR_IT, 30)
         launched.running.press(_CURSOR)
         (approval,) = await self.waiting(seconds=case.SECONDS)
@@ -50,17 +40,7 @@ class TerminalTests(case.AgentTestCase):
         await self.approve(approval["id"])
         await launched.running.expect(re.escape(case.BYE.split()[-1]), 40)
         self.assertNotIn("aileron: a call waits", launched.running.output)
-        launched.running.press("\x03")
-        await self.pause(0.5)
-        launched.running.press("\x03")
-        finished = await launched.running.finish(30)
-        self.assertEqual(finished.exit_code, 0)
-        self.assertIn("as it was", finished.stdout[-100:])
-        self.assertEqual((await self.status())["counts"]["sessions"], 0)
-        # What it notes there itself, of hints that it has given.
-        kept, noted = settings.read_text()[: len(before)], settings.read_text()[len(before) :]
-        self.assertEqual(kept, before)
-        self.assertNotIn("aileron", noted)
+        await self.left(launched)
         self.assertIn("C0002", self.results(launched)[-1])
 
 

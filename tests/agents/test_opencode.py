@@ -14,9 +14,6 @@ class TerminalTests(surroundings.TerminalTestCase):
     """It draws on the whole terminal."""
 
     kind = OpenCode()
-    opening = ()
-    ready = "Ask anything"
-    leaving = "/exit"
 
 
 class SandboxTests(surroundings.SandboxTestCase):

@@ -14,9 +14,6 @@ class TerminalTests(surroundings.TerminalTestCase):
     """It draws on the whole terminal."""
 
     kind = Pi()
-    opening = ()
-    ready = "gpt-5.1"
-    leaving = "/quit"
 
 
 class SandboxTests(surroundings.SandboxTestCase):

@@ -11,9 +11,12 @@ from tests.functional.home import Home
 from tests.functional.process import Finished
 from tests.functional.script import Call, Received, found
 
+SUBSCRIPTION = "sk-ant-oat01-of-the-user"
+_QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+
 
 class Claude(Kind):
-    """With a key of its user's."""
+    """With a key of its user's; for a conversation with a subscription, as it would ask about a key."""
 
     name = "claude"
     model = "claude-sonnet-4-5"
@@ -21,6 +24,8 @@ class Claude(Kind):
         "What is longer than 25000 tokens it writes to a file, and shows the model its beginning and the file's name."
     )
     shown_of_long = r"(?s)saved to: /\S+.*number 199:"  # the newest message comes first
+    ready = "? for shortcuts"
+    leaving = ("\x03", "\x03")
     serial = "It makes the second call when the first is answered."
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
@@ -36,8 +41,16 @@ class Claude(Kind):
 
     def environment(self, home: Home) -> Mapping[str, str]:
         """See `Kind`."""
-        quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-        return {**quiet, "ANTHROPIC_API_KEY": "sk-ant-of-the-user"}
+        return {**_QUIET, "ANTHROPIC_API_KEY": "sk-ant-of-the-user"}
+
+    def settle(self, home: Home) -> None:
+        """See `Kind`; the project is one that its user trusts."""
+        there = {"hasCompletedOnboarding": True, "projects": {str(home.project): {"hasTrustDialogAccepted": True}}}
+        (home.user / ".claude.json").write_text(json.dumps(there))
+
+    def login(self, home: Home) -> Mapping[str, str]:
+        """See `Kind`."""
+        return {**_QUIET, "CLAUDE_CODE_OAUTH_TOKEN": SUBSCRIPTION}
 
     def texts(self, finished: Finished) -> list[str]:
         """See `Kind`."""

@@ -18,6 +18,9 @@ class Codex(Kind):
     model = "gpt-5.1-codex"
     serial = "It sends the second call when the first has been answered."
     shortens = "Of what is longer than 10 000 tokens it shows the model the beginning and the end."
+    ready = "Ask Codex to do anything"
+    leaving = ("\x03", "\x03")
+    notes = True
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""
@@ -31,6 +34,11 @@ class Codex(Kind):
     def arguments(self, prompt: str) -> tuple[str, ...]:
         """See `Kind`."""
         return ("exec", "--skip-git-repo-check", "--json", prompt)
+
+    def settle(self, home: Home) -> None:
+        """See `Kind`; the project is one that its user trusts."""
+        with (home.user / ".codex" / "config.toml").open("a") as file:
+            file.write(f'[projects."{home.project}"]\ntrust_level = "trusted"\n')
 
     def texts(self, finished: Finished) -> list[str]:
         """See `Kind`."""

@@ -19,6 +19,8 @@ class OpenCode(Kind):
         "and the file's name."
     )
     shown_of_long = r"saved to: /\S+"  # it is one line
+    ready = "Ask anything"
+    leaving = ("/exit", "\r")
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""

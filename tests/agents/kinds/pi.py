@@ -15,6 +15,8 @@ class Pi(Kind):
     name = "pi"
     model = "gpt-5.1"
     shortens = "Of what is longer than 20 KB it shows the model the beginning, the end and a file's name."
+    ready = model
+    leaving = ("/quit", "\r")
 
     def configure_user(self, home: Home, llm_url: str) -> tuple[Path, ...]:
         """See `Kind`."""
