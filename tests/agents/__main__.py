@@ -16,6 +16,7 @@ from twisted.trial.runner import TrialRunner
 from tests.agents import choice
 from tests.agents.install import install, place
 from tests.agents.sheet import Sheet, SheetReporter
+from tests.functional.install import install_tmux
 
 
 def main(arguments: list[str]) -> int:
@@ -24,11 +25,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.agents")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of: {', '.join(there)}")
     parser.add_argument("--only", action="append", metavar="WORD", help="scenarios with it in their names; repeatable")
-    parser.add_argument("--install", action="store_true", help="put those agents into this interpreter's environment")
+    parser.add_argument("--install", action="store_true", help="install tmux, and them into this environment")
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - set(there):
         parser.error(f"no such agents: {', '.join(unknown)}")
     if given.install:
+        install_tmux()
         for name in given.names or there:
             install(place(), name)
     kinds = {name: choice.kind(name) for name in given.names or there}

@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from tests.agents import case, scenarios, surroundings
+from tests.agents import case, scenarios, surroundings, tmux
 from tests.agents.kinds.claude import SUBSCRIPTION, Claude
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 from tests.functional.reactor import until
 from tests.functional.screen import Screen
-from tests.functional.script import Say
+from tests.functional.script import Say, Turn
 
 _LISTED = 'MCP server "aileron": Channel notifications'  # what it looks at when it has the list of tools
 _LATER, _RIGHT = "\x1b", "\x1b[C"
@@ -119,6 +119,26 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
     def is_idle(self, launched: case.Launched) -> bool:
         """Whether it waits for its user, as the terminal's title says."""
         return re.findall(_TITLE, launched.running.output)[-1:] == [_IDLE]
+
+
+class TmuxTests(LoggedTestCase, tmux.TmuxTestCase):
+    """Where a person has a shell, and puts the question off."""
+
+    kind = Claude()
+
+    def turns(self) -> Sequence[Turn]:
+        """See the base class."""
+        return [*super().turns(), Say("It waits.")]
+
+    async def ready(self) -> None:
+        """See the base class."""
+        await self.listed()
+        await super().ready()
+
+    async def asked(self) -> None:
+        """See the base class."""
+        await self.shows("Esc to answer later")
+        await self.press(_LATER)
 
 
 class SandboxTests(case.AgentTestCase):

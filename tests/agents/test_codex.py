@@ -4,7 +4,7 @@ import re
 
 import attrs
 
-from tests.agents import case, scenarios, surroundings
+from tests.agents import case, scenarios, surroundings, tmux
 from tests.agents.kinds.codex import Codex
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
@@ -42,6 +42,12 @@ class TerminalTests(surroundings.ConversationTestCase):
         self.assertNotIn("aileron: a call waits", launched.running.output)
         await self.left(launched)
         self.assertIn("C0002", self.results(launched)[-1])
+
+
+class TmuxTests(tmux.TmuxTestCase):
+    """Where a person has a shell."""
+
+    kind = Codex()
 
 
 class SandboxTests(case.AgentTestCase):

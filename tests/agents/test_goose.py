@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SkipTest
 
-from tests.agents import case, scenarios, surroundings
+from tests.agents import case, scenarios, surroundings, tmux
 from tests.agents.kinds.goose import Goose
 from tests.functional.operated import GATED, SHIP
 from tests.functional.script import Say
@@ -40,6 +40,12 @@ class TerminalTests(surroundings.TerminalTestCase):
 
     kind = Goose()
     tells = "aileron: a call waits for your approval"
+
+
+class TmuxTests(tmux.TmuxTestCase):
+    """Where a person has a shell."""
+
+    kind = Goose()
 
 
 class SandboxTests(surroundings.SandboxTestCase):

@@ -1,6 +1,6 @@
 """OpenCode through all scenarios, on a terminal, and behind walls."""
 
-from tests.agents import scenarios, surroundings
+from tests.agents import scenarios, surroundings, tmux
 from tests.agents.kinds.opencode import OpenCode
 
 
@@ -12,6 +12,12 @@ class OpenCodeTests(scenarios.ScenariosTestCase):
 
 class TerminalTests(surroundings.TerminalTestCase):
     """It draws on the whole terminal."""
+
+    kind = OpenCode()
+
+
+class TmuxTests(tmux.TmuxTestCase):
+    """Where a person has a shell."""
 
     kind = OpenCode()
 

@@ -1,6 +1,6 @@
 """pi through all scenarios, on a terminal, and behind walls."""
 
-from tests.agents import scenarios, surroundings
+from tests.agents import scenarios, surroundings, tmux
 from tests.agents.kinds.pi import Pi
 
 
@@ -12,6 +12,12 @@ class PiTests(scenarios.ScenariosTestCase):
 
 class TerminalTests(surroundings.TerminalTestCase):
     """It draws on the whole terminal."""
+
+    kind = Pi()
+
+
+class TmuxTests(tmux.TmuxTestCase):
+    """Where a person has a shell."""
 
     kind = Pi()
 

@@ -17,6 +17,7 @@ AXE_VERSION = "4.14.1"
 BROWSER = Path("/usr/bin/chromium")
 SANDBOX = Path("/usr/bin/bwrap")
 FRONT = Path("/usr/sbin/nginx")
+TMUX = Path("/usr/bin/tmux")
 
 
 def binary(directory: Path) -> Path:
@@ -80,6 +81,16 @@ def install_sandbox() -> Path:
     """
     _install(SANDBOX, "bubblewrap")
     return SANDBOX
+
+
+def install_tmux() -> Path:
+    """Make tmux be there and return its program.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    :raises RuntimeError: when it is missing and we may not install it.
+    """
+    _install(TMUX, "tmux")
+    return TMUX
 
 
 def front(directory: Path) -> Path:
