@@ -1,4 +1,4 @@
-"""Claude Code through all scenarios, on a terminal, and behind walls."""
+"""Claude Code through all scenarios, on a terminal, in tmux, and behind walls."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Codex through all scenarios, on a terminal, and behind walls."""
+"""Codex through all scenarios, on a terminal, in tmux, and behind walls."""
 
 import re
 

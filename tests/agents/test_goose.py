@@ -1,4 +1,4 @@
-"""goose through all scenarios, on a terminal, and behind walls."""
+"""goose through all scenarios, on a terminal, in tmux, and behind walls."""
 
 from twisted.trial.unittest import SkipTest
 

@@ -105,7 +105,7 @@ class TmuxTestCase(case.AgentTestCase):
     async def said(self, line: str) -> list[str]:
         """What the shell says to a line, which is seen as it is typed."""
         await self.press(line)
-        await self.shows(f"{_PROMPT} {line}")
+        await self.shows(f"{_PROMPT} {line}", 10)
         await self.press("\r")
         await self.prompted()
         *lines, _ = (await self.screen()).splitlines()
