@@ -76,9 +76,7 @@ class Running(ProcessProtocol):
     def start(cls, reactor: IKitReactor, command: Command) -> "Running":
         """Start it; standard input is empty unless it has a terminal."""
         running = cls(reactor, command)
-        pid = _spawn(reactor, running).pid
-        assert isinstance(pid, int)
-        running.pid = pid
+        _spawn(reactor, running)
         return running
 
     @property
@@ -147,7 +145,10 @@ class Running(ProcessProtocol):
         await until(self._reactor, lambda: self.is_over, 10, "the end of a killed process")
 
     def connectionMade(self) -> None:
-        """Feed the inherited descriptors and close them."""
+        """Note who it is, which nobody tells of one that has ended already; feed the inherited descriptors."""
+        pid = _transport(self).pid
+        assert isinstance(pid, int)
+        self.pid = pid
         for number, data in self.command.feeds.items():
             _transport(self).writeToChild(number, data)
             _transport(self).closeChildFD(number)
@@ -175,17 +176,18 @@ class Running(ProcessProtocol):
         return f"<{' '.join(self.command.arguments)[:200]!r}: {said}>"
 
 
-def _spawn(reactor: IKitReactor, running: Running) -> IProcessTransport:
+def _spawn(reactor: IKitReactor, running: Running) -> None:
     command = running.command
     environment, directory = dict(command.environment), str(command.directory)
     if command.terminal:
         arguments: tuple[str, ...] = command.arguments
-        return reactor.spawnProcess(running, arguments[0], arguments, environment, directory, usePTY=True)
+        reactor.spawnProcess(running, arguments[0], arguments, environment, directory, usePTY=True)
+        return
     arguments = (*_LEAD, *command.arguments)
     with open(os.devnull, "rb") as nothing:
         descriptors: dict[int, int | str] = {0: nothing.fileno(), 1: "r", 2: "r"}
         descriptors.update(dict.fromkeys(command.feeds, "w"))
-        return reactor.spawnProcess(running, arguments[0], arguments, environment, directory, childFDs=descriptors)
+        reactor.spawnProcess(running, arguments[0], arguments, environment, directory, childFDs=descriptors)
 
 
 def _transport(running: Running) -> IProcessTransport:

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from tests.functional import canary, opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.home import installed
-from tests.functional.process import Command
+from tests.functional.process import Command, Running
 from tests.functional.reactor import DeadlinePassedError, until
 
 ASK = """
@@ -26,6 +26,15 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 print(child.pid, flush=True)
 time.sleep(60)
 """
+
+
+class EndedWhileStarting(Running):
+    """Starts no faster than its command ends."""
+
+    def connectionMade(self) -> None:
+        """Wait for the end, and leave it to the reactor to take note of it."""
+        super().connectionMade()
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
 
 
 class ProcessTests(FunctionalTestCase):
@@ -55,6 +64,11 @@ class ProcessTests(FunctionalTestCase):
         finished = await self.run_command(self.python("import sys; sys.exit('no')"))
         self.assertEqual((finished.exit_code, finished.stderr), (1, "no\n"))
         self.assertGreater(finished.seconds, 0)
+
+    async def test_ended_while_starting(self) -> None:
+        """A command that has ended before it is known to run is told as any other."""
+        running = EndedWhileStarting.start(self.reactor, self.python(""))
+        self.assertEqual((await running.finish(10)).exit_code, 0)
 
     async def test_fed_descriptor(self) -> None:
         """A passphrase comes on an inherited descriptor, which ends after it."""
