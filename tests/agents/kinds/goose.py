@@ -15,7 +15,7 @@ class Goose(Kind):
     model = "gpt-5.1"
     shortens = "What is longer than 200,000 characters it writes to a file, and tells the model the file's name."
     shown_of_long = r"(?<!\w)/\S+"
-    never_offers_late = "It asks for the list of tools once, and to hear of no change of it."
+    never_offers_late = "It asks for the list of tools once, and never asks to be told of changes."
     opening = ("session",)
     ready = "goose is ready"
     leaving = ("/exit", "\r")
