@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tests.agents import install
 from tests.functional.home import Home
@@ -22,7 +22,6 @@ class Kind(ABC):
     :cvar name: what ``aileron launch`` calls it.
     :cvar model: the model's name in its requests, by which the scripted model tells who asks.
     :cvar through_gateway: whether its user's settings let its traffic pass through the gateway.
-    :cvar never_offers_late: why an action that is added while it runs is never offered to the model; empty: it is.
     :cvar serial: why two calls of one turn do not run side by side; empty: they do.
     :cvar shortens: why a result of 300 KB does not reach the model whole; empty: it does.
     :cvar shown_of_long: an expression for what the model is shown of one all the same.
@@ -35,7 +34,6 @@ class Kind(ABC):
     name: ClassVar[str]
     model: ClassVar[str]
     through_gateway: ClassVar[bool] = True
-    never_offers_late: ClassVar[str] = ""
     serial: ClassVar[str] = ""
     shortens: ClassVar[str] = ""
     shown_of_long: ClassVar[str] = "number 0:"
@@ -47,7 +45,7 @@ class Kind(ABC):
     @property
     def limits(self) -> tuple[str, ...]:
         """What it cannot do."""
-        return tuple(filter(None, (self.never_offers_late, self.serial, self.shortens)))
+        return tuple(filter(None, (self.serial, self.shortens)))
 
     def program(self) -> str:
         """Its program: from ``$AILERON_TEST_<NAME>``, else where tox installs it.
@@ -96,9 +94,9 @@ class Kind(ABC):
         """How the name of an action's tool ends, as the model sees it."""
         return "_" + action.replace("-", "_")
 
-    def lookup(self, action: str) -> tuple[Call, ...]:
-        """What its model calls first, to get at the tool of an action that was added while it runs."""
-        return ()
+    def late(self, action: str, arguments: Mapping[str, Any]) -> tuple[Call, ...]:
+        """What its model calls, one after the other, to run an action that was added while it runs."""
+        return (Call(self.tool(action), arguments),)
 
     def result(self, text: str) -> str:
         """A tool's result without what the agent puts around it."""

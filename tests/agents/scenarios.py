@@ -120,8 +120,7 @@ class ScenariosTestCase(case.AgentTestCase):
 
     async def test_07_action_added(self) -> None:
         """An action that is added while the agent runs can be called by the model in the same turn."""
-        turns = [self.call(GATED, SHIP), *self.kind.lookup(ADDED), self.call(ADDED, LUNCH)]
-        launched = await self.launch_agent(turns)
+        launched = await self.launch_agent([self.call(GATED, SHIP), *self.kind.late(ADDED, LUNCH)])
         approval = await self.asked(launched)
         await self.add(self.action_file(ADDED, gated=False))
         await self.pause(5)

@@ -58,14 +58,14 @@ class Claude(Kind):
         parts = [part for each in told if each["type"] == "assistant" for part in each["message"]["content"]]
         return [part["text"] for part in parts if part["type"] == "text"]
 
-    def lookup(self, action: str) -> tuple[Call, ...]:
+    def late(self, action: str, arguments: Mapping[str, Any]) -> tuple[Call, ...]:
         """See `Kind`; it names the tool behind a result, and offers it when it was looked up by that name."""
         named = rf"(?m)^(\S+{re.escape(self.tool(action))})$"
 
-        def arguments(received: Received) -> Mapping[str, Any]:
+        def by_name(received: Received) -> Mapping[str, Any]:
             return {"query": f"select:{found(named, received)}", "max_results": 1}
 
-        return (Call("ToolSearch", arguments),)
+        return (Call("ToolSearch", by_name), *super().late(action, arguments))
 
     def result(self, text: str) -> str:
         """See `Kind`; behind it stands how much room is left."""

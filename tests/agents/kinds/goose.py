@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.agents.kind import Kind
 from tests.functional.home import Home
 from tests.functional.process import Finished
+from tests.functional.script import Call
 
 
 class Goose(Kind):
@@ -15,7 +17,6 @@ class Goose(Kind):
     model = "gpt-5.1"
     shortens = "What is longer than 200,000 characters it writes to a file, and tells the model the file's name."
     shown_of_long = r"(?<!\w)/\S+"
-    never_offers_late = "It asks for the list of tools once, and never asks to be told of changes."
     opening = ("session",)
     ready = "goose is ready"
     leaving = ("/exit", "\r")
@@ -36,6 +37,13 @@ class Goose(Kind):
     def environment(self, home: Home) -> Mapping[str, str]:
         """See `Kind`."""
         return {"OPENAI_API_KEY": "sk-of-the-user", "GOOSE_DISABLE_KEYRING": "1"}
+
+    def late(self, action: str, arguments: Mapping[str, Any]) -> tuple[Call, ...]:
+        """See `Kind`; it asks for the list of tools once, and never asks to be told of changes."""
+        return (
+            Call(self.own_tool("search_actions"), {"query": action}),
+            Call(self.own_tool("run_action"), {"name": action, "args": arguments}),
+        )
 
     def texts(self, finished: Finished) -> list[str]:
         """See `Kind`; calls and answers are lines, and what the model says last stands last."""
