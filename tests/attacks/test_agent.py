@@ -169,7 +169,10 @@ connection.commit()
 print(json.dumps(last["seq"]))
 """
         self.assertGreater(await self.attack(source, str(self.state.database)), 1)
-        await self.audit()  # the login that this needs is the next record
-        self.assertIn("tamper.detected", kinds(await self.audit()))
+        # The login that a look needs is the next record; what it brings to light is told beside it, not before.
+        looks = [kinds(await self.audit()) for _ in range(2)]
+        while "tamper.detected" not in looks[-1] and len(looks) < 8:
+            looks.append(kinds(await self.audit()))
+        self.assertIn("tamper.detected", looks[-1])
         self.assertNotEqual((await self.run_command(self.home.script("aileron", "audit", "verify"))).exit_code, 0)
         await self.assert_waits()
