@@ -62,3 +62,11 @@ class Stepped:
         if self.loop_gone:
             raise SideGone
         self._for_loop.append(act)
+
+
+async def waiting(seen: list[str]) -> None:
+    """Wait for nothing, and note that it was cancelled."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        seen.append("cancelled")

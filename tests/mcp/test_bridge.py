@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.mcp._bridge import IBridge, SideGone
-from tests.mcp.stepped import Stepped
+from tests.mcp.stepped import Stepped, waiting
 
 
 class SteppedCase(SynchronousTestCase):
@@ -57,13 +57,7 @@ class AskTests(SteppedCase):
         """Cancelling answers at once and cancels the coroutine."""
         seen: list[str] = []
 
-        async def wait() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                seen.append("cancelled")
-
-        asking = self.bridge.ask(wait)
+        asking = self.bridge.ask(lambda: waiting(seen))
         self.sides.settle()
         asking.cancel()
         self.failureResultOf(asking, CancelledError)

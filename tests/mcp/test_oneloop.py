@@ -13,6 +13,7 @@ from zope.interface.verify import verifyObject
 
 from aileron.mcp._bridge import IBridge
 from aileron.mcp._oneloop import OneLoop
+from tests.mcp.stepped import waiting
 
 T = TypeVar("T")
 
@@ -50,17 +51,17 @@ class OneLoopTests(SynchronousTestCase):
     def test_call_cancelled(self) -> None:
         """Cancelling the task cancels the Deferred, and once."""
         cancelled: list[object] = []
-        waiting: Deferred[None] = Deferred(cancelled.append)
+        unfired: Deferred[None] = Deferred(cancelled.append)
 
         async def give_up() -> bool:
-            task = asyncio.ensure_future(self.bridge.call(lambda: waiting))
+            task = asyncio.ensure_future(self.bridge.call(lambda: unfired))
             await asyncio.sleep(0)
             task.cancel()
             await asyncio.wait([task])
             return task.cancelled()
 
         self.assertTrue(self.run_in_loop(give_up()))
-        self.assertEqual(cancelled, [waiting])
+        self.assertEqual(cancelled, [unfired])
 
     def test_ask(self) -> None:
         """A coroutine's result is the Deferred's."""
@@ -71,14 +72,8 @@ class OneLoopTests(SynchronousTestCase):
         """Cancelling the Deferred answers at once, and cancels the coroutine."""
         seen: list[str] = []
 
-        async def wait() -> None:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                seen.append("cancelled")
-
         async def give_up() -> Deferred[None]:
-            asking = self.bridge.ask(wait)
+            asking = self.bridge.ask(lambda: waiting(seen))
             await asyncio.sleep(0)
             asking.cancel()
             self.failureResultOf(asking, CancelledError)
