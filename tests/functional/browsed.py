@@ -40,7 +40,7 @@ class BrowsedTestCase(OperatedTestCase):
         program.write_text(f'#!/bin/sh\nprintf %s "$1" > {place}.part && mv {place}.part {place}\n')
         program.chmod(0o700)
         running = self.start(self.home.on_terminal("aileron", "open", *what, BROWSER=str(program)))
-        await running.expect("Passphrase of the vault: ", 30)
+        await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         await until(self.reactor, place.exists, 30, f"a file to open: {running!r}")
         file = Path(place.read_text())
@@ -49,12 +49,13 @@ class BrowsedTestCase(OperatedTestCase):
         await self.type_words(running, page)
         finished = await running.finish(30)
         self.assertEqual(finished.exit_code, 0, finished.stdout)
+        await page.until("location.pathname !== '/confirm' && document.querySelector('#main > [data-title]') !== null")
         return file
 
     async def type_words(self, running: Running, page: Page) -> None:
         """Carry the two words from the page to the terminal, as the person does."""
         words = await page.text("#words")
-        await running.expect("The two words that your page at .* shows: ", 30)
+        await running.expect("The two words that your page at .* shows: ")
         running.send(words)
 
     async def ask(self, summary: str = "Dark mode", channel: str = "#general") -> str:

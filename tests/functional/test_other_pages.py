@@ -6,6 +6,10 @@ from tests.functional import slack
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED, kinds
+from tests.functional.reactor import until
+
+_TIME_STANDS = """{ const known = window.setTimeout;
+  window.setTimeout = (call, ms) => known(call, ms === 10000 ? 600000 : ms); }"""
 
 
 class OtherPagesTests(BrowsedTestCase):
@@ -62,6 +66,9 @@ class OtherPagesTests(BrowsedTestCase):
         await page.shows("It holds, all")
         await page.click("#export")
         await page.shows("Saved as aileron-record.ndjson")
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
+        await page.shows("execution.succeeded")
+        await page.shows("Saved as aileron-record.ndjson", seconds=0.5)
         await page.click("#filters summary")
         await page.evaluate("document.querySelector('#filter-type').focus()")
         await page.write("session.started")
@@ -118,6 +125,34 @@ class OtherPagesTests(BrowsedTestCase):
         await page.shows("You set none.")
         self.assertEqual(await self.refusal(), None)
         self.assertEqual(page.problems, [])
+
+    async def test_refused(self) -> None:
+        """Why something was refused stays to be read when other news fills the page anew."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "grants", "You set none.")
+        await page.click("#set-cap")
+        said = "[...document.querySelectorAll('#main .answer')].map((each) => each.textContent).join('')"
+        words = await page.until(said)
+        await self.operator("cap", "set", GATED, "--per-hour", "9")
+        await page.shows("9 an hour")
+        self.assertEqual(await page.evaluate(said), words)
+
+    async def test_question_stands(self) -> None:
+        """Whether one is sure is asked until it is answered or its time is over, whatever news comes meanwhile."""
+        await self.begin()
+        page = await self.opened()
+        await self.go(page, "settings", "unlocked")
+        await page.evaluate(_TIME_STANDS)
+        await page.click("#lock")
+        asked = "document.querySelector('#lock').dataset.asked"
+        await page.until(f"{asked} === 'yes'")
+        looks = len(page.requests)
+        await self.told("operator", "list")  # another login, which the page would show
+        await until(self.reactor, lambda: len(page.requests) > looks + 2, 60, "looks at what is new")
+        self.assertEqual(await page.evaluate(asked), "yes")
+        await page.click("#lock")
+        await page.shows("Nobody is logged in here")
 
     async def refusal(self) -> Any:
         """Why an ungated action is refused, if it is."""

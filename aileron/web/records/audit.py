@@ -119,7 +119,7 @@ def _standing(parts: PageParts) -> Tag:
         signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {parts.notary.fingerprint}."
     verify = tags.button("Verify all of it", type="button", disabled="disabled", id="verify", **{"class": "small"})
     export = tags.button("Save all of it", type="button", disabled="disabled", id="export", **{"class": "small"})
-    verdict = tags.p(id="verdict", role="status")
+    verdict = tags.output(id="verdict")
     return tags.div(quiet(signed), tags.p(verify, " ", export, " ", answer(), **{"class": "buttons"}), verdict)
 
 

@@ -10,6 +10,7 @@ import { assertion } from "./passkey.js";
 const SETTLE_MS = 500;
 const ADVICE = JSON.parse(document.getElementById("advice").dataset.advice);
 const SAID = /nothing|not sent/i;
+let last = { place: "", act: "", trouble: "" };
 
 // Buttons come alive a moment after what they are about was shown, so that no click meant for something else acts.
 export function armActs(root, changed) {
@@ -20,6 +21,14 @@ export function armActs(root, changed) {
     const button = form.querySelector("button:not([type=button])");
     arm(form, button, changed, () => ({ ...JSON.parse(form.dataset.body || "{}"), ...given(form) }));
   }
+  tellLast(root);
+}
+
+// What went wrong last, also after the page was filled anew, as long as what was tried still stands there.
+function tellLast(root) {
+  if (last.place !== location.pathname) return;
+  const tried = [...root.querySelectorAll("[data-act]")].find((element) => element.dataset.act === last.act);
+  if (tried) placeOf(tried).textContent = last.trouble;
 }
 
 // One request; what went wrong, in words, or nothing.
@@ -61,8 +70,10 @@ function arm(element, button, changed, body) {
     if (button.disabled || (element.dataset.sure && !isSure(button, element.dataset.sure))) return;
     button.disabled = true;
     const [method, path] = element.dataset.act.split(" ");
+    const place = location.pathname;
     const trouble = await send(method, path, body());
-    placeOf(element).textContent = trouble;
+    last = { place, act: element.dataset.act, trouble };
+    tellLast(document);
     if (trouble) {
       button.disabled = false;
       button.focus();
@@ -73,7 +84,10 @@ function arm(element, button, changed, body) {
 
 // The second click means it: the first one shows what it means.
 function isSure(button, question) {
-  if (button.dataset.asked) return true;
+  if (button.dataset.asked) {
+    delete button.dataset.asked;
+    return true;
+  }
   const words = button.textContent;
   button.dataset.asked = "yes";
   button.textContent = question;

@@ -47,10 +47,10 @@ export async function waitForWords() {
 
 // Only now do other tabs find the key: before, it was nobody's.
 async function end(mine, key, state) {
+  if (state === "confirmed") await keep(key);
   sessionStorage.removeItem(NAME);
   const led = location.pathname !== PLACE;
-  if (state === "confirmed") await keep(key);
-  else if (!led) return showTemplate(state);
+  if (state !== "confirmed" && !led) return showTemplate(state);
   return led ? location.reload() : location.replace(mine.next);
 }
 

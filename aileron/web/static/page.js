@@ -27,6 +27,7 @@ let shown = "";
 let turn = 0;
 let soonest = 0;
 let wake = () => {};
+let news = false;
 
 // What only a login's answer says is taken out of the document, which is then left for one that never held it.
 function takeTold() {
@@ -75,6 +76,7 @@ function present(text) {
     });
     return;
   }
+  if (before?.querySelector("[data-asked]")) return; // whether one is sure: that question stands until its time is over
   shown = text;
   const root = showFragment(text);
   titled(root.dataset.title);
@@ -101,6 +103,7 @@ async function move() {
 async function follow() {
   for (;;) {
     const began = performance.now();
+    news = false;
     await look();
     const took = performance.now() - began;
     soonest = performance.now() + Math.max(SOON_MS, took * REST);
@@ -108,11 +111,14 @@ async function follow() {
     await new Promise((resolve) => {
       wake = resolve;
       setTimeout(resolve, document.hidden ? HIDDEN_MS : Math.min(HIDDEN_MS, Math.max(rest, took * REST)));
+      if (news) lookSoon();
     });
   }
 }
 
+// What comes while the page looks may have come too late for that look.
 function lookSoon() {
+  news = true;
   setTimeout(() => wake(), Math.max(0, soonest - performance.now()));
 }
 

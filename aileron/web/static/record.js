@@ -13,10 +13,15 @@ function arm(button, meanwhile, act) {
   button.disabled = false;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    say("verdict", meanwhile);
-    say("verdict", await act().catch(() => "The daemon did not answer. Nothing was changed; try it again."));
+    tell(meanwhile);
+    tell(await act().catch(() => "The daemon did not answer. Nothing was changed; try it again."));
     button.disabled = false;
   });
+}
+
+// Unless the reader has gone elsewhere meanwhile.
+function tell(words) {
+  if (document.getElementById("verdict")) say("verdict", words);
 }
 
 async function verify() {

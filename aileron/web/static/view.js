@@ -17,7 +17,7 @@ export function show(nodes) {
   if (inside) ((mark && main.querySelector(mark)) || main.querySelector("h1")).focus({ preventScroll: true });
 }
 
-// What the reader typed, chose, opened or scrolled, each by its id.
+// What the reader typed, chose, opened or scrolled, and what came of what they asked for, each by its id.
 function remember() {
   const found = [...main.querySelectorAll("[id]")].map((element) => [element.id, stateOf(element)]);
   return found.filter(([, state]) => state).map(([id, state]) => () => {
@@ -35,6 +35,7 @@ function stateOf(element) {
   if (element.matches("input")) return element.checked === element.defaultChecked ? null : { checked: element.checked };
   if (element.matches("select")) return { value: element.value };
   if (element.matches("details")) return { open: element.open };
+  if (element.matches("output")) return { textContent: element.textContent };
   return element.scrollTop ? { scrollTop: element.scrollTop } : null;
 }
 
