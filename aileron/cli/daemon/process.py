@@ -22,7 +22,7 @@ from .children import isolated, private_pair
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
 
-START_SECONDS = 15.0
+START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 _QUIET_SECONDS = 1.0
