@@ -10,7 +10,7 @@ from tests.agents import case
 from tests.functional import install, tree
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command, Finished, Running
-from tests.functional.reactor import DeadlinePassedError, until
+from tests.functional.reactor import DeadlinePassedError, Patience, until
 from tests.functional.script import Turn
 
 _PROMPT = "user$"
@@ -121,17 +121,17 @@ class TmuxTestCase(case.AgentTestCase):
 
         :raises DeadlinePassedError: they do not in time.
         """
-        deadline = self.reactor.seconds() + seconds
+        patience = Patience(self.reactor, seconds)
         while words not in (screen := await self.screen()):
-            if self.reactor.seconds() >= deadline:
+            if patience.is_over:
                 raise DeadlinePassedError(f"not within {seconds:g} s: {words!r} in\n{screen}")
             await self.pause(0.1)
 
     async def prompted(self) -> None:
         """Wait until the shell's prompt stands alone in the pane's last line."""
-        deadline = self.reactor.seconds() + 30
+        patience = Patience(self.reactor, 30)
         while (screen := await self.screen()).splitlines()[-1:] != [_PROMPT]:
-            if self.reactor.seconds() >= deadline:
+            if patience.is_over:
                 raise DeadlinePassedError(f"no prompt in\n{screen}")
             await self.pause(0.1)
 

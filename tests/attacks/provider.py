@@ -101,4 +101,4 @@ class RawProvider:
         await maybeDeferred(self._port.stopListening)
         for connection in list(self._connections.open):
             connection.socket.abortConnection()
-        await until(self._reactor, lambda: not self._connections.open, 5, "connections closed")
+        await until(self._reactor, lambda: not self._connections.open, 30, "connections closed")

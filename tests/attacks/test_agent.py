@@ -50,6 +50,8 @@ class AgentCase(RowsTestCase):
 class CommandTests(AgentCase):
     """The user's own commands, in the agent's hands."""
 
+    timeout = 400
+
     async def test_every_deed(self) -> None:
         """Without the passphrase none of them decides, trusts, switches, binds, grants, limits or resumes."""
         await self.begin()

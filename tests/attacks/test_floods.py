@@ -54,6 +54,8 @@ _DESCRIPTORS = 1024
 class FloodTests(AttackTestCase):
     """Each flood, and a user who goes on working."""
 
+    timeout = 400
+
     async def test_sessions(self) -> None:
         """Ten thousand sessions are asked for, few are opened, and one that was there before still runs actions."""
         await self.furnish()

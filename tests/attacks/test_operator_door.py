@@ -149,7 +149,7 @@ class DoorTestCase(AttackTestCase, BrowsedTestCase):
         program.write_text(f'#!/bin/sh\ncat "$1" > {seen}.part && mv {seen}.part {seen}\n')
         program.chmod(0o700)
         running = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
-        await running.expect("Passphrase of the vault: ", 30)
+        await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         return running, seen
 
@@ -185,7 +185,7 @@ class HandOverTests(DoorTestCase):
         thief = self.start(self.python(_STEAL, str(self.home.aileron), json.dumps(_TRIED)))
         opening, seen = await self.opening()
         await thief.expect(r"\{.*\}\s", 60)
-        stolen = json.loads((await thief.finish(10)).stdout)
+        stolen = json.loads((await thief.finish(30)).stdout)
         self.assertEqual(stolen["given"], 200, "the attacker was not faster: this shows nothing")
         return opening, seen, stolen
 
@@ -193,11 +193,11 @@ class HandOverTests(DoorTestCase):
         """Who posts the file first is nobody; the browser that comes after it says so, and so does the terminal."""
         opening, seen, stolen = await self.steal()
         self.assertEqual(stolen["tried"], {path: 401 for _, path, _ in _TRIED})
-        await opening.expect(WORDS, 30)
-        await until(self.reactor, seen.exists, 20, "the browser's file")
+        await opening.expect(WORDS)
+        await until(self.reactor, seen.exists, 30, "the browser's file")
         self.assertEqual(await deferToThread(come, seen.read_text()), 409)
-        await opening.expect("Somebody else opened it", 20)
-        self.assertEqual((await opening.finish(20)).exit_code, 1)
+        await opening.expect("Somebody else opened it")
+        self.assertEqual((await opening.finish(30)).exit_code, 1)
         (refused,) = await self.events("operator.handover_refused")
         self.assertEqual(refused["reason"], "opened_twice")
         self.assertEqual([each for each in await self.events("operator.login") if each["browser"]], [])
@@ -205,10 +205,10 @@ class HandOverTests(DoorTestCase):
     async def test_alone(self) -> None:
         """Where the browser never came the terminal asks for words that nobody has seen, and any answer ends it."""
         opening, _seen, _stolen = await self.steal()
-        await opening.expect(WORDS, 30)
+        await opening.expect(WORDS)
         opening.send("no idea")
-        await opening.expect("These are not the words", 20)
-        self.assertEqual((await opening.finish(20)).exit_code, 1)
+        await opening.expect("These are not the words")
+        self.assertEqual((await opening.finish(30)).exit_code, 1)
         self.assertEqual([each["reason"] for each in await self.events("operator.handover_refused")], ["wrong_words"])
         self.assertEqual(len(await self.events("operator.handover_opened")), 1)
 
@@ -225,7 +225,7 @@ class ImpostorTests(DoorTestCase):
         fake = self.python(_IMPOSTOR, str(self.home.aileron), str(notes), relayed, json.dumps(pid), said)
         running = self.start(fake)
         self.finally_(running.kill)
-        await running.expect("up", 20)
+        await running.expect("up")
         return notes
 
     async def assert_refused(self, notes: Path) -> None:
@@ -234,8 +234,8 @@ class ImpostorTests(DoorTestCase):
             finished = await self.operator(*words, code=1)
             self.assertIn("could not prove that it is your daemon", finished.stderr)
         opening, seen = await self.opening()
-        await opening.expect("could not prove that it is your daemon", 30)
-        self.assertEqual((await opening.finish(20)).exit_code, 1)
+        await opening.expect("could not prove that it is your daemon")
+        self.assertEqual((await opening.finish(30)).exit_code, 1)
         self.assertFalse(seen.exists(), "a browser was sent there")
         sent = notes.read_bytes()
         self.assertIn(b"/v1/operator/challenge", sent, "it was never asked: this shows nothing")

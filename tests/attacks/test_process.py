@@ -119,7 +119,7 @@ class ReadersTests(AttackTestCase):
     async def test_passphrase_in_memory(self) -> None:
         """A command that waits for the passphrase is closed before a character of it is typed."""
         asking = self.start(self.home.on_terminal("aileron", "vault", "init"))
-        await asking.expect("New passphrase: ", 30)
+        await asking.expect("New passphrase: ")
         found = await self.attack(_READ, str(asking.pid), *_PRIVATE)
         self.assertNotIn("read", found.values())
 
@@ -135,7 +135,7 @@ class ReadersTests(AttackTestCase):
     async def test_twistd(self) -> None:
         """``twistd aileron`` is closed as well."""
         running = self.start(self.home.script("twistd", "-n", "--pidfile=", "aileron"))
-        await running.expect("serves http", 30)
+        await running.expect("serves http")
         self.assertNotIn("read", (await self.attack(_READ, str(running.pid), *_PRIVATE)).values())
         self.assertEqual(self.status_of(running.pid)["NoNewPrivs"], "1")
 
@@ -146,25 +146,27 @@ class HandedOnTests(AttackTestCase):
     async def snatched(self, option: str, command: Command) -> tuple[Finished, object]:
         """How the command ended, and what became of opening the descriptor that C{option} names to its child."""
         attacker = self.start(self.python(_SNATCH, option, "20"))
-        await attacker.expect("looking", 30)
+        await attacker.expect("looking")
         ended = await self.run_command(command, seconds=60)
         return ended, json.loads((await attacker.finish(60)).stdout.splitlines()[-1])
 
     async def test_key(self) -> None:
         """The vault's key, on its way to the daemon, cannot be taken out of the daemon's descriptor by another."""
         await self.operator("vault", "init")
-        await self.command("daemon", "stop")
-        ended, found = await self.snatched(
-            "--key-fd", self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock")
-        )
+        unlocking = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock")
+        for _ in range(4):  # the moment is short: an attacker who was not let run meanwhile has shown nothing
+            await self.command("daemon", "stop")
+            ended, found = await self.snatched("--key-fd", unlocking)
+            if found:
+                break
         self.assertEqual((ended.exit_code, found), (0, ["no such device"]), ended)
 
     async def test_token(self) -> None:
         """Nor can the operator's token, on its way from the child that logs in to C{aileron open}."""
         await self.operator("vault", "init")
-        opening = self.start(self.home.on_terminal("aileron", "open", BROWSER="/bin/true"))
         attacker = self.start(self.python(_SNATCH, "--token-fd", "20"))
-        await attacker.expect("looking", 30)
+        await attacker.expect("looking")
+        opening = self.start(self.home.on_terminal("aileron", "open", BROWSER="/bin/true"))
         found = json.loads((await attacker.finish(60)).stdout.splitlines()[-1])
         await opening.kill()
         self.assertEqual(found, ["no such device"])
@@ -173,7 +175,7 @@ class HandedOnTests(AttackTestCase):
         """The command that holds the operator's token, and starts a browser, is closed itself, and its browser not."""
         await self.operator("vault", "init")
         opening = self.start(self.home.on_terminal("aileron", "open", BROWSER="/bin/true"))
-        await opening.expect("Passphrase of the vault: ", 30)
+        await opening.expect("Passphrase of the vault: ")
         self.assertNotIn("read", (await self.attack(_READ, str(opening.pid), *_PRIVATE)).values())
         rights = [self.status_of(pid)["NoNewPrivs"] for pid in (opening.pid, os.getpid())]
         self.assertEqual(rights[0], rights[1], "the browser's own sandbox may need them")
@@ -224,7 +226,7 @@ class PoisonTests(AttackTestCase):
         """``twistd aileron`` loads no plugin of the directory that it is started in."""
         mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED))
         running = self.start(self.home.script("twistd", "-n", "--pidfile=", "aileron"))
-        await running.expect("serves http", 30)
+        await running.expect("serves http")
         self.assertFalse(mark.exists(), mark.exists() and mark.read_text())
 
     async def test_environment(self) -> None:

@@ -120,8 +120,10 @@ class VaultTests(RollbackCase):
         session = await self.session()
         copies = self.copied("secrets.json")
         await self.approved_and_done()
-        self.put_back(copies, "secrets.json")
-        await self.pause(1.5)
+        older = (copies / "secrets.json").read_bytes()
+        while self.state.secrets.read_bytes() != older:  # the daemon may have been about to write it
+            self.put_back(copies, "secrets.json")
+            await self.pause(1.5)
         await self.refused(session)
 
     async def refused(self, session: AgentSession) -> None:

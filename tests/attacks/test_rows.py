@@ -1,10 +1,12 @@
 """Rows of the database, written by a process of the same user: none of them decides anything."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tests.attacks.case import AttackTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, kinds
+from tests.functional.reactor import Patience
 
 # Runs statements in the daemon's database, each with its values; how many rows each touched.
 _SQL = """
@@ -42,11 +44,16 @@ class RowsTestCase(AttackTestCase):
 
     async def assert_asked_anew(self, run_id: str, sent: int = 0) -> None:
         """A run waits for the operator, nothing of it left, and the record says what was found."""
-        found = await self.told("runs", "show", run_id)
-        run = found.get("run", found)
-        self.assertEqual(run["status"], "pending_approval", found)
+        patience = Patience(self.reactor, 30)
+        while (found := await self._shown(run_id))["status"] != "pending_approval":
+            self.assertFalse(patience.is_over, found)
         self.assertEqual(len(self.workspace.requests), sent)
         self.assertIn("tamper.detected", kinds(await self.audit("--run", run_id)))
+
+    async def _shown(self, run_id: str) -> Mapping[str, Any]:
+        found = await self.told("runs", "show", run_id)
+        run: Mapping[str, Any] = found.get("run", found)
+        return run
 
 
 class DecisionTests(RowsTestCase):

@@ -109,7 +109,7 @@ class LoopTests(SynchronousTestCase):
         self.addCleanup(os.close, self.near)
         self.addCleanup(os.close, self.far)
         self.addCleanup(self.reactor.removeAll)
-        self.last = self.reactor.callLater(2.0, self.end_late)
+        self.last = self.reactor.callLater(30.0, self.end_late)
 
     def end_late(self) -> None:
         """Note that nothing else has ended it."""
@@ -141,8 +141,8 @@ class LoopTests(SynchronousTestCase):
 
     def test_call_made_sooner(self) -> None:
         """So is one that an event has put forward."""
-        then = self.reactor.callLater(1.5, self.reactor.crash)
-        self.last.reset(1.0)
+        then = self.reactor.callLater(25.0, self.reactor.crash)
+        self.last.reset(20.0)
         self.run_with(lambda: then.reset(0.01))
         self.assertFalse(self.late)
 

@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
 from tests.functional.install import BROWSER
-from tests.functional.reactor import DeadlinePassedError, IKitReactor, until
+from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience, until
 
 _FLAGS = (
     "--headless",
@@ -32,7 +32,7 @@ _FLAGS = (
 _LEAD = (sys.executable, "-I", "-c", "import os,sys;os.setsid();os.execvp(sys.argv[1],sys.argv[1:])")
 _COMMANDS, _EVENTS = 3, 4
 _CALL_SECONDS = 30.0
-_CLICK_SECONDS = 15.0
+_CLICK_SECONDS = 30.0
 _AT_REST = """(async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
   const e = WANTED;
@@ -126,7 +126,7 @@ class Chromium(ProcessProtocol):
             os.killpg(self._pid, signal.SIGKILL)
             assert self.transport is not None
             self.transport.loseConnection()
-        await until(self._reactor, lambda: self._over, 10, "the end of the browser")
+        await until(self._reactor, lambda: self._over, 30, "the end of the browser")
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Take answers and events."""
@@ -188,8 +188,10 @@ class Page:
         await self.call("Page.navigate", url=url)
 
     async def reload(self) -> None:
-        """Load it anew."""
+        """Load it anew; what was there is gone then."""
+        await self.evaluate("void (window.before = true)")
         await self.call("Page.reload")
+        await self.until("window.before === undefined")
 
     async def evaluate(self, expression: str) -> Any:
         """What an expression of JavaScript, or its promise, comes to.
@@ -201,13 +203,13 @@ class Page:
             raise PageError(f"{expression}: {answer['exceptionDetails'].get('exception', {}).get('description')}")
         return answer["result"].get("value")
 
-    async def until(self, expression: str, seconds: float = 15) -> Any:
+    async def until(self, expression: str, seconds: float = 30) -> Any:
         """The value of ``expression`` as soon as it is true; meanwhile the page may come and go.
 
         :raises DeadlinePassedError: it does not come true in time.
         """
-        deadline, found = self._reactor.seconds() + seconds, None
-        while self._reactor.seconds() < deadline:
+        patience, found = Patience(self._reactor, seconds), None
+        while not patience.is_over:
             try:
                 if found := await self.evaluate(expression):
                     return found
@@ -217,7 +219,7 @@ class Page:
         text = await self.evaluate("location.href + '\\n' + document.body.innerText")
         raise DeadlinePassedError(f"not within {seconds:g} s: {expression} ({found!r}) in {text}")
 
-    async def shows(self, words: str, seconds: float = 15) -> None:
+    async def shows(self, words: str, seconds: float = 30) -> None:
         """Wait until the page shows these words."""
         await self.until(f"document.body.innerText.includes({json.dumps(words)})", seconds)
 
@@ -235,8 +237,8 @@ class Page:
         :raises DeadlinePassedError: no click reaches it in time.
         """
         wanted = f"document.querySelector({json.dumps(selector + ':not(:disabled)')})"
-        deadline = self._reactor.seconds() + _CLICK_SECONDS
-        while self._reactor.seconds() < deadline:
+        patience = Patience(self._reactor, _CLICK_SECONDS)
+        while not patience.is_over:
             place = await self.until(_AT_REST.replace("WANTED", wanted))
             for kind in ("mousePressed", "mouseReleased"):
                 await self.call(

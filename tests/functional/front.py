@@ -174,4 +174,4 @@ class Front(ServerFactory):
         await maybeDeferred(port.stopListening)
         for connection in list(tapped.protocols):
             connection.abortConnection()
-        await until(self.reactor, lambda: not tapped.protocols, 5, "connections closed")
+        await until(self.reactor, lambda: not tapped.protocols, 30, "connections closed")

@@ -49,7 +49,7 @@ class LoopbackSite:
         await maybeDeferred(self._port.stopListening)
         for connection in list(self._factory.protocols):
             connection.abortConnection()
-        await until(self._reactor, lambda: not self._factory.protocols, 5, "connections closed")
+        await until(self._reactor, lambda: not self._factory.protocols, 30, "connections closed")
 
 
 def abort(request: Request) -> None:

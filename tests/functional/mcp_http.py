@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _ON = "mcp:\n  http: true\n"
 _ACCEPT = "application/json, text/event-stream"
-_TALK_SECONDS = 60.0
+_TALK_SECONDS = 150.0
 
 
 @asynccontextmanager

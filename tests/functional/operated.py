@@ -23,7 +23,7 @@ from tests.functional.case import FunctionalTestCase
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import CLIENT, McpClient, Server
 from tests.functional.process import Command, Finished, Running
-from tests.functional.reactor import until
+from tests.functional.reactor import Patience, until
 from tests.functional.slack import FakeSlack, Workspace
 from tests.functional.web import Reply, Web
 
@@ -223,9 +223,9 @@ class OperatedTestCase(FunctionalTestCase):
 
     async def waiting(self, count: int = 1, seconds: float = 60) -> list[Mapping[str, Any]]:
         """The approvals that wait, as soon as there are ``count``, oldest first."""
-        deadline = self.reactor.seconds() + seconds
+        patience = Patience(self.reactor, seconds)
         while (await self.status())["counts"]["pending_approvals"] < count:
-            self.assertLess(self.reactor.seconds(), deadline, f"there are no {count} approvals")
+            self.assertFalse(patience.is_over, f"there are no {count} approvals")
             await self.pause(0.1)
         url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
         items: list[Mapping[str, Any]] = (await self.web.ask("GET", url, await self._reading_token())).body["items"]
@@ -248,7 +248,7 @@ class OperatedTestCase(FunctionalTestCase):
         pid = running_pid(self.state) if self.state.root.exists() else None
         if pid:
             os.kill(pid, signal.SIGKILL)
-            await until(self.reactor, lambda: running_pid(self.state) != pid, 10, "the end of a killed daemon")
+            await until(self.reactor, lambda: running_pid(self.state) != pid, 30, "the end of a killed daemon")
 
     async def unlock(self) -> None:
         """Start the daemon, or start it anew, with the vault open."""
@@ -331,7 +331,7 @@ class OperatedTestCase(FunctionalTestCase):
     async def _end_server(self, server: Server) -> None:
         if server.status is None:
             server.process.signalProcess("KILL")
-            await until(self.reactor, lambda: server.status is not None, 5, "the end of a killed server")
+            await until(self.reactor, lambda: server.status is not None, 30, "the end of a killed server")
         server.process.loseConnection()
 
 

@@ -94,7 +94,7 @@ class Running(ProcessProtocol):
         """Standard error so far."""
         return self._out[2].decode("utf-8", "replace")
 
-    async def expect(self, pattern: str, seconds: float = 10) -> re.Match[str]:
+    async def expect(self, pattern: str, seconds: float = 30) -> re.Match[str]:
         """Wait until output that no earlier ``expect`` has passed matches ``pattern``.
 
         :raises DeadlinePassedError: when it does not in time, or the process ends without it.
@@ -130,7 +130,7 @@ class Running(ProcessProtocol):
         assert self._finished is not None
         return self._finished
 
-    async def signal(self, number: int = signal.SIGTERM, seconds: float = 10) -> Finished:
+    async def signal(self, number: int = signal.SIGTERM, seconds: float = 30) -> Finished:
         """Send a signal to the process alone and wait for its end."""
         os.kill(self.pid, number)
         return await self.finish(seconds)
@@ -142,7 +142,7 @@ class Running(ProcessProtocol):
         _kill_group(self.pid)
         # What left the group may still hold the pipes: let go of them.
         _transport(self).loseConnection()
-        await until(self._reactor, lambda: self.is_over, 10, "the end of a killed process")
+        await until(self._reactor, lambda: self.is_over, 30, "the end of a killed process")
 
     def connectionMade(self) -> None:
         """Note who it is, which nobody tells of one that has ended already; feed the inherited descriptors."""

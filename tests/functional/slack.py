@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -24,6 +25,7 @@ class Behaviour:
 
     :ivar applied: whether the effect happens all the same.
     :ivar error: Slack's word for a refusal, sent with ``ok: false``.
+    :ivar held: whether the answer waits for L{Workspace.release}.
     :ivar echo: whether the answer repeats the credential of the request.
     :ivar ending: ``answer`` it, ``hang`` without an answer, or ``drop`` the connection instead of one.
     """
@@ -33,6 +35,7 @@ class Behaviour:
     error: str | None = None
     headers: Mapping[str, str] = attrs.Factory(dict)
     delay_seconds: float = 0
+    held: bool = False
     echo: bool = False
     ending: Literal["answer", "hang", "drop"] = "answer"
 
@@ -98,6 +101,7 @@ class Workspace:
 
     :ivar next: behaviours of the coming posts, spent in order; afterwards all goes well.
     :ivar hides: whether nobody may read what stands in a channel.
+    :ivar release: fires when answers that are held are to go out.
     """
 
     token: str
@@ -105,6 +109,7 @@ class Workspace:
     messages: list[Message] = attrs.Factory(list)
     next: list[Behaviour] = attrs.Factory(list)
     hides: bool = False
+    release: "Deferred[None]" = attrs.Factory(Deferred)
 
     def posts(self) -> int:
         """How many posts came in, whatever became of them."""
@@ -181,6 +186,9 @@ class _ApiResource(Resource):
     def render(self, request: Request) -> int:
         """Answer as the workspace says, now, later or never."""
         behaviour, body = self._workspace.answer(_decoded(request))
+        if behaviour.held:
+            self._workspace.release.addCallback(lambda _: _end(request, behaviour, body))
+            return NOT_DONE_YET
         later = self._reactor.callLater(behaviour.delay_seconds, _end, request, behaviour, body)
         request.notifyFinish().addErrback(lambda _: later.cancel() if later.active() else None)
         return NOT_DONE_YET

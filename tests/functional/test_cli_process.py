@@ -186,12 +186,12 @@ class VaultTests(CommandLineCase):
         await making.expect("The same again: ")
         making.send(words)
         await making.expect("vault unlocked")
-        self.assertEqual((await making.finish(10)).exit_code, 0)
+        self.assertEqual((await making.finish(30)).exit_code, 0)
         listing = self.start(self.home.on_terminal("aileron", "approval", "list"))
         await listing.expect("Passphrase of the vault: ")
         listing.send(words)
         await listing.expect("Nothing waits for you.")
-        self.assertEqual((await listing.finish(10)).exit_code, 0)
+        self.assertEqual((await listing.finish(30)).exit_code, 0)
 
     async def test_weak(self) -> None:
         """A weak passphrase makes no vault."""
@@ -229,7 +229,7 @@ class VaultTests(CommandLineCase):
         asking = self.start(self.home.on_terminal("aileron", "vault", "init"))
         await asking.expect("New passphrase: ")
         asking.send("\x03")
-        found = await asking.finish(10)
+        found = await asking.finish(30)
         self.assertEqual(found.exit_code, 130, found)
         self.assertNotIn("Traceback", found.stdout)
 
@@ -248,7 +248,7 @@ class DecisionTests(CommandLineCase):
         self.assertEqual(slack.workspace.requests, [])
         deciding.send("y")
         await deciding.expect("Approved, and done:")
-        found = await deciding.finish(20)
+        found = await deciding.finish(30)
         self.assertEqual(
             (found.exit_code, [each.text for each in slack.workspace.messages]), (0, ["It flies.\nReally\x1b[2J."])
         )
@@ -266,7 +266,7 @@ class DecisionTests(CommandLineCase):
         deciding.send(PASSPHRASE)
         await deciding.expect(r"\[y/N\] ")
         deciding.send("\x03")
-        self.assertEqual((await deciding.finish(10)).exit_code, 130)
+        self.assertEqual((await deciding.finish(30)).exit_code, 130)
         self.assertIn("pending_approval", await self.ok(self.operator("approval", "show", run)))
 
     async def test_deny_and_fail(self) -> None:
@@ -295,7 +295,7 @@ class DecisionTests(CommandLineCase):
         deciding.send("y")
         await deciding.expect("It changed while you looked")
         await deciding.expect("general")
-        self.assertEqual((await deciding.finish(10)).exit_code, 1)
+        self.assertEqual((await deciding.finish(30)).exit_code, 1)
         self.assertEqual(slack.workspace.requests, [])
 
     async def _leaks(self) -> list[str]:
@@ -326,8 +326,8 @@ class LaunchTests(CommandLineCase):
         for prompt in ("New passphrase: ", "The same again: "):
             await launching.expect(prompt)
             launching.send(PASSPHRASE)
-        await launching.expect("agent got -x --json", 20)
-        found = await launching.finish(20)
+        await launching.expect("agent got -x --json")
+        found = await launching.finish(30)
         self.assertEqual(found.exit_code, 7, found)
         self.assertNotIn("AILERON_HOME", found.stdout)
         self.assertIn("ended", await self.ok(self.operator("sessions", "list")))
@@ -341,8 +341,8 @@ class LaunchTests(CommandLineCase):
         launching = self.start(self.launched())
         await launching.expect("Passphrase of the vault: ")
         launching.send(PASSPHRASE)
-        await launching.expect("agent got", 20)
-        self.assertEqual((await launching.finish(20)).exit_code, 7)
+        await launching.expect("agent got")
+        self.assertEqual((await launching.finish(30)).exit_code, 7)
         self.assertEqual(await self.ok(self.aileron("vault", "status")), "unlocked\n")
 
     async def test_nobody(self) -> None:
@@ -356,7 +356,7 @@ class LaunchTests(CommandLineCase):
         launching = self.start(self.launched())
         await launching.expect("New passphrase: ")
         launching.send("\x03")
-        found = await launching.finish(20)
+        found = await launching.finish(30)
         self.assertEqual(found.exit_code, 130, found)
         for word in ("Traceback", "Unhandled", "agent got"):
             self.assertNotIn(word, found.stdout)
@@ -372,7 +372,7 @@ class OpenTests(CommandLineCase):
         self.opening = self.start(self.home.on_terminal("aileron", "open", BROWSER=str(program)))
         await self.opening.expect("Passphrase of the vault: ")
         self.opening.send(PASSPHRASE)
-        await until(self.reactor, lambda: seen.exists() and "</html>" in seen.read_text(), 20, "the browser")
+        await until(self.reactor, lambda: seen.exists() and "</html>" in seen.read_text(), 30, "the browser")
         return seen.read_text()
 
     async def test_browser(self) -> None:
@@ -386,7 +386,7 @@ class OpenTests(CommandLineCase):
         await self.opening.expect("The two words that your page at .* shows: ")
         self.assertEqual(list((self.home.aileron / "run").iterdir()), [])
         self.opening.send((await deferToThread(browser.words)).upper())
-        found = await self.opening.finish(20)
+        found = await self.opening.finish(30)
         self.assertEqual(found.exit_code, 0, found)
         status, answer = await deferToThread(browser.ask, url)
         self.assertEqual((status, answer["items"]), (200, []))
@@ -399,7 +399,7 @@ class OpenTests(CommandLineCase):
         await self.opening.expect("The two words that your page at .* shows: ")
         self.assertEqual(await deferToThread(come, page), 409)
         await self.opening.expect("Somebody else opened it")
-        self.assertEqual((await self.opening.finish(20)).exit_code, 1)
+        self.assertEqual((await self.opening.finish(30)).exit_code, 1)
         url = f"{self.home.discovery()['operator_url']}/v1/action-approvals"
         self.assertEqual((await deferToThread(browser.ask, url))[0], 401)
         self.assertIn("operator.handover_refused", await self.ok(self.operator("audit", "list")))
@@ -411,7 +411,7 @@ class OpenTests(CommandLineCase):
         await self.opening.expect("The two words that your page at .* shows: ")
         self.opening.send("not these")
         await self.opening.expect("These are not the words")
-        self.assertEqual((await self.opening.finish(20)).exit_code, 1)
+        self.assertEqual((await self.opening.finish(30)).exit_code, 1)
         self.assertEqual(await deferToThread(browser.words), "")
 
     async def test_interrupted(self) -> None:

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 import tests
 
 KILLS = 80
-SECONDS = 600
+SECONDS = 1200
 
 
 class CrashTests(SynchronousTestCase):

@@ -167,7 +167,7 @@ class WorkingTests(ElsewhereCase):
         agent = self.start(opencode.headless(self.elsewhere, "tell the team", config, NODE_EXTRA_CA_CERTS=str(self.ca)))
         [approval] = await self.waiting()
         await self.approve(approval["id"])
-        finished = await agent.finish(60)
+        finished = await agent.finish(120)
         self.assertEqual((finished.exit_code, opencode.texts(finished)), (0, [said]), finished.stderr)
         await self.posted()
         for secret in (opened["AILERON_TOKEN"], opened["gateway_key"]):
@@ -188,10 +188,10 @@ class NginxTests(ElsewhereCase):
         place = self.home.root / "nginx"
         place.mkdir()
         self.start(nginx.command(place, url, port, self.authority.issue("localhost"), self.home.environment()))
-        await until(self.reactor, lambda: _listens(port), 10, "nginx")
+        await until(self.reactor, lambda: _listens(port), 30, "nginx")
         agent = await self.agent({**opened, "AILERON_URL": f"https://localhost:{port}", "AILERON_CA": str(self.ca)})
         self.assertFalse((await agent.call("post_note", SHIP)).is_error)
-        calling = Deferred.fromCoroutine(agent.call("ship_update", SHIP))
+        calling = Deferred.fromCoroutine(agent.call("ship_update", SHIP, 150))
         await self.waiting()
         await self.kill_daemon()
         await self.unlock()

@@ -10,6 +10,7 @@ from tests.functional import slack
 from tests.functional.home import installed
 from tests.functional.operated import GATED, OperatedTestCase, kinds
 from tests.functional.process import Command, Running
+from tests.functional.reactor import until
 
 
 class PortsTests(OperatedTestCase):
@@ -68,7 +69,7 @@ class TwistdTests(OperatedTestCase):
     async def serving(self) -> Running:
         """One that serves."""
         running = self.start(self.twistd())
-        await running.expect("serves http", 30)
+        await running.expect("serves http")
         return running
 
     async def test_serves_and_ends(self) -> None:
@@ -76,7 +77,7 @@ class TwistdTests(OperatedTestCase):
         running = await self.serving()
         self.assertEqual((await self.status())["vault_state"], "missing")
         self.assertIn(f"pid {running.pid}", (await self.command("daemon", "status")).stdout)
-        finished = await running.signal(signal.SIGTERM, 15)
+        finished = await running.signal(signal.SIGTERM)
         # twistd cleans up and then dies of the signal that it was sent.
         self.assertEqual((finished.exit_code, finished.signal), (None, signal.SIGTERM))
         self.assertFalse(self.state.discovery.exists())
@@ -104,7 +105,7 @@ class TwistdTests(OperatedTestCase):
 
     async def test_newer_database(self) -> None:
         """A database of a newer version is left as it is."""
-        await (await self.serving()).signal(signal.SIGTERM, 15)
+        await (await self.serving()).signal(signal.SIGTERM)
         with closing(sqlite3.connect(self.state.database)) as database:
             database.execute("PRAGMA user_version = 9999")
         before = self.state.database.read_bytes()
@@ -121,12 +122,14 @@ class EndTests(OperatedTestCase):
         """What has left is waited for and recorded; what waits is still there in the next life."""
         await self.furnish()
         session = await self.session()
-        self.workspace.next = [slack.Behaviour(delay_seconds=4)]
+        self.workspace.next = [slack.Behaviour(held=True)]
         under_way, waits = [(await self.run_action(session, GATED)).body["run_id"] for _ in range(2)]
         await self.approve(under_way, "--wait", "0")
         await self.posted()
-        stopping = await self.command("daemon", "stop")
-        self.assertIn("Waiting for the daemon", stopping.stderr)
+        stopping = self.start(self.home.script("aileron", "daemon", "stop"))
+        await until(self.reactor, lambda: "Waiting for the daemon" in stopping.errors, 30, "that it is waited for")
+        self.workspace.release.callback(None)
+        self.assertEqual((await stopping.finish(30)).exit_code, 0)
         await self.unlock()
         self.assertEqual((await self.result(session, under_way)).body["status"], "completed")
         self.assertEqual([each["id"] for each in await self.waiting()], [waits])

@@ -30,7 +30,7 @@ class FirstRunTests(OperatedTestCase):
         """Run it on a terminal, answer each question as it comes, and note the questions."""
         running = self.start(self.plain(self.home.on_terminal("aileron", *arguments)))
         for answer in answers:
-            await running.expect(QUESTION.pattern, 30)
+            await running.expect(QUESTION.pattern)
             running.send(answer)
         finished = await running.finish(60)
         self.questions += QUESTION.findall(finished.stdout)

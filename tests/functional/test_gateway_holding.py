@@ -27,6 +27,7 @@ from tests.functional.streamer import END, EVENT, HEAD, MUCH_BYTES, QUICK
 IDLE = 2000
 BUSY = 500
 AT_ONCE = 100
+_OTHERS = 5  # descriptors that the daemon may have had for a moment before
 DESCRIPTORS = 2 * (IDLE + BUSY) + 500
 _ROOT = Path(__file__).resolve().parents[2]
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -171,7 +172,7 @@ class ManyStreamsTests(HoldingTestCase):
         await deferLater(self.reactor, 0.2)
         os.kill(daemon, signal.SIGCONT)
         clients = await connecting
-        await until(self.reactor, lambda: _descriptors(daemon) >= before + BUSY, 30, "connections")
+        await until(self.reactor, lambda: _descriptors(daemon) >= before + BUSY - _OTHERS, 30, "connections")
         for client in clients:
             client.ask("quick")
         await until(
@@ -212,14 +213,14 @@ class LeavingTests(HoldingTestCase):
                 await live()
 
         clients = [Deferred.fromCoroutine(go_on()) for _ in range(20)]
-        await until(self.reactor, lambda: statuses.count(200) > 200, 20, "answers")
+        await until(self.reactor, lambda: statuses.count(200) > 200, 30, "answers")
         await provider.signal(signal.SIGKILL)
-        await until(self.reactor, lambda: statuses.count(502) > 40, 20, "refusals")
+        await until(self.reactor, lambda: statuses.count(502) > 40, 30, "refusals")
         again = await self.provider(str(self.provider_port))
         await again.expect(r"port (\d+)\n")
-        await deferLater(self.reactor, 0.5)
+        await until(self.reactor, lambda: statuses[-200:].count(200) == 200, 30, "answers again")
         statuses.clear()
-        await until(self.reactor, lambda: statuses.count(200) > 200, 20, "answers again")
+        await until(self.reactor, lambda: len(statuses) > 200, 30, "more of them")
         ending = True
         await gatherResults(clients)
         self.assertEqual(set(statuses), {200})
@@ -243,7 +244,7 @@ class SlowReaderTests(HoldingTestCase):
         self.assertLess(len(slow.heard), 10)
         quick = await self.connect()
         quick.ask("quick")
-        await until(self.reactor, lambda: quick.heard == QUICK, 5, "an answer for another")
+        await until(self.reactor, lambda: quick.heard == QUICK, 30, "an answer for another")
         self.assertLess(self.resident_bytes() - before, MUCH_BYTES // 4)
         slow.transport.bufferSize = 1 << 20
         pieces: list[bytes] = []

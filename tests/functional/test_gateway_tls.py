@@ -91,7 +91,7 @@ class GatewayTlsTests(OperatedTestCase):
         await maybeDeferred(port.stopListening)
         for each in upstreams.met:
             each.transport.loseConnection()
-        await until(self.reactor, lambda: all(each.lost for each in upstreams.met), 5, "connections closed")
+        await until(self.reactor, lambda: all(each.lost for each in upstreams.met), 30, "connections closed")
 
     async def configure(self, urls: Mapping[str, str], environment: Mapping[str, str]) -> None:
         """A daemon with these providers, by name and base URL, that trusts the test's authority."""
@@ -146,7 +146,7 @@ class GatewayTlsTests(OperatedTestCase):
         await connectProtocol(TCP4ClientEndpoint(self.reactor, url.hostname, url.port), client)
         request = f"GET /{name}/v1/models HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n"
         cast(ITransport, client.transport).write(request.encode())
-        await until(self.reactor, lambda: bool(client.lost), 10, "the end of an answer")
+        await until(self.reactor, lambda: bool(client.lost), 30, "the end of an answer")
         return client
 
     async def assert_refused(self, name: str, who: str, words: str) -> None:

@@ -138,7 +138,7 @@ class AgentTests(FunctionalTestCase):
         await until(self.reactor, lambda: bool(llm.script.received), 60, "the agent's request")
         late = await self.assertFailure(Deferred.fromCoroutine(running.finish(0.1)), DeadlinePassedError)
         self.assertIn("opencode", str(late))
-        await until(self.reactor, lambda: llm.hung_up == 1, 10, "the agent's hanging up")
+        await until(self.reactor, lambda: llm.hung_up == 1, 30, "the agent's hanging up")
         self.assertFalse(os.path.exists(f"/proc/{running.pid}"))
 
     async def test_behind_another_command(self) -> None:

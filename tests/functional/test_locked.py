@@ -72,7 +72,7 @@ class LockedLaterTests(OperatedTestCase):
         """What is approved while the vault is being locked waits for it, and runs once it is unlocked."""
         await self.furnish()
         session, token = await self.session(), await self.operator_token()
-        self.workspace.next = [slack.Behaviour(delay_seconds=4)]
+        self.workspace.next = [slack.Behaviour(held=True)]
         under_way, asked = [(await self.run_action(session, GATED)).body["approval_id"] for _ in range(2)]
         await self.decide(token, under_way)
         await self.posted()
@@ -80,13 +80,14 @@ class LockedLaterTests(OperatedTestCase):
         await self.pause(0.5)
         await self.decide(token, asked)
         await self.told_to_wait(session, asked)
+        self.workspace.release.callback(None)
         self.assertEqual((await locking).body, {"state": "locked"})
         self.assertEqual((await self.result(session, under_way)).body["status"], "completed")
-        client = await self.mcp(session)
+        client = await self.mcp(session, wait_seconds=120)
         told = await client.call("check_action_status", {"approval_id": asked})
         self.assertIn("until the user unlocks the vault", told.text)
         poll = Deferred.fromCoroutine(
-            client.call("check_action_status", {"approval_id": asked, "wait_seconds": 45}, seconds=60)
+            client.call("check_action_status", {"approval_id": asked, "wait_seconds": 120}, seconds=150)
         )
         await self.unlock()
         self.assertIn("status: completed", (await poll).text)

@@ -154,7 +154,7 @@ class GuardTests(McpHttpTestCase):
 
     async def test_bounds(self) -> None:
         """One agent has so many sessions at once; one that it deletes, or leaves idle, makes room and is no more."""
-        session = await self.furnish_with_mcp("  sessions: 2\n  idle_seconds: 3\n")
+        session = await self.furnish_with_mcp("  sessions: 2\n  idle_seconds: 10\n")
         mine = self.by_hand(session.token)
         first, second = await mine.opened(), await mine.opened()
         self.assertEqual((await mine.shake_hands()).status, 503)
@@ -162,7 +162,7 @@ class GuardTests(McpHttpTestCase):
         self.assertEqual((await mine.delete(first)).status, 200)
         self.assertEqual((await mine.post("ping", session_id=first)).status, 404)
         await mine.opened()
-        await self.pause(4)
+        await self.pause(12)
         self.assertEqual((await mine.post("ping", session_id=second)).status, 404)
         self.assertEqual(message_of(await mine.shake_hands())["result"]["protocolVersion"], "2025-11-25")
 

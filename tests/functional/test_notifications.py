@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred, gatherResults
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
@@ -110,8 +111,8 @@ class NotificationsTests(OperatedTestCase):
         """A burst of approvals is one message by each channel, without their arguments; a restart repeats none."""
         await self.configure()
         session = await self.session()
-        for _ in range(5):
-            self.assertEqual((await self.run_action(session, GATED, _ARGUMENTS)).status, 202)
+        asking = [Deferred.fromCoroutine(self.run_action(session, GATED, _ARGUMENTS)) for _ in range(5)]
+        self.assertEqual([reply.status for reply in await gatherResults(asking)], [202] * 5)
         await self.arrived(1)
         await self.pause(3)
         ((headers, body),) = self.listener.at("/office")
@@ -185,7 +186,7 @@ class BellTests(OperatedTestCase):
         command, given = self.launched_script(terminal=True)
         running = self.start(command)
         await self.asks(given)
-        await running.expect("\x1b\\]9;a call waits for your approval: http://localhost:[0-9]+/approvals\a", 20)
+        await running.expect("\x1b\\]9;a call waits for your approval: http://localhost:[0-9]+/approvals\a")
         self.assertNotIn("aileron: a call waits", running.output)
         await running.kill()
 
@@ -195,6 +196,6 @@ class BellTests(OperatedTestCase):
         command, given = self.launched_script("run", "hi", terminal=False)
         running = self.start(command)
         await self.asks(given)
-        await until(self.reactor, lambda: "aileron: a call waits for your approval" in running.errors, 20, "a line")
+        await until(self.reactor, lambda: "aileron: a call waits for your approval" in running.errors, 30, "a line")
         self.assertNotIn("\a", running.errors)
         await running.kill()

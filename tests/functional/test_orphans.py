@@ -36,7 +36,7 @@ class OrphanTests(OperatedTestCase):
         command = self.home.script("aileron", "launch", "opencode")
         path = f"{programs}:{os.environ['PATH']}"
         running = self.start(attrs.evolve(command, environment={**command.environment, "PATH": path}))
-        await running.expect("agent [0-9]+", 30)
+        await running.expect("agent [0-9]+")
         return running
 
     async def sessions(self) -> list[Mapping[str, Any]]:

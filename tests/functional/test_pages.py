@@ -25,7 +25,7 @@ class DecidingTests(BrowsedTestCase):
         self.assertFalse(file.exists())
         await page.shows("Nothing. Agents may ask")
         run_id = await self.ask(summary="Dark mode\nand search")
-        await page.shows("ship-update", 5)
+        await page.shows("ship-update")
         self.assertEqual(await page.evaluate("document.title"), "(1) Aileron")
         await self.open_approval(page, run_id)
         shown = await page.text("main")
@@ -81,7 +81,7 @@ class DecidingTests(BrowsedTestCase):
         self.assertEqual(await page.evaluate("document.activeElement.id"), "deny")
         await page.press("Enter")
         await self.stands(page, "denied")
-        self.assertEqual(await page.evaluate("document.activeElement.tagName"), "H1")
+        await page.until("document.activeElement.tagName === 'H1'")
         self.assertEqual(await self.outcome(run_id), ("denied", "not on a Friday"))
         self.assertEqual(self.workspace.requests, [])
         self.assertEqual(page.problems, [])
@@ -97,7 +97,7 @@ class DecidingTests(BrowsedTestCase):
         await page.evaluate("document.querySelector('#reason').focus()")
         await page.write("looks good")
         await self.edit_action()
-        await page.shows("This changed while you looked at it", 10)
+        await page.shows("This changed while you looked at it")
         self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
         await self.keep(page, "changed")
         self.assertEqual(await page.evaluate("document.querySelector('article').dataset.digest"), old)
@@ -210,7 +210,6 @@ class LoggedInTests(BrowsedTestCase):
             self.assertEqual((await self.fetch(foreign, path, credentials="include", **options))[0], 0, path)
         await self.fetch(foreign, decide, method="POST", body=body, mode="no-cors", credentials="include")
         await foreign.evaluate(FRAME % json.dumps(f"{self.url}/approvals/{run_id}"))
-        await self.pause(1)
         frames = (await foreign.call("Page.getFrameTree"))["frameTree"]["childFrames"]
         self.assertEqual([each["frame"]["url"] for each in frames], ["chrome-error://chromewebdata/"])
         # Nor does a program that has read the cookie and is no browser at all.
@@ -229,4 +228,5 @@ KEY = """import("/static/store.js").then(({ read }) => read("current")).then(asy
   const read = await crypto.subtle.exportKey("pkcs8", key).catch((error) => error.name);
   return [key.type, key.extractable, ...key.usages, read]; })"""
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-FRAME = "(() => { const f = document.createElement('iframe'); f.src = %s; document.body.append(f); })()"
+FRAME = """new Promise((done) => {
+  const f = document.createElement("iframe"); f.onload = () => done(true); f.src = %s; document.body.append(f); })"""

@@ -8,8 +8,9 @@ from typing import Any
 
 from aileron.testing import example_event, unopened_store
 from aileron.values import JSON
-from tests.functional.operated import UNGATED, OperatedTestCase
+from tests.functional.operated import UNGATED, OperatedTestCase, kinds
 from tests.functional.process import Finished
+from tests.functional.reactor import Patience
 
 
 class RecordTests(OperatedTestCase):
@@ -102,8 +103,11 @@ class RecordTests(OperatedTestCase):
         await self.command("daemon", "stop")
         await self._put_old_record()
         await self.unlock()
-        records = await self.audit()
-        pruned = next(record for record in records if record["type"] == "audit.pruned")
+        patience, records = Patience(self.reactor, 30), await self.audit()
+        while "audit.pruned" not in kinds(records):  # it is done soon after the start
+            self.assertFalse(patience.is_over, records)
+            records = await self.audit()
+        pruned = records[kinds(records).index("audit.pruned")]
         self.assertEqual(
             (pruned["payload"]["up_to"], [record["pruned"] for record in records[:4]]), (3, [True] * 3 + [False])
         )

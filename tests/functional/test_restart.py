@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 
 from tests.functional import opencode, slack
 from tests.functional.operated import GATED, SHIP, AgentSession, OperatedTestCase, kinds
+from tests.functional.reactor import Patience
 from tests.functional.script import Call, Say
 
 OTHER = {"channel": "#general", "summary": "Lunch."}
@@ -44,9 +45,9 @@ class KilledWhilePendingTests(OperatedTestCase):
 
     async def poll(self, session: AgentSession, approval_id: str) -> Deferred[Any]:
         """A started wait for the outcome, over MCP."""
-        client = await self.mcp(session)
-        arguments = {"approval_id": approval_id, "wait_seconds": 45}
-        poll = Deferred.fromCoroutine(client.call("check_action_status", arguments, 90))
+        client = await self.mcp(session, wait_seconds=120)
+        arguments = {"approval_id": approval_id, "wait_seconds": 120}
+        poll = Deferred.fromCoroutine(client.call("check_action_status", arguments, 150))
         await self.pause(1)
         self.assertFalse(poll.called)
         return poll
@@ -78,13 +79,20 @@ class KilledUnderWayTests(OperatedTestCase):
         await self.kill_daemon()
         await self.unlock()
         self.assertIn((await self.result(session, run_id)).body["status"], ("unknown", "completed"))
-        await self.pause(4)
-        told = (await self.result(session, run_id)).body
+        told = await self.found(session, run_id)
         (message,) = self.workspace.messages
         self.assertEqual((told["status"], told["result"]["output"]), ("completed", {"ts": message.ts}))
         self.assertEqual(self.workspace.posts(), 1)
         record = await self.audit("--run", run_id)
         self.assertEqual(kinds(record)[-2:], ["execution.unknown", "execution.reconciled"])
+
+    async def found(self, session: AgentSession, run_id: str) -> Mapping[str, Any]:
+        """What is told of it once the service was asked, which is a moment after the daemon's start."""
+        patience = Patience(self.reactor, 60)
+        while (told := (await self.result(session, run_id)).body)["status"] == "unknown":
+            self.assertFalse(patience.is_over, told)
+            await self.pause(0.2)
+        return told
 
     async def begun(self, session: AgentSession) -> str:
         """A run whose effect has happened and whose answer does not come."""

@@ -40,7 +40,7 @@ class FakeSlackTests(FunctionalTestCase):
     async def call(self, method: str, path: str, token: str | None = None, **more: Any) -> Answer:
         """Send one request with the right token, or another."""
         headers = Headers({"Authorization": [f"Bearer {token or self.workspace.token}"]})
-        response = await self.client.request(method, self.service.url + path, headers=headers, timeout=5, **more)
+        response = await self.client.request(method, self.service.url + path, headers=headers, timeout=30, **more)
         return Answer(response.code, response.headers, await response.json())
 
     async def post(self, token: str | None = None) -> Answer:
@@ -101,7 +101,7 @@ class FakeSlackTests(FunctionalTestCase):
         """A hanging request ends only by its client, and the service can stop all the same."""
         self.workspace.next = [slack.hang(applied=False)]
         waiting = Deferred.fromCoroutine(self.post())
-        await until(self.reactor, lambda: bool(self.workspace.requests), 5, "the request")
+        await until(self.reactor, lambda: bool(self.workspace.requests), 30, "the request")
         self.assertNoResult(waiting)
         waiting.cancel()
         await self.assertFailure(waiting, CancelledError, ResponseNeverReceived)

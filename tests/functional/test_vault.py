@@ -46,11 +46,11 @@ class LostTests(OperatedTestCase):
     async def reset(self, word: str, code: int) -> None:
         """Begin anew on a terminal."""
         running = self.start(self.home.on_terminal("aileron", "vault", "reset"))
-        await running.expect("to go on: ", 30)
+        await running.expect("to go on: ")
         running.send(word)
         if code == 0:
-            await running.expect("New passphrase: ", 30)
+            await running.expect("New passphrase: ")
             running.send(PASSPHRASE)
-            await running.expect("The same again: ", 30)
+            await running.expect("The same again: ")
             running.send(PASSPHRASE)
         self._expect(await running.finish(60), code)

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 
 from tests.functional.mcp_client import CLIENT, McpClient
 from tests.functional.operated import SHIP, OperatedTestCase
-from tests.functional.reactor import until
+from tests.functional.reactor import Patience, until
 
 TOOL, TAKEN_BACK = "ship_update", "take_back"
 ABLE = {
@@ -40,7 +40,7 @@ class WaitingTests(OperatedTestCase):
         await client.tools()
         calling = Deferred.fromCoroutine(client.call(TOOL, SHIP))
         server = client.server
-        await until(self.reactor, lambda: bool(server.heard("elicitation/create")), 10, "the question")
+        await until(self.reactor, lambda: bool(server.heard("elicitation/create")), 30, "the question")
         [asked] = server.heard("elicitation/create")
         (approval,) = await self.waiting()
         self.assertEqual(asked["params"]["url"], approval["review_url"])
@@ -52,7 +52,7 @@ class WaitingTests(OperatedTestCase):
         told = await calling
         self.assertFalse(told.is_error)
         over = "notifications/elicitation/complete"
-        await until(self.reactor, lambda: bool(server.heard(over)), 5, "that it is over")
+        await until(self.reactor, lambda: bool(server.heard(over)), 30, "that it is over")
         self.assertEqual(len(self.workspace.messages), 1)
 
     async def test_nobody_there(self) -> None:
@@ -79,7 +79,9 @@ class WaitingTests(OperatedTestCase):
             number = self._call_and_leave(client, tool)
             await self.waiting()
             client.server.send("notifications/cancelled", {"requestId": number})
-            await self.pause(1)
+            patience = Patience(self.reactor, 1 if left else 30)
+            while await self.pending() != 0 and not patience.is_over:
+                await self.pause(0.1)
             self.assertEqual(await self.pending(), left)
         hasty = await self.mcp(session, wait_seconds=0)
         await hasty.tools()
@@ -97,7 +99,7 @@ class WaitingTests(OperatedTestCase):
         self._call_and_leave(client, TAKEN_BACK)
         await self.waiting()
         client.server.process.closeChildFD(0)
-        await until(self.reactor, lambda: client.server.status is not None, 5, "the server's end")
+        await until(self.reactor, lambda: client.server.status is not None, 30, "the server's end")
         self.assertEqual(await self.pending(), 1)
 
     async def test_task(self) -> None:

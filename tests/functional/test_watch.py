@@ -4,6 +4,7 @@ import signal
 
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, AgentSession, OperatedTestCase
 from tests.functional.process import Running
+from tests.functional.reactor import Patience
 
 TAKEN, GIVEN_BACK = r"\x1b\[\?1049h", r"\x1b\[\?25h\x1b\[\?1049l"
 
@@ -14,7 +15,7 @@ class WatchTests(OperatedTestCase):
     async def watching(self, term: str, *more: str) -> Running:
         """The view, after the passphrase."""
         running = self.start(self.home.on_terminal("aileron", "approval", "watch", *more, TERM=term))
-        await running.expect("Passphrase of the vault: ", 30)
+        await running.expect("Passphrase of the vault: ")
         running.send(PASSPHRASE)
         return running
 
@@ -29,13 +30,13 @@ class WatchTests(OperatedTestCase):
         session = await self.session()
         await self.asked(session, "The parser is out.")
         running = await self.watching("xterm", "--bell")
-        await running.expect(TAKEN, 30)
-        await running.expect(GATED, 10)
+        await running.expect(TAKEN)
+        await running.expect(GATED)
         await self.read(running, "The parser is out.")
         running.press("y")
         await running.expect(r"Let exactly this run\? \[y/N\]")
         running.press("y")
-        await running.expect("Approved, and done", 20)
+        await running.expect("Approved, and done")
         self.assertEqual([each.text for each in self.workspace.messages], ["The parser is out."])
         await self.asked(session, "turned \u202e round")
         await running.expect("\a")
@@ -43,28 +44,30 @@ class WatchTests(OperatedTestCase):
         running.press("x")
         await running.expect(r"and end it\? \[y/N\]")
         running.press("y")
-        await running.expect(f"the session {session.id} is ended", 20)
+        await running.expect(f"the session {session.id} is ended")
         running.press("q")
         await running.expect(GIVEN_BACK)
-        self.assertEqual((await running.finish(10)).exit_code, 0)
+        self.assertEqual((await running.finish(30)).exit_code, 0)
         self.assertEqual((await self.run_action(session, GATED)).status, 401)
         self.assertEqual(len(self.workspace.messages), 1)
 
     async def read(self, running: Running, expected: str) -> None:
         """Open the first, and read it to its end."""
+        before = len(running.output)
         running.press("\r")
         await running.expect("Space shows more|all of it read")
-        for _ in range(12):
+        patience = Patience(self.reactor, 30)
+        while "all of it read" not in running.output[before:]:
+            self.assertFalse(patience.is_over, running)
             running.press(" ")
             await self.pause(0.1)
-        self.assertRegex(running.output, expected)
-        self.assertIn("all of it read", running.output)
+        self.assertRegex(running.output[before:], expected)
 
     async def test_interrupted(self) -> None:
         """Ctrl-C gives the terminal back, and ends the login."""
         await self.furnish()
         running = await self.watching("xterm")
-        await running.expect("Nothing waits for you.", 30)
+        await running.expect("Nothing waits for you.")
         before = await self.told("operator", "list")
         finished = await running.signal(signal.SIGINT)
         self.assertRegex(finished.stdout, GIVEN_BACK)
@@ -78,9 +81,9 @@ class WatchTests(OperatedTestCase):
         await self.asked(await self.session(), "The parser is out.")
         running = await self.watching("dumb")
         for question, answer in (("Number to read", "1"), ("approve", "y"), (r"\[y/N\]", "y"), ("Number to read", "q")):
-            await running.expect(question, 30)
+            await running.expect(question)
             running.send(answer)
-        finished = await running.finish(20)
+        finished = await running.finish(30)
         self.assertEqual(finished.exit_code, 0, finished.stdout)
         self.assertIn("Approved, and done", finished.stdout)
         self.assertNotIn("\x1b[?", finished.stdout)

@@ -208,7 +208,7 @@ class HostileTests(SynchronousTestCase):
 
 
 def _seconds(call: object) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     assert callable(call)
     call()
-    return time.perf_counter() - began
+    return time.process_time() - began

@@ -23,7 +23,7 @@ from tests.mcp.case import action
 
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 class ScriptedTools:

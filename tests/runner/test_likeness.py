@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,6 +80,6 @@ class LikenessTests(SynchronousTestCase):
     def test_bounded(self) -> None:
         """Huge texts are compared in no time."""
         one, other = ("word " * 2_000_000 + end for end in ("a", "b"))
-        began = perf_counter()
+        began = process_time()
         same(one, other)
-        self.assertLess(perf_counter() - began, 1.0)
+        self.assertLess(process_time() - began, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from time import perf_counter
+from time import process_time
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -126,10 +126,10 @@ class PatternTests(SynchronousTestCase):
 
     def test_linear(self) -> None:
         """What another engine would need hours for takes no time."""
-        began = perf_counter()
+        began = process_time()
         for pattern in ("(a+)+$", "(a|aa)*b", "(a*)*b", "((a{0,100}){0,10})x"):
             self.assertFalse(_holds(PredicateKind.PATTERN, pattern, "a" * 4095 + "!"))
-        self.assertLess(perf_counter() - began, 5)
+        self.assertLess(process_time() - began, 5)
 
 
 class RangeTests(SynchronousTestCase):

@@ -199,7 +199,7 @@ class Trial:
         found = await life.found()
         assert found is not None, "the daemon does not start"
         asking, who = Site(found.url, self.agent.token), await operator(found, self.key)
-        until = asyncio.get_running_loop().time() + _DRAIN_SECONDS
+        until = asyncio.get_running_loop().time() + _DRAIN_SECONDS * self.pace
         load = self._load(asking, who, new=0)
         await load.governing.resume(who)
         while left := await self._left(asking):

@@ -22,7 +22,7 @@ from tests.mcp.case import action
 
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 URL = "http://127.0.0.1:9/approvals/R"
 PENDING = Said("It waits.", pending=Pending("R", "Ship update", URL))
 ATTENDED = SessionEnvironment("", "", 45, "claude", attended=True)
