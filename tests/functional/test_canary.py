@@ -1,8 +1,8 @@
 """The bound key, looked for in everything that an agent or a file could show: only the requests that left have it."""
 
+import contextlib
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ class CanaryTests(GatewayedTestCase):
         self.assertGreaterEqual(len(members), 2)
         self.assert_not_in_processes(agent.pid, self.daemon_pid())
         for member in members:
-            with suppress(FileNotFoundError, ProcessLookupError):  # it may end at any time
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may end at any time
                 self.assert_not_in_processes(member.pid)
         self.note_passing_keys(agent.pid, members)
         await self.approve(approval["id"])
