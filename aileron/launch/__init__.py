@@ -1,6 +1,6 @@
 """Runs an agent in a session of its own, with its tools registered and nothing of the user's touched."""
 
-from ._bell import Bell
+from ._bell import Bell, is_multiplexed
 from ._launch import DaemonFacts, Enclose, Launcher, foresee
 from ._plan import Plan, Programs, find_programs, plan
 from ._shown import Described
@@ -31,6 +31,7 @@ __all__ = [
     "find_programs",
     "find_sandbox",
     "foresee",
+    "is_multiplexed",
     "plan",
     "sockets",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
@@ -24,11 +24,14 @@ class Bell:
     :param say: shows a line beside the agent's own output.
     :param write: writes to the terminal as it is, all at once.
     :param terminal: whether there is one.
+    :param multiplexed: whether tmux or screen stands between, which let through no sequence that they do not know; of a
+        bell they tell, also while another of their windows is shown.
     """
 
     _say: Callable[[str], object]
     _write: Callable[[str], object]
     _terminal: bool
+    _multiplexed: bool = False
 
     def ring(self, line: str, *, full_screen: bool) -> None:
         """Tell C{line}, of our own words: where the agent has the whole screen no line is printed into it.
@@ -36,7 +39,7 @@ class Bell:
         :param full_screen: whether the agent draws.
         """
         if self._terminal and full_screen:
-            self._write(_NOTIFY.format(line))
+            self._write(_NOTIFY.format(line) + _BELL * self._multiplexed)
             return
         if self._terminal:
             self._write(_BELL)
@@ -67,6 +70,11 @@ class Watch:
             if now > seen:
                 self._tell(now)
             seen = now
+
+
+def is_multiplexed(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal is a window of tmux or screen, by what they say in the environment."""
+    return bool(environ.get("TMUX") or environ.get("STY"))
 
 
 def line_of(waiting: int, operator_url: str) -> str:

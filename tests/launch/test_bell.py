@@ -9,22 +9,30 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.launch._bell import LOOK_SECONDS, Bell, Watch, line_of
+from aileron.launch._bell import LOOK_SECONDS, Bell, Watch, is_multiplexed, line_of
 
 
 class BellTests(SynchronousTestCase):
     """One line."""
 
-    def ring(self, *, terminal: bool, full_screen: bool) -> tuple[list[str], list[str]]:
+    def ring(self, *, terminal: bool, full_screen: bool, multiplexed: bool = False) -> tuple[list[str], list[str]]:
         """What is said, and what is written to the terminal."""
         said: list[str] = []
         written: list[str] = []
-        Bell(said.append, written.append, terminal).ring("a call waits", full_screen=full_screen)
+        Bell(said.append, written.append, terminal, multiplexed).ring("a call waits", full_screen=full_screen)
         return said, written
 
     def test_full_screen(self) -> None:
         """Into a screen that the agent draws nothing is printed: one sequence, which ends with a bell."""
         self.assertEqual(self.ring(terminal=True, full_screen=True), ([], ["\x1b]9;a call waits\a"]))
+
+    def test_multiplexed(self) -> None:
+        """tmux and screen drop that sequence, its end included, and are told by a bell of its own."""
+        told = self.ring(terminal=True, full_screen=True, multiplexed=True)
+        self.assertEqual(told, ([], ["\x1b]9;a call waits\a\a"]))
+        self.assertEqual(self.ring(terminal=True, full_screen=False, multiplexed=True)[1], ["\a"])
+        for environ, multiplexed in (({"TMUX": "/s,1,0"}, True), ({"STY": "1.x"}, True), ({"TMUX": ""}, False)):
+            self.assertEqual(is_multiplexed(environ), multiplexed)
 
     def test_lines(self) -> None:
         """Where lines go by it is a line and a bell."""

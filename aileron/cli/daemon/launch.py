@@ -92,7 +92,7 @@ def launch(
         from twisted.internet import reactor
 
         from aileron.client import Lease
-        from aileron.launch import Bell, Launcher, OSSignals
+        from aileron.launch import Bell, Launcher, OSSignals, is_multiplexed
 
         def say(line: str) -> None:
             note("{line}", line=line)
@@ -105,7 +105,7 @@ def launch(
             say=say,
             interpreter=sys.executable,
             lease=Lease(lambda: _with_launch_key(around, links), cast("IReactorTime", reactor)),
-            bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty()),
+            bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(around.environ)),
         )
         enclose = _walled(around, chosen, invocation) if sandbox else None
         return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
