@@ -306,6 +306,7 @@ class _Room:
             self.permit,
             self.turns,
             self.pen,
+            self.freshness.remember,
         )
 
     @cached_property

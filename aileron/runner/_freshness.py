@@ -88,16 +88,22 @@ class Freshness:
 
     async def note(self) -> None:
         """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
+        try:
+            await self.remember()
+        except StoreUnavailable:
+            _log.warn("how far the vault has come cannot be written yet")
+
+    async def remember(self) -> None:
+        """The same, at once.
+
+        :raises StoreUnavailable: it cannot be written.
+        """
         reached = self._reached()
         if reached is None or reached == self._noted:
             return
-        try:
-            await self._watermarks.put(_CURRENT, reached.vault)
-            await self._watermarks.put(reached.name, reached.written())
-        except StoreUnavailable:
-            _log.warn("how far the vault has come cannot be written yet")
-        else:
-            self._noted = reached
+        await self._watermarks.put(_CURRENT, reached.vault)
+        await self._watermarks.put(reached.name, reached.written())
+        self._noted = reached
 
     @property
     def comparable(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict, InvalidRequest, NotFound, Paused, VaultLocked
+from aileron.errors import Conflict, InvalidRequest, NotFound, Paused, StoreUnavailable, VaultLocked
 from aileron.testing import ScriptedConnector, example_grant, scripted_description
 from aileron.values import (
     MOST_LIVE_GRANTS,
@@ -34,6 +35,14 @@ from .previewed import PreviewedCase
 
 EXACT = {"text": "hello"}
 UP_TO_5 = Predicate("times", PredicateKind.RANGE, {"maximum": 5})
+
+
+class NoWatermarks:
+    """Of a database that cannot be written at the moment."""
+
+    async def put(self, name: str, value: str) -> None:
+        """Fail."""
+        raise StoreUnavailable("The database is locked.")
 
 
 class UseTests(GrantedCase):
@@ -66,6 +75,27 @@ class UseTests(GrantedCase):
         states = [self.state(self.submit()) for _ in range(3)]
         self.assertEqual(states, [RunState.COMPLETED, RunState.COMPLETED, RunState.PENDING])
         self.assertEqual(self.standing(grant).state, "used_up")
+
+    def test_noted(self) -> None:
+        """How far the vault came by a use is in the record before anything begins, or who puts it back has that use."""
+        self.grant(ANY_TEXT)
+        noted: list[int] = []
+        self.connector.shows["post"] = lambda: self._note(noted)
+        used = self.control.file_revision + 1
+        self.submit()
+        self.assertGreaterEqual(noted, [used])
+
+    def test_not_noted(self) -> None:
+        """Where that cannot be written, a person is asked."""
+        self.grant(ANY_TEXT)
+        self.patch(self.runner._freshness, "_watermarks", NoWatermarks())
+        self.assertIs(self.submit().state, RunState.PENDING)
+
+    def _note(self, noted: list[int]) -> Outcome:
+        with closing(sqlite3.connect(self.database)) as other:
+            ((value,),) = other.execute("SELECT value FROM watermarks WHERE name = 'vault memory'")
+        noted.append(int(value.split()[0]))
+        return Outcome(output={"done": True})
 
     def test_idempotency_key(self) -> None:
         """A call that is repeated under its key costs no use."""

@@ -46,6 +46,8 @@ class Granting:
     """Takes decisions in the operator's place, as far as the operator said so beforehand.
 
     :param turns: of runs.
+    :param remember: that the vault has come further: before anything begins that a use allows, else whoever puts back
+        the vault's file has that use again.
     """
 
     _grants: IGrants
@@ -57,6 +59,7 @@ class Granting:
     _permit: Permit
     _turns: Turns
     _pen: Pen
+    _remember: Callable[[], Awaitable[None]]
     _actions: Turns = field(factory=Turns, init=False)
     _told: set[tuple[str, str]] = field(factory=set, init=False)
 
@@ -116,6 +119,7 @@ class Granting:
                     used = self._grants.use(grant.id, *head)
                 except (Conflict, NotFound):  # used up or revoked in this moment
                     continue
+                await self._remember()
                 return self._decision(approval, plan, used)
         except AileronError as error:
             _log.warn("no grant can be used now: {why}", why=error.message)
