@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
@@ -53,7 +53,10 @@ class _Reached:
 
 @define(eq=False)
 class Freshness:
-    """Each of record and vault remembers how far the other had come."""
+    """Each of record and vault remembers how far the other had come.
+
+    :param found: the vault's id and revision as this life met it: what it has written since makes no older vault newer.
+    """
 
     _control: IControl
     _trust: ITrust
@@ -63,6 +66,7 @@ class Freshness:
     _runs: IRuns
     _asking: Asking
     _pen: Pen
+    _found: tuple[str, int] | None
     _noted: _Reached | None = None
 
     async def check(self) -> None:
@@ -78,7 +82,7 @@ class Freshness:
         remembered = await self._watermarks.all()
         current = remembered.get(_CURRENT, reached.vault)
         returned = current != reached.vault and reached.name in remembered
-        old_vault = returned or reached.behind(remembered.get(reached.name))
+        old_vault = returned or self._met(reached).behind(remembered.get(reached.name))
         old_record = not await self._in_record()
         if old_vault or old_record:
             await self._distrust(reached, old_vault, old_record)
@@ -86,20 +90,29 @@ class Freshness:
             await self._audit.append(self._pen.of_home("vault.replaced", before=current, now=reached.vault))
         await self.note()
 
+    def _met(self, reached: _Reached) -> _Reached:
+        """How far the vault had come when it was met, which counts once."""
+        found, self._found = self._found, None
+        return evolve(reached, revision=found[1]) if found is not None and found[0] == reached.vault else reached
+
     async def note(self) -> None:
         """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
+        if not self.moved:
+            return
         try:
             await self.remember()
         except StoreUnavailable:
             _log.warn("how far the vault has come cannot be written yet")
 
     async def remember(self) -> None:
-        """The same, at once.
+        """The same, or fail.
 
-        :raises StoreUnavailable: it cannot be written.
+        :raises StoreUnavailable: it cannot be written, or told.
         """
         reached = self._reached()
-        if reached is None or reached == self._noted:
+        if reached is None:
+            raise StoreUnavailable("How far the vault has come cannot be told.")
+        if reached == self._noted:
             return
         await self._watermarks.put(_CURRENT, reached.vault)
         await self._watermarks.put(reached.name, reached.written())

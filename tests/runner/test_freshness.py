@@ -162,6 +162,19 @@ class VaultTests(FreshnessCase):
         self.next_life()
         self.assertEqual(len(self.alarms()), 1)
 
+    def test_written_meanwhile(self) -> None:
+        """What a start has written to an older vault before it is looked at makes it no newer."""
+        self.done()
+        self.sync(self.runner.stop(1.0))
+        self.control.file_revision -= 1
+        self.met = self.control.revision()
+        self.control.file_revision += 2
+        self.restart()
+        self.assertEqual(self.found(), [[_OLD_VAULT]])
+        self.met = self.control.revision()
+        self.next_life()
+        self.assertEqual(len(self.alarms()), 1)
+
     def test_newer_after_older(self) -> None:
         """After an older vault was met, the newer one, put back in turn, is the older: it knows less."""
         self.done()

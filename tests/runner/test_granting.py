@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 
-from aileron.errors import Conflict, InvalidRequest, NotFound, Paused, StoreUnavailable, VaultLocked
+from aileron.errors import BindingFailed, Conflict, InvalidRequest, NotFound, Paused, StoreUnavailable, VaultLocked
 from aileron.testing import ScriptedConnector, example_grant, scripted_description
 from aileron.values import (
     MOST_LIVE_GRANTS,
@@ -43,6 +43,14 @@ class NoWatermarks:
     async def put(self, name: str, value: str) -> None:
         """Fail."""
         raise StoreUnavailable("The database is locked.")
+
+
+class AlteredVault:
+    """Whose file somebody has changed."""
+
+    def sealed(self) -> None:
+        """Fail."""
+        raise BindingFailed("The vault's file was changed.")
 
 
 class UseTests(GrantedCase):
@@ -89,6 +97,18 @@ class UseTests(GrantedCase):
         """Where that cannot be written, a person is asked."""
         self.grant(ANY_TEXT)
         self.patch(self.runner._freshness, "_watermarks", NoWatermarks())
+        self.assertIs(self.submit().state, RunState.PENDING)
+
+    def test_end_is_noted(self) -> None:
+        """So is how far it came when one was revoked, before the operator is told so."""
+        self.revoke(self.grant(ANY_TEXT))
+        watermark = self.sync(self.store.watermarks.all())["vault memory"]
+        self.assertEqual(int(watermark.split()[0]), self.control.file_revision)
+
+    def test_cannot_be_told(self) -> None:
+        """Where nobody can say how far the vault has come, a person is asked."""
+        self.grant(ANY_TEXT)
+        self.patch(self.runner._freshness, "_control", AlteredVault())
         self.assertIs(self.submit().state, RunState.PENDING)
 
     def _note(self, noted: list[int]) -> Outcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from attrs import define, evolve
 from twisted.logger import Logger
@@ -42,7 +42,10 @@ _log = Logger()
 
 @define(eq=False)
 class GrantDesk:
-    """A grant is put on record first, then kept in the vault, then its call is approved: none is in force unread."""
+    """A grant is put on record first, then kept in the vault, then its call is approved: none is in force unread.
+
+    :param note: remembers that the vault has come further, else whoever puts back its file has again what was revoked.
+    """
 
     _grants: IGrants
     _vault: IVault
@@ -53,6 +56,7 @@ class GrantDesk:
     _offerings: Offerings
     _planner: Planner
     _pen: Pen
+    _note: Callable[[], Awaitable[None]]
 
     async def approve(
         self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
@@ -99,6 +103,7 @@ class GrantDesk:
         """
         before = (await self.one(grant_id)).grant
         revoked = self._grants.revoke(grant_id, self._pen.now())
+        await self._note()
         if before.revoked_at is None:
             await self._audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
         return await self._shown(revoked)
@@ -133,6 +138,7 @@ class GrantDesk:
         """The call was not approved after all, so nothing is granted."""
         try:
             self._grants.revoke(grant.id, self._pen.now())
+            await self._note()
             await self._audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
         except AileronError as error:
             _log.error(
