@@ -10,7 +10,9 @@ import { assertion } from "./passkey.js";
 const SETTLE_MS = 500;
 const ADVICE = JSON.parse(document.getElementById("advice").dataset.advice);
 const SAID = /nothing|not sent/i;
-let last = { place: "", act: "", trouble: "" };
+const NOTHING = { place: "", act: "", trouble: "" };
+const calm = new WeakMap();
+let last = NOTHING;
 
 // Buttons come alive a moment after what they are about was shown, so that no click meant for something else acts.
 export function armActs(root, changed) {
@@ -21,14 +23,15 @@ export function armActs(root, changed) {
     const button = form.querySelector("button:not([type=button])");
     arm(form, button, changed, () => ({ ...JSON.parse(form.dataset.body || "{}"), ...given(form) }));
   }
-  tellLast(root);
+  const place = placeOfLast(root);
+  if (place && !place.textContent) place.textContent = last.trouble;
 }
 
-// What went wrong last, also after the page was filled anew, as long as what was tried still stands there.
-function tellLast(root) {
-  if (last.place !== location.pathname) return;
+// Where stands what went wrong last, as long as what was tried does; whoever goes elsewhere has read it.
+function placeOfLast(root) {
+  if (last.place !== location.pathname) last = NOTHING;
   const tried = [...root.querySelectorAll("[data-act]")].find((element) => element.dataset.act === last.act);
-  if (tried) placeOf(tried).textContent = last.trouble;
+  return tried && placeOf(tried);
 }
 
 // One request; what went wrong, in words, or nothing.
@@ -73,7 +76,8 @@ function arm(element, button, changed, body) {
     const place = location.pathname;
     const trouble = await send(method, path, body());
     last = { place, act: element.dataset.act, trouble };
-    tellLast(document);
+    const told = placeOfLast(document);
+    if (told) told.textContent = trouble;
     if (trouble) {
       button.disabled = false;
       button.focus();
@@ -85,18 +89,21 @@ function arm(element, button, changed, body) {
 // The second click means it: the first one shows what it means.
 function isSure(button, question) {
   if (button.dataset.asked) {
-    delete button.dataset.asked;
+    calm.get(button)();
     return true;
   }
   const words = button.textContent;
+  const over = () => {
+    clearTimeout(timer);
+    delete button.dataset.asked;
+    button.textContent = words;
+  };
+  const timer = setTimeout(over, 20 * SETTLE_MS);
+  calm.set(button, over);
   button.dataset.asked = "yes";
   button.textContent = question;
   button.disabled = true;
   setTimeout(() => { button.disabled = false; }, SETTLE_MS);
-  setTimeout(() => {
-    delete button.dataset.asked;
-    button.textContent = words;
-  }, 20 * SETTLE_MS);
   return false;
 }
 
