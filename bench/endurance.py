@@ -43,7 +43,7 @@ def _flat() -> None:
     what = f"resident after {SESSIONS * REQUESTS} requests of {SESSIONS} sessions"
     row(what, f"{late:.1f} MB", f"{late / early:.2f} x after a tenth of them")
     early, late = (median(part) * 1e3 for part in (crowd.took[_TENTH : 2 * _TENTH], crowd.took[-_TENTH:]))
-    what = f"p50 of the last tenth of them, {TOGETHER} in flight"
+    what = f"p50 of the last tenth of them, at most {TOGETHER} in flight"
     row(what, f"{late:.1f} ms", f"{late / early:.2f} x that of the second tenth")
 
 

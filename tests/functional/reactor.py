@@ -6,6 +6,7 @@ from twisted.internet.interfaces import IReactorProcess, IReactorTCP, IReactorTi
 from twisted.internet.task import deferLater
 
 _MOST_AT_ONCE = 0.25
+_MOST_ADDED = 30.0
 
 
 class IKitReactor(IReactorProcess, IReactorTCP, IReactorTime):
@@ -17,7 +18,7 @@ class DeadlinePassedError(AssertionError):
 
 
 class Patience:
-    """So many seconds to wait, of which a machine that stands still for a while uses up next to none.
+    """So many seconds to wait, of which a machine that stands still for a while uses up little: half a minute is added.
 
     A reactor that was held up calls what is due before it reads what has come meanwhile.
     """
@@ -25,6 +26,7 @@ class Patience:
     def __init__(self, reactor: IReactorTime, seconds: float) -> None:
         self._reactor = reactor
         self._left, self._looked_at = seconds, reactor.seconds()
+        self._latest = self._looked_at + seconds + _MOST_ADDED
 
     @property
     def is_over(self) -> bool:
@@ -32,7 +34,7 @@ class Patience:
         now = self._reactor.seconds()
         self._left -= min(now - self._looked_at, _MOST_AT_ONCE)
         self._looked_at = now
-        return self._left <= 0
+        return self._left <= 0 or now >= self._latest
 
 
 async def until(reactor: IReactorTime, happened: Callable[[], bool], seconds: float, what: str) -> None:

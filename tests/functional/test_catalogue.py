@@ -33,7 +33,7 @@ class ChangeTests(OperatedTestCase):
             uris = [each["uri"] for each in (await client.ask("resources/list"))["resources"]]
             self.assertEqual(f"aileron://actions/{UNGATED}" in uris, there)
         # The best of them, since a machine that is busy may hold back many.
-        self.assertLess(min(took), SECONDS, took)
+        self.assertLess(sorted(took)[1], SECONDS, took)
 
     async def _told_after(self, client: McpClient, path: Path, content: bytes, there: bool) -> float:
         """The seconds until the client heard of both lists, and found the change in the one of tools."""

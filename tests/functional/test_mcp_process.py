@@ -185,22 +185,32 @@ class ServingTests(ServerCase):
 
 
 class EndTests(ServerCase):
-    """However it is told to end: status 0, nothing on standard error, and soon."""
+    """However it is told to end: status 0, nothing on standard error, in under a second."""
 
     async def assert_ends(self, end: Callable[[Server], object]) -> None:
         """Without a call and with one."""
         for calling in (False, True):
-            server = await self.connected()
-            await self.tools(server, 2)
-            if calling:
-                server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
-                await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
-            end(server)
-            await until(self.reactor, lambda server=server: server.status is not None, ENDED_SECONDS, "its end")  # type: ignore[misc]
-            self.assertEqual((server.status, server.errors), ((0, None), b""))
-            # Nothing that a client could take for the end of a call that may still be done.
-            self.assertNotIn(3, [message.get("id") for message in server.messages])
-            await until(self.reactor, lambda: not self.daemon.runs, ENDED_SECONDS, "the end of the wait")
+            took = [await self.ended_after(end, calling=calling)]
+            while took[-1] >= 1 and len(took) < 4:  # on a machine that is busy with something else
+                took.append(await self.ended_after(end, calling=calling))
+            self.assertLess(took[-1], 1, took)
+
+    async def ended_after(self, end: Callable[[Server], object], *, calling: bool) -> float:
+        """The seconds that it takes to end, however many."""
+        server = await self.connected()
+        await self.tools(server, 2)
+        if calling:
+            server.send("tools/call", {"name": "ship_update", "arguments": {}}, 3)
+            await until(self.reactor, lambda: bool(self.daemon.runs), STARTED_SECONDS, "the run")
+        began = self.reactor.seconds()
+        end(server)
+        await until(self.reactor, lambda: server.status is not None, ENDED_SECONDS, "its end")
+        took = self.reactor.seconds() - began
+        self.assertEqual((server.status, server.errors), ((0, None), b""))
+        # Nothing that a client could take for the end of a call that may still be done.
+        self.assertNotIn(3, [message.get("id") for message in server.messages])
+        await until(self.reactor, lambda: not self.daemon.runs, ENDED_SECONDS, "the end of the wait")
+        return took
 
     async def test_closed(self) -> None:
         """It was started without standard input or output: there is nobody to serve."""

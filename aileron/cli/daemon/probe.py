@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from aileron.cli._errors import Trouble
 
-_SECONDS = 15.0
+_SECONDS = 5.0
 _MAX_BYTES = 64 * 1024
 
 
