@@ -53,6 +53,7 @@ class Notary:
     _signed_at: float = field(default=0.0, init=False)
     _not_before: float = field(default=0.0, init=False)
     _unlocked: bool = field(default=False, init=False)
+    _started: bool = field(default=False, init=False)
 
     @property
     def public_key(self) -> str | None:
@@ -91,6 +92,7 @@ class Notary:
     async def tell_unlocked(self) -> None:
         """Put on record that the vault is open, and sign it, if it is."""
         if self._unlocked:
+            self._started = True
             await self._audit.append(self._write("vault.unlocked"))
             await self.checkpoint()
 
@@ -127,10 +129,13 @@ class Notary:
         return {} if sealed is None else {"the vault": sealed}
 
     async def close(self) -> None:
-        """Sign what was done last; what cannot be signed is as it would be after a crash."""
+        """Sign what was done last; what cannot be signed is as it would be after a crash.
+
+        A life that did not get as far as L{tell_unlocked} signs nothing: nobody may have compared record and vault yet.
+        """
         if self._witness.strayed:
             await self._try(self._tell_strayed())
-        if self._unlocked:
+        if self._unlocked and self._started:
             await self._try(self.checkpoint())
 
     def look(self) -> Deferred[None] | None:
@@ -161,11 +166,17 @@ class Notary:
             if head is not None:
                 if self._latest is None or self._latest.sequence != head[0]:
                     await self._sign(*head)
-                self._control.seal(*head)
+                self._seal(*head)
         except BaseException:
             self._witness.due = True
             raise
         self._signed_at = self._clock.seconds()
+
+    def _seal(self, sequence: int, head: str) -> None:
+        """Unless a decision or a grant that was used meanwhile has sealed more."""
+        sealed = self._control.sealed()
+        if sealed is None or sealed[0] < sequence:
+            self._control.seal(sequence, head)
 
     async def _tell_strayed(self) -> None:
         self._witness.strayed = False  # what is found from here on is told by itself

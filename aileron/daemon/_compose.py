@@ -16,10 +16,9 @@ from twisted.logger import Logger
 from aileron import __version__
 from aileron.audit import GENESIS, Witness, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
-from aileron.errors import BindingFailed, VaultLocked
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.manifests import DirectoryCatalogue
-from aileron.runner import Collaborators, Runner, build
+from aileron.runner import Collaborators, Runner, build, remember_older
 from aileron.store import Seals, Store, make_store
 from aileron.values import AuditQuery, utc
 from aileron.vault import Passkeys, VaultFile
@@ -42,14 +41,12 @@ Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
 @frozen
 class _Own:
-    """What is this life's own.
+    """Where this daemon listens, once it does.
 
-    :ivar found: the vault's id and revision, before this life wrote to it; L{None}: nobody can tell.
-    :ivar ports: of both sites, once they listen: no connector may be led there.
+    :ivar ports: of both sites: no connector may be led there.
     :ivar urls: of the operator's.
     """
 
-    found: tuple[str, int] | None
     ports: set[int] = field(factory=set)
     urls: set[str] = field(factory=set)
 
@@ -73,9 +70,10 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     store = await _open_store(reactor, home, witness, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
     vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
-    own = _Own(_revision_of(vault))
+    await remember_older(vault, store.watermarks)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
+    own = _Own()
     notary = await take_over(reactor, settings.audit, store, vault, witness, life)
     runner, connectors, passkeys = await _start_runner(reactor, settings, store, vault, config_file, own, life, around)
     sites = Sites(reactor, settings, store, vault, passkeys, runner, connectors, notary)
@@ -100,13 +98,6 @@ async def _open_store(reactor: Any, home: Home, witness: Witness, life: Life) ->
     life.at_end(store.close)
     await store.open()
     return store
-
-
-def _revision_of(vault: VaultFile) -> tuple[str, int] | None:
-    try:
-        return vault.revision()
-    except (VaultLocked, BindingFailed):
-        return None
 
 
 async def _start_runner(
@@ -146,7 +137,6 @@ async def _start_runner(
         monotonic=time.monotonic,
         brakes=vault,
         passkeys=passkeys,
-        found=own.found,
     )
     runner = build(around(collaborators))
     catalogue.refresh()

@@ -1,9 +1,11 @@
 """The chokepoint: lifecycle, approvals, executor, retry, digest, policy.
 
-Enter by L{build}; nothing else of this room is for others.
+Enter by L{build}, and before anything is written to the vault by L{remember_older}; nothing else of this room is for
+others.
 """
 
 from ._build import Collaborators, build
+from ._freshness import remember_older
 from ._runner import Runner
 
-__all__ = ["Collaborators", "Runner", "build"]
+__all__ = ["Collaborators", "Runner", "build", "remember_older"]

@@ -82,7 +82,6 @@ class Collaborators:
     :param chance: uniform in [0, 1) at each call, for the jitter of retries.
     :param monotonic: seconds by a clock that nobody sets; L{None}: C{clock} is none that anybody does.
     :param probe: told of each point that a crash may hit.
-    :param found: the vault's id and revision before this life wrote to it, if it could be told.
     """
 
     runs: IRuns
@@ -106,7 +105,6 @@ class Collaborators:
     loops: LoopLimits = field(factory=LoopLimits)
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
-    found: tuple[str, int] | None = None
 
 
 def build(with_: Collaborators) -> Runner:
@@ -197,7 +195,6 @@ class _Room:
             given.runs,
             self.asking,
             self.pen,
-            given.found,
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from attrs import define, evolve, frozen
+from attrs import define, frozen
 from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
@@ -17,6 +17,7 @@ from .asking.decisions import UNUSABLE
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id
+_OLDER = "older"
 _APPROVED = (RunState.APPROVED, RunState.AWAITING_VAULT)
 
 
@@ -51,12 +52,30 @@ class _Reached:
         return self.revision < revision or self.sequence < sequence
 
 
+def _reached_by(control: IControl) -> _Reached | None:
+    try:
+        sequence, _ = control.sealed() or (0, "")
+        return _Reached(*control.revision(), sequence)
+    except UNUSABLE:
+        return None
+
+
+async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
+    """Have L{Freshness.check} find an older vault to be one, whatever is written to it before that, in whichever life.
+
+    To be called before a life writes anything to its vault: that makes the file newer again, and a start that fails
+    afterwards has told nobody.
+
+    :raises StoreUnavailable: the record cannot be read or written.
+    """
+    reached = _reached_by(control)
+    if reached is not None and reached.behind((await watermarks.all()).get(reached.name)):
+        await watermarks.put(reached.name, _OLDER)  # which is no number, and taken for the worst
+
+
 @define(eq=False)
 class Freshness:
-    """Each of record and vault remembers how far the other had come.
-
-    :param found: the vault's id and revision as this life met it: what it has written since makes no older vault newer.
-    """
+    """Each of record and vault remembers how far the other had come; nothing anew before the two were compared."""
 
     _control: IControl
     _trust: ITrust
@@ -66,7 +85,7 @@ class Freshness:
     _runs: IRuns
     _asking: Asking
     _pen: Pen
-    _found: tuple[str, int] | None
+    _compared: bool = False
     _noted: _Reached | None = None
 
     async def check(self) -> None:
@@ -76,28 +95,25 @@ class Freshness:
 
         :raises StoreUnavailable: the record or the vault cannot be read or written.
         """
+        self._compared = False
         reached = self._reached()
         if reached is None:
             return
         remembered = await self._watermarks.all()
         current = remembered.get(_CURRENT, reached.vault)
         returned = current != reached.vault and reached.name in remembered
-        old_vault = returned or self._met(reached).behind(remembered.get(reached.name))
+        old_vault = returned or reached.behind(remembered.get(reached.name))
         old_record = not await self._in_record()
         if old_vault or old_record:
             await self._distrust(reached, old_vault, old_record)
         elif current != reached.vault:
             await self._audit.append(self._pen.of_home("vault.replaced", before=current, now=reached.vault))
+        self._compared = True
         await self.note()
-
-    def _met(self, reached: _Reached) -> _Reached:
-        """How far the vault had come when it was met, which counts once."""
-        found, self._found = self._found, None
-        return evolve(reached, revision=found[1]) if found is not None and found[0] == reached.vault else reached
 
     async def note(self) -> None:
         """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
-        if not self.moved:
+        if not self._compared or not self.moved:
             return
         try:
             await self.remember()
@@ -110,7 +126,7 @@ class Freshness:
         :raises StoreUnavailable: it cannot be written, or told.
         """
         reached = self._reached()
-        if reached is None:
+        if reached is None or not self._compared:
             raise StoreUnavailable("How far the vault has come cannot be told.")
         if reached == self._noted:
             return
@@ -129,11 +145,7 @@ class Freshness:
         return self._reached() not in (None, self._noted)
 
     def _reached(self) -> _Reached | None:
-        try:
-            sequence, _ = self._control.sealed() or (0, "")
-            return _Reached(*self._control.revision(), sequence)
-        except UNUSABLE:
-            return None
+        return _reached_by(self._control)
 
     async def _in_record(self) -> bool:
         """Whether the record reaches what the vault sealed."""

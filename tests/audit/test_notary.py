@@ -41,8 +41,11 @@ class LifeCase(VaultCase, RecordCase):
         """What it came to."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
-    def begin(self, unlocked: bool) -> Notary:
-        """Another life begins, whether or not the last one ended as planned."""
+    def begin(self, unlocked: bool, *, whole: bool = True) -> Notary:
+        """Another life begins, whether or not the last one ended as planned.
+
+        :param whole: whether it comes as far as to say so.
+        """
         if self.store is not None:
             self.do(self.store.close())
         self.vault: VaultFile = self.unlocked() if unlocked else self.locked()
@@ -53,7 +56,8 @@ class LifeCase(VaultCase, RecordCase):
         keys, control = self.vault.record_keys, self.vault
         self.notary = example_notary(self.store, keys, control, self.clock, self.witness)
         self.do(self.notary.open(unlocked))
-        self.do(self.notary.tell_unlocked())
+        if whole:
+            self.do(self.notary.tell_unlocked())
         return self.notary
 
     def happen(self, *types: str, actor: Actor = DAEMON) -> None:
@@ -198,6 +202,23 @@ class CheckpointTests(LifeCase):
         self.happen("execution.succeeded")
         self.do(notary.close())
         self.assertEqual(self.checkpoints(), [1, 2])
+
+    def test_failed_start(self) -> None:
+        """A life that fails before it has begun signs and seals nothing: it may not have looked at what lies there."""
+        self.begin(unlocked=True)
+        self.happen("execution.succeeded")
+        notary = self.begin(unlocked=True, whole=False)
+        sealed = self.vault.sealed()
+        self.do(notary.close())
+        self.assertEqual((self.checkpoints(), self.vault.sealed()), ([1], sealed))
+
+    def test_sealed_further(self) -> None:
+        """What was sealed further meanwhile, when a grant was used, stays sealed."""
+        notary = self.begin(unlocked=True)
+        self.happen("execution.succeeded")
+        self.vault.seal(100, "later")
+        self.do(notary.checkpoint())
+        self.assertEqual((self.checkpoints(), self.vault.sealed()), ([1, 2], (100, "later")))
 
     def test_not_left_out(self) -> None:
         """A decision that could not be signed is, as soon as it can be."""

@@ -127,7 +127,6 @@ class RunnerCase(SynchronousTestCase):
         self.config: IConfigFile | None = None
         self.limits, self.loops = PendingLimits(), LoopLimits()
         self._numbers = count(1)
-        self.met: tuple[str, int] | None = None
         self.pool = UnthreadedPool()
         self.store = self.open_store()
         self.runner = self.build()
@@ -164,7 +163,6 @@ class RunnerCase(SynchronousTestCase):
                 loops=self.loops,
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
-                found=self.met,
             )
         )
 

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from aileron.errors import StoreUnavailable
+from aileron.runner import remember_older
 from aileron.values import AuditQuery, Record, Run, RunState, TrustKind, VaultState
 
 from .kit import OPERATOR, RunnerCase
@@ -163,17 +164,31 @@ class VaultTests(FreshnessCase):
         self.assertEqual(len(self.alarms()), 1)
 
     def test_written_meanwhile(self) -> None:
-        """What a start has written to an older vault before it is looked at makes it no newer."""
+        """What a start writes to an older vault before it is looked at makes it no newer; the newest stays so."""
+        for older, alarms in ((0, 0), (1, 1), (0, 1)):
+            self.sync(self.runner.stop(1.0))
+            self.control.file_revision -= older
+            self.sync(remember_older(self.control, self.store.watermarks))
+            self.control.file_revision += 2
+            self.restart()
+            self.assertEqual(self.found(), [[_OLD_VAULT]] * alarms)
+
+    def test_failed_start(self) -> None:
+        """Nor does a start that failed before it could tell, and remembered nothing."""
         self.done()
         self.sync(self.runner.stop(1.0))
         self.control.file_revision -= 1
-        self.met = self.control.revision()
+        self.sync(remember_older(self.control, self.store.watermarks))
         self.control.file_revision += 2
+        other = sqlite3.connect(self.database, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        failing = self.build()
+        self.failureResultOf(self.later(failing.start()), StoreUnavailable)
+        other.execute("ROLLBACK")
+        other.close()
+        self.sync(failing.stop(1.0))
         self.restart()
         self.assertEqual(self.found(), [[_OLD_VAULT]])
-        self.met = self.control.revision()
-        self.next_life()
-        self.assertEqual(len(self.alarms()), 1)
 
     def test_newer_after_older(self) -> None:
         """After an older vault was met, the newer one, put back in turn, is the older: it knows less."""

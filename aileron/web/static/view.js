@@ -35,7 +35,9 @@ function stateOf(element) {
   if (element.matches("input")) return element.checked === element.defaultChecked ? null : { checked: element.checked };
   if (element.matches("select")) return { value: element.value };
   if (element.matches("details")) return { open: element.open };
-  if (element.matches("output, .answer")) return { textContent: element.textContent };
+  if (element.matches("output, .answer")) {
+    return element.closest("[data-left]") ? null : { textContent: element.textContent }; // another question comes there
+  }
   return element.scrollTop ? { scrollTop: element.scrollTop } : null;
 }
 
