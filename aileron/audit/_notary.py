@@ -53,7 +53,7 @@ class Notary:
     _signed_at: float = field(default=0.0, init=False)
     _not_before: float = field(default=0.0, init=False)
     _unlocked: bool = field(default=False, init=False)
-    _started: bool = field(default=False, init=False)
+    _vouching: bool = field(default=False, init=False)
 
     @property
     def public_key(self) -> str | None:
@@ -89,10 +89,13 @@ class Notary:
         else:
             await self._go_on()
 
+    def vouch(self) -> None:
+        """Record and vault were held against each other: from here on, the end of this life is signed as well."""
+        self._vouching = True
+
     async def tell_unlocked(self) -> None:
         """Put on record that the vault is open, and sign it, if it is."""
         if self._unlocked:
-            self._started = True
             await self._audit.append(self._write("vault.unlocked"))
             await self.checkpoint()
 
@@ -131,11 +134,11 @@ class Notary:
     async def close(self) -> None:
         """Sign what was done last; what cannot be signed is as it would be after a crash.
 
-        A life that did not get as far as L{tell_unlocked} signs nothing: nobody may have compared record and vault yet.
+        A life that did not get as far as L{vouch} signs nothing.
         """
         if self._witness.strayed:
             await self._try(self._tell_strayed())
-        if self._unlocked and self._started:
+        if self._unlocked and self._vouching:
             await self._try(self.checkpoint())
 
     def look(self) -> Deferred[None] | None:

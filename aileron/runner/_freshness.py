@@ -95,7 +95,6 @@ class Freshness:
 
         :raises StoreUnavailable: the record or the vault cannot be read or written.
         """
-        self._compared = False
         reached = self._reached()
         if reached is None:
             return
@@ -133,6 +132,11 @@ class Freshness:
         await self._watermarks.put(_CURRENT, reached.vault)
         await self._watermarks.put(reached.name, reached.written())
         self._noted = reached
+
+    @property
+    def compared(self) -> bool:
+        """Whether L{check} has come to its end in this life."""
+        return self._compared
 
     @property
     def comparable(self) -> bool:

@@ -106,7 +106,7 @@ class Runner:
         await self._freshness.check()
         await self._reconciling.take_up()
         await self._recovery.recover()
-        self._permit.could_act = self._freshness.comparable
+        self._permit.could_act = self._freshness.compared
         self._tasks.start("previews that were missed", self._previewing.take_up())
 
     def look(self) -> None:

@@ -44,7 +44,7 @@ class LifeCase(VaultCase, RecordCase):
     def begin(self, unlocked: bool, *, whole: bool = True) -> Notary:
         """Another life begins, whether or not the last one ended as planned.
 
-        :param whole: whether it comes as far as to say so.
+        :param whole: whether it comes as far as to vouch for what it found, and to say that it has begun.
         """
         if self.store is not None:
             self.do(self.store.close())
@@ -57,6 +57,7 @@ class LifeCase(VaultCase, RecordCase):
         self.notary = example_notary(self.store, keys, control, self.clock, self.witness)
         self.do(self.notary.open(unlocked))
         if whole:
+            self.notary.vouch()
             self.do(self.notary.tell_unlocked())
         return self.notary
 
