@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from aileron.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.runner.brakes import breaker as _breaker
+from aileron.runner.brakes.counts import Counts
 from aileron.values import JSON, LoopLimits, Run, RunState, timestamp, utc
 
 from .kit import OPERATOR, manifest, step
@@ -189,7 +191,8 @@ class BreakerTests(DeniedCase):
         """However many other calls an agent makes between denials, they are counted together."""
         self.write("reading", manifest("reading", step("look"), gated=False))
         self.runner.look()
-        self.patch(_breaker, "_MOST_KEYS", 8)
+        self.patch(_breaker, "Counts", partial(Counts, most_keys=8))
+        self.restart()
         for number in range(MOST.denials):
             self.deny(f"number {number}")
             for other in range(20):

@@ -5,7 +5,7 @@ Counted by session, and by action over all sessions, since a session can be open
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable, Mapping
 from datetime import datetime, timedelta
 
@@ -17,9 +17,10 @@ from aileron.runner._pen import Pen
 from aileron.runner.clockwork.tasks import Tasks
 from aileron.values import JSON, Approval, Event, LoopLimits, Run, Session, compact, digest_of_bytes
 
+from .counts import Counts, count
+
 BROKEN_FOR = timedelta(minutes=10)
 DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
-_MOST_KEYS = 4096  # the one that was counted longest ago is forgotten
 
 _SESSION, _ACTION = "session", "action"
 
@@ -69,7 +70,7 @@ class Breaker:
     _pen: Pen
     _tasks: Tasks
     _rules: Mapping[str, _Rule] = field(converter=_rules)
-    _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
+    _counted: Counts = field(factory=lambda: Counts(CALLS_WITHIN), init=False)
     _denied: dict[tuple[str, str], deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
     _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
 
@@ -115,11 +116,7 @@ class Breaker:
 
     def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
         rule = self._rules[f"same {which[0]}"]
-        times = self._counted.setdefault(key, deque())
-        self._counted.move_to_end(key)
-        if len(self._counted) > _MOST_KEYS:
-            self._counted.popitem(last=False)
-        if _is_beyond(times, rule, now) and self._break(which, rule, now):
+        if self._counted.is_beyond(key, rule.most, now) and self._break(which, rule, now):
             self._tell(which)
 
     def _break(self, which: tuple[str, str], rule: _Rule, at: datetime) -> bool:
@@ -156,11 +153,8 @@ class Breaker:
 
 
 def _is_beyond(times: deque[datetime], rule: _Rule, now: datetime) -> bool:
-    """Count once more.  A clock that was set back counts what lies ahead of it as well."""
-    times.append(now)
-    while len(times) > rule.most + 1 or times[0] <= now - rule.within:
-        times.popleft()
-    return len(times) > rule.most
+    """Count a denial once more."""
+    return count(times, rule.most, now - rule.within, now)
 
 
 def _concerned(run: Run) -> list[tuple[str, str]]:
