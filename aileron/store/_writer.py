@@ -24,6 +24,9 @@ T = TypeVar("T")
 
 AtEnd: TypeAlias = Callable[[sqlite3.Cursor], Callable[[], None] | None]
 
+_ENOUGH = 4
+"""So many writes that wait are worth a commit of their own before those of the last are told, who may write more."""
+
 _log = Logger()
 
 
@@ -95,8 +98,10 @@ class Writer:
             self._queue.remove(job)
 
     def _start(self) -> None:
-        if self._writing or not self._queue:
-            return
+        if self._queue and not self._writing:
+            self._begin()
+
+    def _begin(self) -> None:
         self._writing = True
         batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
         told = self._pool.runWithConnection(_apply, batch, self._at_end).addCallbacks(
@@ -105,13 +110,17 @@ class Writer:
         told.addErrback(lambda failure: _log.failure("telling a batch", failure))
 
     def _tell(self, outcomes: Sequence[Any], batch: Sequence[_Job]) -> None:
+        begun = len(self._queue) >= _ENOUGH
+        if begun:
+            self._begin()  # it is written while these are told
         try:
             for job, outcome in zip(batch, outcomes, strict=True):
                 _answer(job, outcome)  # what a caller writes now shares the next commit: fewer are worth more than soon
         finally:
-            self._writing = False
-            self._start()
-            self._rest()
+            if not begun:
+                self._writing = False
+                self._start()
+                self._rest()
         self.commits += 1
         self.committed.fire()
 

@@ -93,6 +93,32 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual(self.rows(), ["a", "b", "c", "A", "B", "C"])
         self.assertEqual([self.successResultOf(each) for each in then], ["A", "B", "C"])
 
+    def test_enough_wait(self) -> None:
+        """Where four wait, they are written while the last are told: what those write then comes after them."""
+        then: list[Deferred[str]] = []
+        first = self.writer.write(put, "a")
+        first.addCallback(lambda said: then.append(self.writer.write(put, said.upper())))
+        for text in "bcde":
+            self.writer.write(put, text)
+        self.step()
+        self.assertEqual(len(then), 1)
+        self.step()
+        self.assertEqual(self.rows(), ["a", "b", "c", "d", "e"])
+        self.assertNoResult(then[0])
+        self.step()
+        self.assertEqual(self.successResultOf(then[0]), "A")
+        self.assertEqual(self.rows(), ["a", "b", "c", "d", "e", "A"])
+
+    def test_closed_while_begun(self) -> None:
+        """To close waits for the last of them, whatever was begun while others were told."""
+        all_ = [self.writer.write(put, text) for text in "abcdef"]
+        closed = self.writer.close()
+        self.step()
+        self.assertNoResult(closed)
+        self.step()
+        self.successResultOf(closed)
+        self.assertEqual([self.successResultOf(each) for each in all_], [*"abcdef"])
+
     def test_batch_has_an_end(self) -> None:
         """No more share a commit than may."""
         writer = self.made(Tuning(max_batch=2, busy_seconds=0))
