@@ -28,11 +28,11 @@ class IMeter(Interface):
     def passed(data: bytes) -> None:
         """A piece of the answer's body, framing included, was just written to the client."""
 
-    def uploaded(count: int) -> None:
-        """So many more bytes of the request's body were taken from the client."""
+    def ended(ending: Ending, uploaded: int) -> None:
+        """The exchange is over; nothing follows.  Called exactly once.
 
-    def ended(ending: Ending) -> None:
-        """The exchange is over; nothing follows.  Called exactly once."""
+        :param uploaded: bytes of the request's body, framing included, that were taken from the client.
+        """
 
 
 class IMeters(Interface):

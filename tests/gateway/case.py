@@ -146,14 +146,10 @@ class Noted:
         """See L{IMeter}."""
         self.body += data
 
-    def uploaded(self, count: int) -> None:
-        """See L{IMeter}."""
-        self.uploads += count
-
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: Ending, uploaded: int) -> None:
         """See L{IMeter}."""
         assert self.ending is None, "ended twice"
-        self.ending = ending
+        self.ending, self.uploads = ending, uploaded
 
 
 @implementer(IMeters)

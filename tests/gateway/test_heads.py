@@ -54,6 +54,14 @@ class RequestHeadTests(GatewayCase):
             lines_of(heard), [b"Host: api.openai.com", b"X-Three: 3", b"Trailer: X-T", b"Test: 4", b"Content-Length: 2"]
         )
 
+    def test_each_alone(self) -> None:
+        """One line of one hop is enough, in whatever letters and however often."""
+        for name in ("Connection", "keep-alive", "PROXY-AUTHENTICATE", "Proxy-Connection", "tE", "upGRADE"):
+            line = f"{name}: x\r\n".encode()
+            for lines in (line, line + b"X-End: 2\r\n" + line.lower()):
+                answer = b"HTTP/1.1 200 OK\r\n" + lines + b"Content-Length: 2\r\n\r\nok"
+                self.assertEqual(self.answered(get(), answer), answer.replace(line, b"").replace(line.lower(), b""))
+
     def test_empty_connection(self) -> None:
         """A Connection that names nothing takes nothing with it."""
         for value in ("", ",", " , ", "close,"):

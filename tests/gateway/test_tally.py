@@ -45,7 +45,7 @@ class TallyCase(SynchronousTestCase):
         meter.arrived()
         meter.answered(code, head or answers.head())
         meter.passed(body)
-        meter.ended(ending)
+        meter.ended(ending, 0)
 
     def idle(self) -> int:
         """Let everything happen that waits, and say how much that was."""
@@ -85,7 +85,7 @@ class CountingTests(TallyCase):
         """Answers are counted by class; where none came, as none."""
         for code in (200, 201, 404, 429, 503, 599, 304):
             self.call(code=code)
-        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE)
+        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE, 0)
         self.assertEqual(self.traffic().answers, {"none": 1, "1xx": 0, "2xx": 2, "3xx": 1, "4xx": 2, "5xx": 2})
 
     def test_endings(self) -> None:
@@ -101,13 +101,11 @@ class CountingTests(TallyCase):
     def test_bytes(self) -> None:
         """Bodies are counted both ways, at the end."""
         meter = self.tally.begin(OPENAI, None, False)
-        meter.uploaded(3)
-        meter.uploaded(4)
         meter.answered(200, answers.head())
         meter.passed(b"12345")
         meter.passed(b"678")
         self.assertEqual(self.traffic().received_bytes, 0)
-        meter.ended(Ending.COMPLETE)
+        meter.ended(Ending.COMPLETE, 7)
         self.assertEqual((self.traffic().sent_bytes, self.traffic().received_bytes), (7, 8))
 
     def test_picture(self) -> None:
@@ -135,7 +133,7 @@ class TimeTests(TallyCase):
         self.clock.advance(seconds[2])
         meter.answered(200, answers.head())
         self.clock.advance(seconds[3])
-        meter.ended(Ending.COMPLETE)
+        meter.ended(Ending.COMPLETE, 0)
         return self.traffic()
 
     def test_waits(self) -> None:
@@ -168,7 +166,7 @@ class TimeTests(TallyCase):
         """An answer of ours has no first byte of a provider."""
         meter = self.tally.begin(OPENAI, None, True)
         meter.answered(403, b"")
-        meter.ended(Ending.REFUSED)
+        meter.ended(Ending.REFUSED, 0)
         traffic = self.traffic()
         self.assertEqual((sum(traffic.first_byte.counts), sum(traffic.added.counts)), (0, 0))
         self.assertEqual((sum(traffic.whole.counts), traffic.answers["4xx"]), (1, 1))
@@ -204,7 +202,7 @@ class SessionTests(TallyCase):
         meter = self.tally.begin(OPENAI, "old", True)
         for number in range(MOST_SESSIONS):
             self.call(session=f"s{number}")
-        meter.ended(Ending.COMPLETE)
+        meter.ended(Ending.COMPLETE, 0)
         self.assertIsNone(self.tally.of_session("old"))
 
 
@@ -227,7 +225,7 @@ class ReadingTests(TallyCase):
         body = answers.chunked(answers.messages_stream(MANY), 150)
         for start in range(0, len(body), 160):
             meter.passed(body[start : start + 160])
-        meter.ended(Ending.COMPLETE)
+        meter.ended(Ending.COMPLETE, 0)
         self.idle()
         traffic = self.traffic(ANTHROPIC)
         self.assertEqual((traffic.usage, traffic.received_bytes), (Usage(3210, 89, 3000), len(body)))
@@ -243,7 +241,7 @@ class ReadingTests(TallyCase):
         self.call(answers.chat(), code=201)
         self.call(answers.chat(), code=400)
         self.call(answers.chat(), inference=False)
-        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE)
+        self.tally.begin(OPENAI, None, True).ended(Ending.UNREACHABLE, 0)
         self.assertEqual(self.idle(), 0)
         self.assertEqual((self.traffic().told, self.traffic().untold), (0, 0))
 
@@ -293,7 +291,7 @@ class ReadingTests(TallyCase):
         meter = self.tally.begin(OPENAI, None, True)
         meter.answered(200, answers.head())
         meter.passed(answers.chat("canary"))
-        meter.ended(Ending.COMPLETE)
+        meter.ended(Ending.COMPLETE, 0)
         self.assertNotIn("canary", repr((self.tally, meter, self.waiting)))
         queue = self.tally._reading._queue
         copy = queue[0][0]

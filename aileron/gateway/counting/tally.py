@@ -72,17 +72,14 @@ class Reading:
     """Reads copies of answers for their tokens, one at a time, and lets each go.
 
     :ivar allowance: of long copies.
+    :ivar busy: whether so many wait that another one would not be read.
     """
 
     def __init__(self, later: Callable[[Callable[[], None]], object]) -> None:
         self.allowance = Allowance(MOST_PACKED)
+        self.busy = False
         self._later = later
         self._queue: deque[tuple[Copy, tuple[Counts, ...]]] = deque()
-
-    @property
-    def busy(self) -> bool:
-        """Whether so many wait that another one would not be read."""
-        return len(self._queue) >= MOST_UNREAD
 
     def read(self, copy: Copy, to: tuple[Counts, ...]) -> None:
         """Read it later, and tell these; at once, and unread, if too many wait."""
@@ -91,11 +88,13 @@ class Reading:
             _tell(None, to)
             return
         self._queue.append((copy, to))
+        self.busy = len(self._queue) >= MOST_UNREAD
         if len(self._queue) == 1:
             self._later(self._read_one)
 
     def _read_one(self) -> None:
         copy, to = self._queue.popleft()
+        self.busy = False
         try:
             _tell(copy.usage(), to)
         finally:
@@ -127,7 +126,6 @@ class _Meter:
         "_sent",
         "_skipped",
         "_to",
-        "_uploaded",
     )
 
     def __init__(self, to: tuple[Counts, ...], clock: Callable[[], float], reading: Reading | None) -> None:
@@ -135,7 +133,7 @@ class _Meter:
         self._clock = clock
         self._reading = reading
         self._copy: Copy | None = None
-        self._code = self._received = self._uploaded = 0
+        self._code = self._received = 0
         self._full_at = -1
         self._skipped = False
         self._sent = self._arrived = self._answered = 0.0
@@ -169,16 +167,12 @@ class _Meter:
         elif self._copy is not None:
             self._full_at = received + self._copy.more(data)
 
-    def uploaded(self, count: int) -> None:
-        """See L{IMeter}."""
-        self._uploaded += count
-
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: Ending, uploaded: int) -> None:
         """See L{IMeter}."""
         begun, answered, sent = self._begun, self._answered, self._sent
         seconds = self._clock() - begun
         for counts in self._to:
-            counts.end(self._code, ending, seconds, self._uploaded, self._received)
+            counts.end(self._code, ending, seconds, uploaded, self._received)
             if answered and sent:
                 back = answered - self._arrived if self._arrived else 0.0
                 counts.wait(answered - begun, sent - begun + back)

@@ -24,10 +24,7 @@ class Uncounted:
     def passed(self, data: bytes) -> None:
         """See L{IMeter}."""
 
-    def uploaded(self, count: int) -> None:
-        """See L{IMeter}."""
-
-    def ended(self, ending: Ending) -> None:
+    def ended(self, ending: Ending, uploaded: int) -> None:
         """See L{IMeter}."""
 
 
