@@ -145,6 +145,7 @@ class OtherPagesTests(BrowsedTestCase):
         await page.click("#set-cap")
         said = "[...document.querySelectorAll('#main .answer')].map((each) => each.textContent).join('')"
         words = await page.until(said)
+        self.assertIn("within an hour, within a day", words)
         await self.operator("cap", "set", GATED, "--per-hour", "9")
         await page.shows("9 an hour")
         self.assertEqual(await page.evaluate(said), words)

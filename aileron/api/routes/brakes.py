@@ -76,7 +76,7 @@ async def set_caps(visit: Visit, parts: Parts) -> Answer:
     """Set how often an action, or everything, may begin in an hour or a day, in the place of what was set before."""
     found = [_own(visit, parts, name) for name in _WINDOWS if name in visit.body]
     if not found:
-        raise InvalidRequest.listing("Say how often.", ("/per_hour", "this or per_day is missing"))
+        raise InvalidRequest("Say how many may begin within an hour, within a day, or both.")
     kept = await parts.runner.set_caps(found, visit.caller.actor)
     return answer({"items": [_cap_json(own) for own in kept]})
 
