@@ -34,6 +34,7 @@ _AGAINST = {
     "http": ("noop",),
 }
 _TURN_SECONDS = 0.5
+_PATIENCE_SECONDS = 30
 _PATH, _BODY = "/v1/actions/noop/run", '{"args":{"text":"hello"}}'
 
 Figures = dict[str, float]
@@ -57,7 +58,7 @@ class _Server:
         return median(turn[name] for turn in self.turns)
 
     def cpu_ms(self) -> float:
-        """Processor time of its process for one request."""
+        """Processor time of its process for one request, of all of them."""
         return self.spent["cpu_seconds"] / sum(turn["requests"] for turn in self.turns) * 1e3
 
 
@@ -65,9 +66,11 @@ def report(seconds: float) -> None:
     """One row for each kind, compared to what keeps nothing in the same round."""
     with ExitStack() as running:
         servers = {kind: running.enter_context(_serving(kind)) for kind in KINDS}
+        order = list(servers.values())
         for _ in range(max(1, round(ROUNDS * seconds / _TURN_SECONDS))):
-            for server in servers.values():
+            for server in order:
                 server.turns.append(_load(server.at))
+            order.append(order.pop(0))  # so that none always follows the same other
     for kind, what in KINDS.items():
         mine = servers[kind]
         times = f"{mine.cpu_ms():.2f} ms of cpu; p50 {mine.middle('p50_ms'):.1f} p99 {mine.middle('p99_ms'):.1f} ms"
@@ -90,9 +93,12 @@ def _serving(kind: str) -> Iterator[_Server]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         server = _Server(json.loads(process.stdout.readline()))
-        yield server
-        process.stdin.close()
-        server.spent.update(json.loads(process.stdout.readline()))
+        try:
+            yield server
+        finally:
+            process.stdin.close()
+            server.spent.update(json.loads(process.stdout.readline()))
+            process.wait(_PATIENCE_SECONDS)
 
 
 def _load(at: Mapping[str, Any]) -> Figures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from aileron.http1 import Malformed, ResponseHead, parse_response
+from aileron.http1 import Malformed, ResponseHead, end_to_end, parse_response
 
 MAX_HEAD_BYTES = 65536
 
@@ -37,7 +37,8 @@ def read_beginning(data: bytes) -> Beginning:
             return Beginning(interim, head, raw, data[end:])
         if head.code == 101:
             raise Malformed("The provider switched protocols, which nobody had asked for.")
-        interim += b"".join((b"HTTP/1.1 ", head.status, head.end_to_end(), b"\r\n\r\n"))
+        lines = end_to_end(head.lines, head.connection)
+        interim += b"".join((b"HTTP/1.1 ", head.status, lines, b"\r\n\r\n"))
         start = end
     if len(data) - start > MAX_HEAD_BYTES:
         raise Malformed("The provider's answer has too long a head.")

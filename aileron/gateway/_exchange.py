@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 from attrs import frozen
 
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
-from aileron.http1 import Body, Chunked, Client, Malformed, ResponseHead, UntilClose, announced
+from aileron.http1 import Body, Chunked, Client, Malformed, ResponseHead, UntilClose, announced, end_to_end
 from aileron.interfaces import IMeter
 from aileron.values import Dialect, Ending
 
@@ -287,7 +287,8 @@ class Exchange(Generic[A]):
         self._keep = self._keep and not closes and self._request is None
         whole = rest if end < 0 else rest[:end]
         last = b"\r\n\r\n" if self._keep else b"\r\nConnection: close\r\n\r\n"
-        onward = b"".join((b"HTTP/1.1 ", head.status, head.end_to_end(), last))
+        lines = end_to_end(head.lines, head.connection)
+        onward = b"".join((b"HTTP/1.1 ", head.status, lines, last))
         if self._screen is not None:
             onward, whole = self._screen.head(onward, chunked=type(body) is Chunked), self._screen.body(whole)
         self._write(onward + whole)

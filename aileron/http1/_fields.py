@@ -15,9 +15,10 @@ TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 FIELD = TOKEN + rb"+:[\t\x20-\x7e\x80-\xff]*+"
 FIELDS = rb"((?:\r\n" + FIELD + rb")*)\r\n\r\n"
 
-HOP_BY_HOP = rb"connection|keep-alive|proxy-[a-z]+|te|upgrade"
 # A literal first and one look-ahead keep the scan at C speed.
-_OF_ONE_HOP = re.compile(rb"\r\n(?=[cCkKpPtTuU])(?:" + HOP_BY_HOP + rb"):[^\r]*", re.IGNORECASE)
+_HOP_BY_HOP = re.compile(
+    rb"\r\n(?=[cCkKpPtTuU])(?:connection|keep-alive|proxy-[a-z]+|te|upgrade):[^\r]*", re.IGNORECASE
+)
 # Named by Connection, these are still the message's own: whoever names them would change what it says.
 _NAME_NOTHING = frozenset((b"close", b"keep-alive"))
 _KEPT = frozenset((b"content-length", b"host", b"transfer-encoding"))
@@ -78,7 +79,7 @@ def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
     :param lines: each with the line end before it.
     :param connection: value of the C{Connection} field, L{None} where there is none.
     """
-    lines = _OF_ONE_HOP.sub(b"", lines)
+    lines = _HOP_BY_HOP.sub(b"", lines)
     if connection is None or connection.lower() in _NAME_NOTHING:
         return lines
     named = words(connection) - _KEPT

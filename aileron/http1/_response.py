@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ._bodies import Body, Chunked, Fixed, UntilClose
-from ._fields import CHUNKED, FIELDS, HOP_BY_HOP, end_to_end, length_of, once, words
+from ._fields import CHUNKED, FIELDS, length_of, once, words
 from ._malformed import Malformed
 
 UNTIL_CLOSE = -2
@@ -17,12 +17,10 @@ _LONGEST_REMEMBERED = 4096
 
 _HEAD = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
 _SEEN = re.compile(
-    rb"\r\n(?=[cCkKpPtTuU])(" + HOP_BY_HOP + rb"|content[-_]length|transfer[-_]encoding): *([^\r]*)", re.IGNORECASE
+    rb"\r\n(?=[cCtT])(connection|content[-_]length|transfer[-_]encoding): *([^\r]*)", re.IGNORECASE
 ).findall
 
-_FRAMING = frozenset((b"content-length", b"content_length", b"transfer-encoding", b"transfer_encoding"))
 _LISTS = frozenset((b"connection",))
-_LOOKED_AT = _FRAMING | _LISTS
 
 
 class ResponseHead(NamedTuple):
@@ -33,7 +31,6 @@ class ResponseHead(NamedTuple):
     :ivar length: of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}, as it would be of an answer that has one.
     :ivar keep: whether its sender means to keep the connection.
     :ivar lines: all fields as they came, each with the line end before it.
-    :ivar hops: whether some of them are of one hop.
     """
 
     code: int
@@ -42,16 +39,11 @@ class ResponseHead(NamedTuple):
     length: int
     keep: bool
     lines: bytes
-    hops: bool
 
     @property
     def interim(self) -> bool:
         """Whether the final answer is still to come."""
         return self.code < 200
-
-    def end_to_end(self) -> bytes:
-        """The lines without those of one hop, as they came and in their order."""
-        return end_to_end(self.lines, self.connection) if self.hops else self.lines
 
     def body(self, method: bytes) -> Body | None:
         """A fresh finder of the body's end, or L{None} where no body follows an answer to C{method}."""
@@ -72,25 +64,21 @@ def parse_response(raw: bytes) -> ResponseHead:
     minor, status, lines = match.groups()
     code = int(status[:3])
     ends = _ends if len(lines) <= _LONGEST_REMEMBERED else _ends.__wrapped__
-    connection, length, keep, hops = ends(code, minor == b"0", tuple(_SEEN(lines)))
-    return ResponseHead(code, status, connection, length, keep, lines, hops)
+    connection, length, keep = ends(code, minor == b"0", tuple(_SEEN(lines)))
+    return ResponseHead(code, status, connection, length, keep, lines)
 
 
 @lru_cache(_MOST_REMEMBERED)
-def _ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes | None, int, bool, bool]:
-    """Connection, length, whether its sender means to keep the connection, and whether something is of one hop.
-
-    Most answers say of these the same.
-    """
-    names = {name.lower() for name, _ in seen}
-    fields = once([each for each in seen if each[0].lower() in _LOOKED_AT], _LISTS)
+def _ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> tuple[bytes | None, int, bool]:
+    """Connection, length and whether its sender means to keep the connection; most answers say of these the same."""
+    fields = once(seen, _LISTS)
     length = length_of(fields)
     if length is not None:
         _check_length(code, length, old=old)
     connection = fields.get(b"connection")
     said = words(connection) if connection else ()
     keep = b"keep-alive" in said if old else b"close" not in said
-    return connection, UNTIL_CLOSE if length is None else length, keep, not names <= _FRAMING
+    return connection, UNTIL_CLOSE if length is None else length, keep
 
 
 def _check_length(code: int, length: int, *, old: bool) -> None:

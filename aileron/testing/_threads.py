@@ -28,13 +28,15 @@ class UnthreadedReactor(MemoryReactorClock):
 class UnthreadedPool(ThreadPool):
     """A pool without threads: what is handed over is done before the call returns, or, while held, when stepped.
 
+    What is handed over while something is being told is done after that, as threads would: one piece at a time.
+
     :ivar todo: the work that waits, oldest first.
     """
 
     def __init__(self, least: int = 0, most: int = 0) -> None:
         super().__init__(0, 0)
         self.todo: deque[Callable[[], None]] = deque()
-        self._held = False
+        self._held = self._working = False
 
     def start(self) -> None:
         """There is nothing to start."""
@@ -47,8 +49,17 @@ class UnthreadedPool(ThreadPool):
     def release(self) -> None:
         """Do all that waits, and from now on everything at once."""
         self._held = False
-        while self.todo:
-            self.step()
+        self._work()
+
+    def _work(self) -> None:
+        if self._working:
+            return
+        self._working = True
+        try:
+            while self.todo and not self._held:
+                self.step()
+        finally:
+            self._working = False
 
     def step(self) -> None:
         """Do the oldest piece of work.
@@ -68,8 +79,7 @@ class UnthreadedPool(ThreadPool):
                 onResult(succeeded, result)
 
         self.todo.append(work)
-        if not self._held:
-            self.step()
+        self._work()
 
     def stop(self) -> None:
         """There is nothing to stop."""

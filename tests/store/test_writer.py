@@ -109,6 +109,15 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(then[0]), "A")
         self.assertEqual(self.rows(), ["a", "b", "c", "d", "e", "A"])
 
+    def test_told_in_order(self) -> None:
+        """Whatever is begun meanwhile, callers are told in the order they came, and of the close at last."""
+        told: list[str] = []
+        for text in "abcdef":
+            self.writer.write(put, text).addCallback(told.append)
+        self.writer.close().addCallback(lambda _: told.append("closed"))
+        self.threads.release()
+        self.assertEqual(told, [*"abcdef", "closed"])
+
     def test_closed_while_begun(self) -> None:
         """To close waits for the last of them, whatever was begun while others were told."""
         all_ = [self.writer.write(put, text) for text in "abcdef"]

@@ -27,10 +27,9 @@ _SESSION, _ACTION = "session", "action"
 
 @frozen
 class _Rule:
-    """How often something may be counted within a time, and what is said where it was counted more often."""
+    """How often something may be counted within its time, and what is said where it was counted more often."""
 
     most: int
-    within: timedelta
     why: str
 
 
@@ -41,16 +40,14 @@ def _rules(limits: LoopLimits) -> dict[str, _Rule]:
         "The same call was made more than",
     )
     return {
-        "denied session": _Rule(limits.denials - 1, DENIALS_WITHIN, denied),
+        "denied session": _Rule(limits.denials - 1, denied),
         "denied action": _Rule(
             limits.denials_of_action - 1,
-            DENIALS_WITHIN,
             f"The operator denied this action {limits.denials_of_action} times within ten minutes.",
         ),
-        "same session": _Rule(limits.same_calls, CALLS_WITHIN, f"{same} {limits.same_calls} times within a minute."),
+        "same session": _Rule(limits.same_calls, f"{same} {limits.same_calls} times within a minute."),
         "same action": _Rule(
             limits.same_calls_of_all,
-            CALLS_WITHIN,
             f"{same} {limits.same_calls_of_all} times within a minute, by all sessions.",
         ),
     }
@@ -111,7 +108,8 @@ class Breaker:
         return [
             which
             for which, rule in rules
-            if _is_beyond(self._denied.setdefault(which, deque()), rule, at) and self._break(which, rule, at)
+            if count(self._denied.setdefault(which, deque()), rule.most, at - DENIALS_WITHIN, at)
+            and self._break(which, rule, at)
         ]
 
     def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
@@ -150,11 +148,6 @@ class Breaker:
 
     async def _append(self, event: Event) -> None:
         await self._audit.append(event)
-
-
-def _is_beyond(times: deque[datetime], rule: _Rule, now: datetime) -> bool:
-    """Count a denial once more."""
-    return count(times, rule.most, now - rule.within, now)
 
 
 def _concerned(run: Run) -> list[tuple[str, str]]:

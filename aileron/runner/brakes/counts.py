@@ -13,9 +13,10 @@ MOST_KEYS = 4096
 
 @define(eq=False)
 class Counts:
-    """Of each key the moments at which it was counted, in memory; what was not counted of late takes none.
+    """Of each key the moments at which it was counted, in memory; a key that was not counted of late is let go of.
 
-    A clock that was set back counts what lies ahead of it as well.
+    That happens when another one is counted.  A clock that was set back counts what lies ahead of it as well, and a key
+    that does keeps those that were counted after it.
 
     :param within: what is of late.
     :param most_keys: beyond them the one that was counted longest ago is forgotten.
