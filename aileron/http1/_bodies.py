@@ -45,12 +45,9 @@ class Fixed:
 
     def take(self, data: bytes) -> int:
         """See L{Body}."""
-        left, came = self._left, len(data)
-        if came < left:
-            self._left = left - came
-            return -1
-        self._left = 0
-        return left
+        left = self._left
+        self._left = max(0, left - len(data))
+        return -1 if len(data) < left else left
 
 
 class Chunked:

@@ -47,10 +47,9 @@ class ResponseHead(NamedTuple):
 
     def body(self, method: bytes) -> Body | None:
         """A fresh finder of the body's end, or L{None} where no body follows an answer to C{method}."""
-        length = self.length
-        if not length or self.code < 200 or self.code in {204, 304} or method == b"HEAD":
+        if method == b"HEAD" or self.code in {204, 304} or self.interim or not self.length:
             return None
-        return Fixed(length) if length > 0 else Chunked() if length == CHUNKED else UntilClose()
+        return Chunked() if self.length == CHUNKED else UntilClose() if self.length < 0 else Fixed(self.length)
 
 
 def parse_response(raw: bytes) -> ResponseHead:

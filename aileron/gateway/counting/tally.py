@@ -72,14 +72,17 @@ class Reading:
     """Reads copies of answers for their tokens, one at a time, and lets each go.
 
     :ivar allowance: of long copies.
-    :ivar busy: whether so many wait that another one would not be read.
     """
 
     def __init__(self, later: Callable[[Callable[[], None]], object]) -> None:
         self.allowance = Allowance(MOST_PACKED)
-        self.busy = False
         self._later = later
         self._queue: deque[tuple[Copy, tuple[Counts, ...]]] = deque()
+
+    @property
+    def busy(self) -> bool:
+        """Whether so many wait that another one would not be read."""
+        return len(self._queue) >= MOST_UNREAD
 
     def read(self, copy: Copy, to: tuple[Counts, ...]) -> None:
         """Read it later, and tell these; at once, and unread, if too many wait."""
@@ -88,13 +91,11 @@ class Reading:
             _tell(None, to)
             return
         self._queue.append((copy, to))
-        self.busy = len(self._queue) >= MOST_UNREAD
         if len(self._queue) == 1:
             self._later(self._read_one)
 
     def _read_one(self) -> None:
         copy, to = self._queue.popleft()
-        self.busy = False
         try:
             _tell(copy.usage(), to)
         finally:
