@@ -265,7 +265,7 @@ class PageTests(DoorTestCase):
     async def test_other_port(self) -> None:
         """It reads the cookie, and with it reads nothing, lets nobody in, and ends nothing."""
         page, foreign, neighbour = await self.browse()
-        cookie = neighbour.cookies[-1]
+        cookie = neighbour.cookies["localhost"][-1]
         self.assertIn("aileron_", cookie, "the browser gave no cookie to another port: this shows nothing")
         for method, path, _ in _TRIED:
             posted = {"body": "{}", "headers": {"Content-Type": "application/json"}} if method == "POST" else {}
@@ -283,7 +283,7 @@ class PageTests(DoorTestCase):
         await page.evaluate(_OVERHEAR)
         await page.until("window.overheard.length > 0", 30)
         path, headers = json.loads(await page.evaluate("JSON.stringify(window.overheard[0])"))
-        stolen = {"Cookie": neighbour.cookies[-1], "X-Aileron-Proof": headers["X-Aileron-Proof"]}
+        stolen = {"Cookie": neighbour.cookies["localhost"][-1], "X-Aileron-Proof": headers["X-Aileron-Proof"]}
         for asked in (path, "/v1/runs", "/fragments/trust"):
             self.assertEqual((await self.web.ask("GET", self.url + asked, None, None, **stolen)).status, 401, asked)
         await page.reload()

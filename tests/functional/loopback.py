@@ -1,6 +1,7 @@
 """An HTTP service on a free port of 127.0.0.1 that leaves nothing in the reactor when it stops."""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -75,16 +76,17 @@ def json_of(request: Request) -> Mapping[str, Any] | None:
 class Neighbour(Resource):
     """A page of another port on this machine.
 
-    :ivar cookies: what browsers told it.
+    :ivar cookies: what browsers told it with each request, by the name of the host that they asked; they ask for more
+        than the page, an icon for one, and when they like.
     """
 
     isLeaf = True
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.cookies: list[str] = []
+        self.cookies: defaultdict[str, list[str]] = defaultdict(list)
 
     def render_GET(self, request: Request) -> bytes:
         """Note the cookies."""
-        self.cookies.append(request.getHeader("Cookie") or "")
+        self.cookies[request.getRequestHostname().decode("ascii")].append(request.getHeader("Cookie") or "")
         return b"<!doctype html><p>neighbour</p>"

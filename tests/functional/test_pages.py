@@ -195,7 +195,7 @@ class LoggedInTests(BrowsedTestCase):
         foreign = await self.browser.page()
         await foreign.open(site.url.replace("127.0.0.1", "localhost"))
         await foreign.shows("neighbour")
-        cookie = neighbour.cookies[-1]
+        cookie = neighbour.cookies["localhost"][-1]
         self.assertIn("aileron_", cookie, "the browser gave no cookie to another port: this test proves nothing")
         digest = (await self.pending(page))["digest"]
         decide = f"{self.url}/v1/action-approvals/{run_id}/decide"
