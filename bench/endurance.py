@@ -6,8 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 from attrs import define, field
@@ -15,11 +13,14 @@ from attrs import define, field
 from bench.commands import resident
 from bench.connection import Connection, RefusedError, opened
 from bench.table import row
+from bench.turns import Server, serving, take_turns
 
 SESSIONS = 1_000
 REQUESTS = 100  # of each session
 TOGETHER = 16
+BESIDE_SECONDS = 20.0
 _RUN = "/v1/actions/noop/run"
+_OPENING = {"agent": "bench", "working_dir": "/"}
 _AGAIN_SECONDS = 0.5
 _TENTH = SESSIONS * REQUESTS // 10
 
@@ -31,49 +32,44 @@ def report(seconds: float) -> None:
 
 
 def _flat() -> None:
-    """Memory and latency after a tenth of the requests, and after all."""
-    command = [sys.executable, "-m", "bench.serving", "noop"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin and process.stdout
-        at = json.loads(process.stdout.readline())
-        crowd = Crowd(at["port"], at["key"], process.pid)
-        asyncio.run(crowd.work())
-        process.communicate()
+    """Memory after a tenth of the requests and after all; latency then, beside a server that had only a tenth."""
+    with serving("noop") as served, serving("noop") as young:
+        crowd = Crowd(served)
+        asyncio.run(crowd.work(SESSIONS))
+        asyncio.run(Crowd(young).work(SESSIONS // 10))
+        take_turns([served, young], BESIDE_SECONDS, TOGETHER)
     early, late = crowd.resident[0], crowd.resident[-1]
     what = f"resident after {SESSIONS * REQUESTS} requests of {SESSIONS} sessions"
     row(what, f"{late:.1f} MB", f"{late / early:.2f} x after a tenth of them")
-    early, late = (median(part) * 1e3 for part in (crowd.took[_TENTH : 2 * _TENTH], crowd.took[-_TENTH:]))
-    what = f"p50 of the last tenth of them, at most {TOGETHER} in flight"
-    row(what, f"{late:.1f} ms", f"{late / early:.2f} x that of the second tenth")
+    times = served.times("p50_ms", young)
+    took = f"{served.middle('p50_ms'):.1f} ms"
+    row(f"p50 after them, {TOGETHER} in flight", took, f"{times:.2f} x that of a server after a tenth of them")
 
 
 @define
 class Crowd:
     """Sessions that are opened, used and ended in turn, some of them at once.
 
-    :ivar took: seconds of each run, in the order they were answered.
-    :ivar resident: megabytes of the server's process at the end of each tenth.
+    :ivar answered: how many runs.
+    :ivar resident: megabytes of the server's process after each so many runs as are a tenth of all.
     """
 
-    port: int
-    key: str
-    pid: int
-    took: list[float] = field(factory=list)
+    server: Server
+    answered: int = 0
     resident: list[float] = field(factory=list)
 
-    async def work(self) -> None:
+    async def work(self, sessions: int) -> None:
         """All of it."""
-        left = iter(range(SESSIONS))
+        left = iter(range(sessions))
         await asyncio.gather(*(self._agent(left) for _ in range(TOGETHER)))
 
     async def _agent(self, left: Any) -> None:
-        connection = await opened(self.port)
+        connection = await opened(self.server.at["port"])
         for _ in left:
             session = await self._session(connection)
             for _ in range(REQUESTS):
-                began = perf_counter()
                 await connection.post(_RUN, session["token"], {"args": {"text": "hello"}})
-                self._note(perf_counter() - began)
+                self._note()
             await connection.post(f"/v1/sessions/{session['id']}/end", session["token"], {})
         connection.close()
 
@@ -81,16 +77,16 @@ class Crowd:
         """Another one, as soon as the daemon opens it: so many a minute, and no more."""
         while True:
             try:
-                return await connection.post("/v1/sessions", self.key, {"agent": "bench", "working_dir": "/"})
+                return await connection.post("/v1/sessions", self.server.at["key"], _OPENING)
             except RefusedError as refused:
                 if refused.kind != "limit_exceeded":
                     raise
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    def _note(self, seconds: float) -> None:
-        self.took.append(seconds)
-        if len(self.took) % _TENTH == 0:
-            self.resident.append(resident(self.pid))
+    def _note(self) -> None:
+        self.answered += 1
+        if self.answered % _TENTH == 0:
+            self.resident.append(resident(self.server.pid))
 
 
 def _held() -> None:
