@@ -22,6 +22,7 @@ from attrs import frozen
 from bench.connection import opened
 from bench.endpoint import ACTION, CONNECTOR
 from bench.table import ROUNDS, row
+from bench.turns import standing
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -135,8 +136,8 @@ def _mcp(daemon: Serving) -> None:
     starts, ratios, apart, whole = [], [], [], []
     for _ in range(ROUNDS):
         sdk = _importing(_SDK)
-        with _keeping_nothing() as route:
-            started, took = asyncio.run(_called(route, "none", _one_kind_at_a_time))
+        with standing("contract lean") as route:  # an agent's server takes it for a daemon
+            started, took = asyncio.run(_called(route.url, route.at["token"], _one_kind_at_a_time))
         starts.append(started)
         ratios.append(started / sdk)
         apart += took
@@ -196,17 +197,6 @@ async def _in_turn(calls: Sequence[Call]) -> Rounds:
     """
     took = [[await _timed(call) for call in calls] for _ in range(CALLS * LOOPS)]
     return [[list(kind) for kind in zip(*took, strict=True)]]
-
-
-@contextmanager
-def _keeping_nothing() -> Iterator[str]:
-    """The address of a route that an agent's server takes for a daemon."""
-    command = [sys.executable, "-m", "bench.serving", "contract", "lean"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin and process.stdout
-        yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
-        process.stdin.close()
-        process.stdout.read()
 
 
 def _client(command: str, arguments: list[str], variables: dict[str, str]) -> Client:

@@ -13,7 +13,7 @@ from attrs import define, field
 from bench.commands import resident
 from bench.connection import Connection, RefusedError, opened
 from bench.table import row
-from bench.turns import Server, serving, take_turns
+from bench.turns import Server, standing, take_turns
 
 SESSIONS = 1_000
 REQUESTS = 100  # of each session
@@ -33,7 +33,7 @@ def report(seconds: float) -> None:
 
 def _flat() -> None:
     """Memory after a tenth of the requests and after all; latency then, beside a server that had only a tenth."""
-    with serving("noop") as served, serving("noop") as young:
+    with standing("noop") as served, standing("noop") as young:
         crowd = Crowd(served)
         asyncio.run(crowd.work(SESSIONS))
         asyncio.run(Crowd(young).work(SESSIONS // 10))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from bench.table import ROUNDS, row
-from bench.turns import Server, serving, take_turns
+from bench.turns import Server, standing, take_turns
 
 IN_FLIGHT = 32
 KINDS = {
@@ -28,7 +28,7 @@ _AGAINST = {
 def report(seconds: float) -> None:
     """One row for each kind, compared to what keeps nothing in the same round."""
     with ExitStack() as running:
-        servers = {kind: running.enter_context(serving(kind)) for kind in KINDS}
+        servers = {kind: running.enter_context(standing(kind)) for kind in KINDS}
         take_turns(list(servers.values()), ROUNDS * seconds, IN_FLIGHT)
     for kind, what in KINDS.items():
         mine = servers[kind]

@@ -38,6 +38,11 @@ class Server:
     turns: list[Figures] = field(factory=list)
     spent: Figures = field(factory=dict)
 
+    @property
+    def url(self) -> str:
+        """Where it serves."""
+        return f"http://127.0.0.1:{self.at['port']}"
+
     def middle(self, name: str) -> float:
         """What its turns gave, in the median."""
         return median(turn[name] for turn in self.turns)
@@ -52,7 +57,7 @@ class Server:
 
 
 @contextmanager
-def serving(kind: str) -> Iterator[Server]:
+def standing(kind: str) -> Iterator[Server]:
     """A server of a kind that L{bench.serving} knows, until the end of the block."""
     command = [sys.executable, "-m", "bench.serving", *kind.split()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
