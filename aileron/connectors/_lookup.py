@@ -13,9 +13,10 @@ from aileron.errors import ExternalApiError
 from aileron.values import JSON, Finding, Outcome, Sought
 
 from . import _template
+from ._result import Parts, chosen, read_parts
 from ._table import Table
 from ._template import Scope, Template
-from ._when import PATH, Absent, Condition, Steps, at, condition, dotted
+from ._when import PATH, Condition, Steps, at, condition, dotted
 
 SINCE = frozenset({"effect.since", "effect.since_unix"})
 """What only a look can refer to: a moment before the effect was first tried."""
@@ -65,7 +66,7 @@ class Lookup:
     inputs: Mapping[str, Template]
     items: Steps = ()
     match: Match | None = None
-    result: Mapping[str, Steps] | None = None
+    result: Parts | None = None
     certain: bool = False
     after_seconds: float = _AFTER_SECONDS
     complete: Condition | None = None
@@ -110,10 +111,7 @@ class Lookup:
         return there if isinstance(there, Sequence) and not isinstance(there, str) else None
 
     def _output(self, item: JSON) -> JSON:
-        if self.result is None:
-            return item
-        parts = {name: at(item, path) for name, path in self.result.items()}
-        return {name: part for name, part in parts.items() if not isinstance(part, Absent)}
+        return item if self.result is None else chosen(self.result, item)
 
     def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:
         """C{False} where nothing found settles it."""
@@ -134,7 +132,7 @@ def read_lookup(table: Table | None, own_inputs: frozenset[str]) -> Lookup | Non
         inputs=_inputs(table.table("inputs"), own_inputs),
         items=table.read("items", dotted, ()),
         match=table.read("match", _match, None),
-        result=_result(table.table("result")),
+        result=read_parts(table.table("result")),
         certain=table.choice("absent", "unknown", "unknown", "did_not_happen") == "did_not_happen",
         after_seconds=table.number("after_seconds", _AFTER_SECONDS, _MOST_AFTER_SECONDS),
         complete=table.read("complete", condition, None),
@@ -182,12 +180,6 @@ def _quoted(text: str) -> str:
     if not isinstance(value, str):
         raise ValueError("compares with one reference, or with a quoted text that holds one")
     return value
-
-
-def _result(table: Table | None) -> Mapping[str, Steps] | None:
-    if table is None:
-        return None
-    return {name: table.read(name, dotted, (), required=True) for name in table.values}
 
 
 def _statuses(table: Table) -> frozenset[int]:

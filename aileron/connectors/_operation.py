@@ -10,6 +10,7 @@ from aileron.values import JSON, READ, WRITE, Operation, canonical, schema_probl
 from . import _template
 from ._headers import header_name, header_value
 from ._lookup import read_lookup
+from ._result import has_attachments, read_parts
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
@@ -22,7 +23,7 @@ from ._spec import (
 from ._table import Table
 from ._template import Template
 from ._ties import read_answer_headers, read_precondition
-from ._when import Steps, condition, dotted
+from ._when import condition, dotted
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _WITHOUT_BODY = ("GET", "HEAD")
@@ -40,8 +41,8 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
     idempotent = table.flag("idempotent", default=effect == READ)
     segments, query = _path(table), _templates(table, "query")
     headers, body = _header_templates(table, credential), _body(table, method)
-    answer = table.choice("answer", "json", "json", "text", "none")
-    result = _paths(table.table("result"))
+    answer = table.choice("answer", "json", "json", "text", "file", "none")
+    result = read_parts(table.table("result"))
     error = _error(table.table("error"))
     inputs = _inputs([*segments, query, headers, body.template if body else None])
     timeout = table.number("timeout_seconds", DEFAULT_TIMEOUT_SECONDS, MOST_TIMEOUT_SECONDS)
@@ -78,6 +79,8 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
         table.fault("reconcile", "is for what has an effect")
     if answer != "json" and (result is not None or error.when is not None or error.message is not None):
         table.fault("answer", "must be json where parts of the answer are named")
+    if operation.operation.output_schema is not None and (answer == "file" or has_attachments(result)):
+        table.fault("output", "is for an answer without attachments")
     table.close()
     return operation
 
@@ -175,12 +178,6 @@ def _error(table: Table | None) -> ErrorRule:
     )
     table.close()
     return rule
-
-
-def _paths(table: Table | None) -> Mapping[str, Steps] | None:
-    if table is None:
-        return None
-    return {name: table.read(name, dotted, (), required=True) for name in table.values}
 
 
 def _output_schema(table: Table) -> Mapping[str, JSON] | None:

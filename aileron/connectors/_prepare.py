@@ -17,7 +17,7 @@ _CONTENT_TYPES = {
     "form": "application/x-www-form-urlencoded",
     "text": "text/plain; charset=utf-8",
 }
-_ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "none": "*/*"}
+_ACCEPTS = {"json": "application/json", "text": "text/*, */*;q=0.1", "file": "*/*", "none": "*/*"}
 
 
 def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Scope) -> Request:

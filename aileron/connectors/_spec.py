@@ -9,6 +9,7 @@ from attrs import field, frozen
 from aileron.values import ConnectorDescription, Operation
 
 from ._lookup import Lookup
+from ._result import Parts
 from ._template import Template
 from ._url import Origin, origin_of
 from ._when import Condition, Steps
@@ -48,7 +49,7 @@ class HttpOperation:
     """One operation.
 
     :ivar segments: the path; a segment is either literal or exactly one reference.
-    :ivar answer: C{json}, C{text} or C{none}: how a success is read.
+    :ivar answer: C{json}, C{text}, C{file} or C{none}: how a success is read.
     :ivar result: which parts of a JSON answer make the output; L{None}: all of it.
     :ivar refused: statuses that say that nothing happened, beside those that always do.
     :ivar follows: whether a redirect to the same origin is followed.
@@ -64,7 +65,7 @@ class HttpOperation:
     body: Body | None = None
     answer: str = "json"
     error: ErrorRule = field(factory=ErrorRule)
-    result: Mapping[str, Steps] | None = None
+    result: Parts | None = None
     refused: frozenset[int] = frozenset()
     follows: bool = False
     max_response_bytes: int = DEFAULT_MAX_RESPONSE_BYTES

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.client import Answer, DaemonError, DaemonFault, DaemonUnreachable
-from aileron.values import JSON
+from aileron.values import JSON, Attachment, set_apart
 
 PUT_RIGHT = "put AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent right, or the certificate that it is shown"
 """What the user is asked to do where no start of the daemon helps."""
@@ -53,19 +53,23 @@ class Said:
 
     :ivar pending: what it waits for, where it waits for a person.
     :ivar data: the same, as an object, where the tool declares the schema of what it answers.
+    :ivar run_id: of the run whose output C{attachments} are of; empty: there are none.
+    :ivar attachments: what the text has but a few words of.
     """
 
     text: str
     is_error: bool = False
     pending: Pending | None = None
     data: Mapping[str, JSON] | None = None
+    run_id: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 def of_run(answer: Answer, action: str = "It") -> Said:
     """A run that succeeded, or that is not settled yet (202)."""
     body = answer.body
     if answer.status != 202:
-        return Said(_lines(_edited(body), _note(body), _output(body.get("result"))))
+        return _with_output(body, _edited(body), _note(body))
     waiting = f"The action has no result yet: {body.get('status', 'pending')}."
     return Said(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
 
@@ -86,9 +90,8 @@ def of_status(body: Mapping[str, Any]) -> Said:
     """How a run stands."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
-        return Said(
-            _lines(f"status: completed (audit_id={body.get('audit_id')})", _edited(body), _note(body), _result(body))
-        )
+        done = f"status: completed (audit_id={body.get('audit_id')})"
+        return _with_output(body, done, _edited(body), _note(body), named="result: ")
     if status == "failed":
         return Said(_lines("status: failed", _edited(body), _failure(body.get("failure")), _reason(body)))
     if body.get("begins_at"):
@@ -145,15 +148,18 @@ def _problem(problem: Any) -> str:
     return f"- {place or 'arguments'}: {problem.get('message')}"
 
 
-def _output(result: Any) -> str:
-    output = result.get("output") if isinstance(result, Mapping) else result
-    if output is None:
-        return "Done. The action gave no output."
-    return _compact(output)
+def output_of(body: Mapping[str, Any]) -> Any:
+    """What the action of a run put out; L{None}: nothing."""
+    result = body.get("result")
+    return result.get("output") if isinstance(result, Mapping) else result
 
 
-def _result(body: Mapping[str, Any]) -> str:
-    return f"result: {_output(body.get('result'))}"
+def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> Said:
+    """A few lines, then the output; what is attached stays beside the text."""
+    output, attachments = set_apart(output_of(body))
+    told = "Done. The action gave no output." if output is None else _compact(output)
+    said = Said(_lines(*before, f"{named}{told}"))
+    return evolve(said, run_id=str(_identifier(body)), attachments=attachments) if attachments else said
 
 
 def _edited(body: Mapping[str, Any]) -> str | None:
@@ -186,8 +192,13 @@ def _note(body: Mapping[str, Any]) -> str | None:
 
 
 def _reference(body: Mapping[str, Any]) -> str | None:
-    identifier = body.get("approval_id") or body.get("run_id")
+    identifier = _identifier(body)
     return f"approval_id: {identifier}" if identifier else None
+
+
+def _identifier(body: Mapping[str, Any]) -> str | None:
+    """The run's, by whichever name the answer has it."""
+    return body.get("approval_id") or body.get("run_id") or body.get("id")
 
 
 def _compact(value: Any) -> str:

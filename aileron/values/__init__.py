@@ -14,6 +14,7 @@ from ._actions import (
     Step,
 )
 from ._advice import ADVICE, Advice, what_then, what_was_kept
+from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
 from ._authorities import AUTHORITIES
 from ._base64 import LONG_ENOUGH, base64_inside
@@ -126,6 +127,7 @@ __all__ = [
     "READ",
     "ROW",
     "SEMVER",
+    "UNKNOWN_MEDIA_TYPE",
     "WRITE",
     "Action",
     "Actor",
@@ -134,6 +136,7 @@ __all__ = [
     "ApprovalRule",
     "Ask",
     "Assertion",
+    "Attachment",
     "AttemptRow",
     "AuditQuery",
     "Binding",
@@ -226,6 +229,7 @@ __all__ = [
     "VaultState",
     "Verdict",
     "approval_statement",
+    "attached",
     "bare",
     "base64_inside",
     "canonical",
@@ -239,10 +243,13 @@ __all__ = [
     "json_pointer",
     "json_problems",
     "loads_strict",
+    "media_type_of",
     "place",
     "plain",
     "plainly",
+    "regular_base64",
     "schema_problem",
+    "set_apart",
     "strings_in",
     "timestamp",
     "utc",

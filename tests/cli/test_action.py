@@ -83,6 +83,16 @@ class RunTests(CommandCase):
         self.assertEqual(self.command("action", "run", "hello", "--arg", "count=3")[:2], (0, "hi\n"))
         self.assertEqual(self.site.bodies("POST", "/v1/actions/hello/run"), [{"args": {"count": 3}}])
 
+    def test_attachments(self) -> None:
+        """What is attached is told, and how to have it; a terminal is not filled with it."""
+        output = {"caption": "c", "picture": {"media_type": "image/png", "base64": "AAEC"}}
+        self.site.answer("POST", "/v1/actions/hello/run", {"run_id": RUN, "result": {"output": output}})
+        code, out, err = self.command("action", "run", "hello", "--args", "{}")
+        self.assertEqual(
+            (code, '"picture": "[attachment 1: image/png, 3 bytes]"' in out, "AAEC" in out), (0, True, False)
+        )
+        self.assertIn(f"aileron runs save {RUN} DIRECTORY", err)
+
     def test_pending(self) -> None:
         """A run that waits for approval has an exit code of its own, and says what waits."""
         waits = {"status": "pending_approval", "run_id": RUN, "message": "hello waits"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from aileron.errors import Unauthorized
 from tests.cli.daemon import RUN, CommandCase
@@ -70,6 +71,32 @@ class RecordsTests(CommandCase):
             self.assertIn(part, out)
         self.site.answer("GET", "/v1/runs?gated=true&limit=50", {"items": [RUN_ROW], "cursor": None})
         self.assertIn("01RUN", self.as_operator("runs", "list", "--gated")[1])
+
+    def test_save(self) -> None:
+        """What is attached to a result becomes files, none of which replaces another."""
+        picture = {"media_type": "image/png", "base64": "AAEC"}
+        output = {"caption": "c", "shown": [picture, {"media_type": "application/x-odd", "text": "ü"}]}
+        row = {**RUN_ROW, "state": "completed", "failure": None, "result": {"output": output, "steps": {"a": output}}}
+        self.site.answer("GET", f"/v1/runs/{RUN}", row)
+        out = self.as_operator("runs", "show", RUN)[1]
+        self.assertEqual(("attachment 1: image/png" in out, "AAEC" in out), (True, False))
+        self.assertIn(f"aileron runs save {RUN} DIRECTORY", out)
+        directory = Path(self.mktemp()) / "there"
+        code, out, _ = self.as_operator("runs", "save", RUN, str(directory))
+        files = {each.name: each.read_bytes() for each in directory.iterdir()}
+        self.assertEqual((code, files), (0, {f"{RUN}-1.png": b"\0\1\2", f"{RUN}-2": "ü".encode()}))
+        self.assertEqual(out, f"{directory / f'{RUN}-1.png'}\n{directory / f'{RUN}-2'}\n")
+        (directory / f"{RUN}-1.png").write_bytes(b"mine")
+        code, _, err = self.as_operator("runs", "save", RUN, str(directory))
+        self.assertEqual((code, "File exists" in err, (directory / f"{RUN}-1.png").read_bytes()), (1, True, b"mine"))
+
+    def test_save_nothing(self) -> None:
+        """Nothing is attached: no directory is made."""
+        for result in (None, {"output": "done", "steps": {}}):
+            self.site.answer("GET", f"/v1/runs/{RUN}", {**RUN_ROW, "result": result})
+            directory = Path(self.mktemp())
+            code, out, _ = self.as_operator("runs", "save", RUN, str(directory))
+            self.assertEqual((code, out, directory.exists()), (0, "Nothing is attached to its result.\n", False))
 
     def test_settle(self) -> None:
         """Settling says what was found out; without saying which it is a usage error."""

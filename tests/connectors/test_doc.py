@@ -14,10 +14,11 @@ from tests.connectors.service import Service, spec_of
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-a-connector.md"
 LISTING = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OTHER = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 KEYS = """
     name version description base_url default bindable hosts private_network kind header format method path query
     headers json form text effect idempotent answer result error refused redirect max_response_bytes timeout_seconds
-    precondition answer_headers
+    precondition answer_headers media_type file
     error.when error.message error.class reconcile op inputs items match absent after_seconds complete absent_statuses
 """
 
@@ -46,6 +47,14 @@ class PageTests(SynchronousTestCase):
         """An input that was not given is left out of the query."""
         request = self.connector().prepare("find_issues", {"project": "p"}, "https://tracker.example", "k1")
         self.assertTrue(request.url.endswith("/api/projects/p/issues?state=open"))
+
+    def test_attachments(self) -> None:
+        """The operations that answer with attachments are ones."""
+        (listing,) = [each for each in OTHER.findall(self.page) if "b64_json" in each]
+        operations = spec_of(LISTING.findall(self.page)[0] + listing).operations
+        self.assertEqual("file", operations["chart"].answer)
+        drawing = (operations["draw"].result or {})["drawing"]
+        self.assertEqual(("image/png", True), (drawing.media_type, drawing.encoded))
 
     def test_comparisons(self) -> None:
         """Every comparison of the table is one."""

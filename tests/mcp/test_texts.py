@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer, DaemonFault, DaemonUnreachable
 from aileron.mcp._texts import Said, of_error, of_run, of_status
-from aileron.values import Fault
+from aileron.values import Attachment, Fault
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -47,6 +47,17 @@ class RunTests(SynchronousTestCase):
     def test_no_output(self) -> None:
         """Nothing is never an empty text, which some clients show as a failure."""
         self.assertEqual(self.done(None), Said("Done. The action gave no output."))
+
+    def test_attachments(self) -> None:
+        """They stand beside the text, which says where each was, whoever asks for the result."""
+        output = {"caption": "c", "picture": {"media_type": "image/png", "base64": "AAEC"}}
+        picture = (Attachment("image/png", base64="AAEC"),)
+        text = '{"caption":"c","picture":"[attachment 1: image/png, 3 bytes]"}'
+        self.assertEqual(self.done(output), Said(text, run_id="R", attachments=picture))
+        status = {"status": "completed", "run_id": "R", "audit_id": "A", "result": {"output": output}}
+        said = of_status(status)
+        self.assertEqual((said.run_id, said.attachments), ("R", picture))
+        self.assertEqual(said.text, f"status: completed (audit_id=A)\nresult: {text}")
 
     def test_edited(self) -> None:
         """Before the output stands what the user changed."""

@@ -54,6 +54,16 @@ class RunPagesTests(WebCase):
             self.assertIn(part, text)
         self.assertEqual(self.fragment("/runs/none").status, 404)
 
+    def test_attachments(self) -> None:
+        """What is attached to a result is told, and how to have it."""
+        run = self.run_in(RunState.COMPLETED, result={"output": {"media_type": "image/png", "base64": "AAEC"}})
+        text = self.fragment(f"/runs/{run.id}").text
+        for part in ("[attachment 1: image/png, 3 bytes]", f"aileron runs save {run.id} DIRECTORY"):
+            self.assertIn(part, text)
+        self.assertNotIn("AAEC", text)
+        plain = self.run_in(RunState.COMPLETED, result={"output": "done"})
+        self.assertNotIn("attached", self.fragment(f"/runs/{plain.id}").text)
+
     def test_unknown(self) -> None:
         """Whose outcome nobody knows can be looked for, settled either way, or done again on purpose."""
         run = self.run_in(RunState.UNKNOWN)

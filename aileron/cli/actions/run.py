@@ -13,7 +13,7 @@ from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import as_session
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.completing import names
-from aileron.values import JSON, loads_strict
+from aileron.values import JSON, loads_strict, set_apart
 
 if TYPE_CHECKING:
     from aileron.client import Answer, Daemon
@@ -103,7 +103,10 @@ def _tell(body: Mapping[str, Any], as_json: bool) -> None:
         return
     note("Done (run {run}).", run=body.get("run_id"))
     result = body["result"]
-    _print(result.get("output") if isinstance(result, Mapping) and "output" in result else result)
+    output, attachments = set_apart(result.get("output") if isinstance(result, Mapping) else result)
+    _print(output)
+    if attachments:
+        note("To have what is attached: aileron runs save {run} DIRECTORY", run=body.get("run_id"))
 
 
 def _print(output: JSON) -> None:

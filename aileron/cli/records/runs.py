@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,9 @@ from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.differences import show_edits
 from aileron.cli.completing import names
+from aileron.values import set_apart
+
+from .saving import saved
 
 _FOUND: Mapping[bool | None, str] = {
     True: "It happened: it was found by its key.",
@@ -121,6 +125,22 @@ def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd:
         say("Taken back; nothing was sent.")
 
 
+@runs.command("save")
+@click.argument("run_id", metavar="ID")
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@_options.passphrase_fd
+@pass_surroundings
+def save(around: Surroundings, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
+    """Write what is attached to a run's result into a directory: a file each, none of which is there already."""
+    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    _, attachments = set_apart((run.get("result") or {}).get("output"))
+    if not attachments:
+        say("Nothing is attached to its result.")
+        return
+    for path in saved(attachments, directory, run["id"]):
+        say("{path}", path=str(path))
+
+
 def _show_run(run: Mapping[str, Any]) -> None:
     heading("{action} {version}", action=run["action"], version=run["action_version"])
     values(
@@ -145,7 +165,10 @@ def _show_run(run: Mapping[str, Any]) -> None:
         say("  {kind}: {message}", kind=run["failure"]["class"], message=run["failure"]["message"])
     if run.get("result") is not None:
         heading("Result")
-        block(in_words(run["result"]), "  ")
+        result, attachments = set_apart(run["result"])
+        block(in_words(result), "  ")
+        if attachments:
+            say("  To have what is attached: aileron runs save {id} DIRECTORY", id=run["id"])
 
 
 def _show_attempts(run: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from aileron.client import Answer
 from aileron.mcp._cards import Card
-from aileron.mcp._texts import Said, beside_output
+from aileron.mcp._texts import Said, beside_output, output_of
 from aileron.values import JSON, fits
 
 _REFERENCES = ("$ref", "$dynamicRef")
@@ -36,9 +36,8 @@ def structured(card: Card, answer: Answer, said: Said) -> Said:
 
 
 def _completed(answer: Answer, said: Said, schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    result = answer.body.get("result")
-    output = result.get("output") if isinstance(result, Mapping) else result
-    if not fits(output, schema):
+    output = output_of(answer.body)
+    if said.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
         return {"text": said.text}
     beside = beside_output(answer.body)
     return {"output": output, **({"text": beside} if beside else {})}

@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
 from aileron.mcp._cards import Card
+from aileron.mcp._contents import contents_of
 from aileron.mcp._texts import Pending, Said, of_run, of_status
 from aileron.mcp.offering.structure import structured
 from aileron.values import plain
@@ -135,7 +136,7 @@ def result_of(said: Said) -> t.CallToolResult:
     """A tool's result."""
     # Some clients show structured content instead of the text, others the text alone: each says everything.
     data: Any = None if said.data is None else plain(said.data)
-    return t.CallToolResult(content=[t.TextContent(text=said.text)], structured_content=data, is_error=said.is_error)
+    return t.CallToolResult(content=contents_of(said), structured_content=data, is_error=said.is_error)
 
 
 def _task(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import Approval, AttemptRow, Fault, Run, RunQuery, RunState, StepRow
+from aileron.values import Approval, AttemptRow, Fault, Run, RunQuery, RunState, StepRow, set_apart
 from aileron.web._blocks import (
     Cell,
     Part,
@@ -205,13 +205,16 @@ def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:
 def _outcome(run: Run, steps: Iterable[StepRow]) -> Iterator[Part]:
     for step in steps:
         yield tags.h3(f"What step {step.position + 1} answered")
-        yield whole(f"step-{step.position}", step.output, "Answer")
+        yield whole(f"step-{step.position}", set_apart(step.output)[0], "Answer")
     if run.fault is not None:
         yield tags.h2("What went wrong")
         yield facts(_fault(run.fault))
     elif run.result is not None:
         yield tags.h2("What the agent was told")
-        yield whole("result", run.result, "Result")
+        result, attachments = set_apart(run.result)
+        yield whole("result", result, "Result")
+        if attachments:
+            yield quiet(f"To have what is attached: aileron runs save {run.id} DIRECTORY")
     elif not run.state.settled:
         yield quiet("It has no outcome yet.")
 

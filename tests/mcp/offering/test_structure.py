@@ -67,6 +67,13 @@ class StructureTests(SynchronousTestCase):
             answer = done(output, reason="go on")
             self.assertEqual(self.data(answer), {"status": "completed", "text": of_run(answer).text})
 
+    def test_attachments(self) -> None:
+        """No model is given base64 to read as data: the text says what is attached."""
+        answer = done({"ts": "1", "picture": {"media_type": "image/png", "base64": "AAEC"}})
+        said = structured(card({"type": "object"}), answer, of_run(answer))
+        self.assertEqual(said.data, {"status": "completed", "text": said.text})
+        self.assertEqual((len(said.attachments), "attachment 1" in said.text), (1, True))
+
     def test_pending(self) -> None:
         """What waits says so, in the same words as the text."""
         answer = Answer(202, {"status": "pending_approval", "message": "It waits.", "approval_id": "R"})
