@@ -42,19 +42,22 @@ class AgentTestCase(OperatedTestCase):
     kind: ClassVar[Kind]
     timeout = 300
 
-    async def launch_agent(self, turns: Sequence[Turn], *actions: Path, **environment: str) -> Launched:
+    async def launch_agent(
+        self, turns: Sequence[Turn], *actions: Path, gallery: bool = False, **environment: str
+    ) -> Launched:
         """Furnish the user's home and start the agent, headless.
 
         :param turns: all but the last, which says `BYE`.
         :param actions: files of more actions than the usual two.
+        :param gallery: whether there is one, for actions that look at it.
         :param environment: what else the user has set.
         """
-        llm, paths = await self.prepare(turns, *actions, **environment)
+        llm, paths = await self.prepare(turns, *actions, gallery=gallery, **environment)
         files = contents(paths)
         return Launched(self.start(self.launch_command(PROMPT)), llm, files)
 
     async def prepare(
-        self, turns: Sequence[Turn], *actions: Path, **environment: str
+        self, turns: Sequence[Turn], *actions: Path, gallery: bool = False, **environment: str
     ) -> tuple[ScriptedLLM, tuple[Path, ...]]:
         """Do all that comes before the start, as for `launch_agent`.
 
@@ -64,6 +67,8 @@ class AgentTestCase(OperatedTestCase):
         upstreams = {"AILERON_OPENAI_BASE_URL": llm.url, "AILERON_ANTHROPIC_BASE_URL": llm.url}
         self.home = attrs.evolve(self.home, variables={**upstreams, **environment})
         await self.furnish()
+        if gallery:
+            self.open_gallery()
         if actions:
             await self.add(*actions)
         return llm, self.kind.configure_user(self.home, llm.url)

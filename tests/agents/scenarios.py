@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.agents import case
 from tests.agents.kind import approval_id
+from tests.functional.gallery import CAPTION, NOTES
 from tests.functional.operated import GATED, SHIP, UNGATED
 from tests.functional.script import Call, Received
 from tests.functional.slack import Message
@@ -15,6 +16,7 @@ NOTE = {"channel": "#general", "summary": "Lunch."}
 LUNCH = {"channel": "#general", "summary": "Soup is up."}
 UNICODE = 'Grüße, 世界 – «Ωμέγα» 🚀👩‍🔬, \\n "quoted"\tand\na line'
 READING, ADDED, DECLARED = "read-channel", "late-note", "declared-note"
+LOOKING, READ = "see-picture", "see-all"
 
 _READ = """\
 +++
@@ -186,6 +188,23 @@ class ScenariosTestCase(case.AgentTestCase):
         (result,) = await self.finished(launched)
         for part in ("C0002", "changed the arguments", "The parser is nearly out.", "Mind the typo."):
             self.assertIn(part, result)
+
+    async def test_13_picture(self) -> None:
+        """A picture that an action answers with is shown to the model, and the agent works on."""
+        path = self.looking(LOOKING, "picture")
+        launched = await self.launch_agent([self.call(LOOKING, {})], path, gallery=True)
+        (result,) = await self.finished(launched)
+        self.assertIn("[attachment 1: image/png", result)
+        self.assertEqual(launched.llm.script.of(self.kind.model)[-1].pictures, 1)
+
+    async def test_14_document(self) -> None:
+        """A document that an action answers with is read by the model, and the agent works on."""
+        path = self.looking(READ, "all")
+        launched = await self.launch_agent([self.call(READ, {})], path, gallery=True)
+        (result,) = await self.finished(launched)
+        for part in (CAPTION, NOTES.strip(), "[attachment 2: text/plain"):
+            self.assertIn(part, result)
+        self.assertEqual(launched.llm.script.of(self.kind.model)[-1].pictures, 1)
 
     async def asked(self, launched: case.Launched) -> Mapping[str, Any]:
         """The approval that the agent's call waits for; meanwhile it shows no secrets."""

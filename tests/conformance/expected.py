@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_TEXT = "an action answers in text: no image, sound or embedded document"
 _OWN = "the prompts and resources are our own few, and not for anyone to add to"
 _ASKS_NOTHING = "no client's model, roots or forms are used: a person decides on our own page"
 _NO_LOG = "there is no log for clients: what happens is on record, which is the user's"
@@ -16,10 +15,6 @@ _NO_SUBSCRIPTION = "a document changes with the list, which is told; single ones
 
 _IN_BOTH: Mapping[str, str] = {
     "completion-complete:completion-complete": _NO_COMPLETION,
-    "tools-call-image:tools-call-image": _TEXT,
-    "tools-call-audio:tools-call-audio": _TEXT,
-    "tools-call-embedded-resource:tools-call-embedded-resource": _TEXT,
-    "tools-call-mixed-content:tools-call-mixed-content": _TEXT,
     "resources-read-text:resources-read-text": _OWN,
     "resources-read-binary:resources-read-binary": _OWN,
     "resources-templates-read:resources-templates-read": _OWN,

@@ -44,6 +44,14 @@ class Fixture:
         return _ACTION.format(name=self.name, channel=self.channel, gated="true" if self.gated else "false")
 
 
+SEEN = {
+    "test-image-content": "picture",
+    "test-audio-content": "sound",
+    "test-embedded-resource": "notes",
+    "test-multiple-content-types": "all",
+}
+"""What those look at in the gallery that answer with more than text."""
+
 FIXTURES = (
     Fixture("test-simple-text"),
     Fixture("test-error-handling", channel="#nowhere"),
@@ -55,7 +63,8 @@ FIXTURES = (
 
 async def add_fixtures(case: OperatedTestCase) -> None:
     """Put all of them into the home."""
-    paths = []
+    case.open_gallery()
+    paths = [case.looking(name, operation) for name, operation in SEEN.items()]
     for fixture in FIXTURES:
         path = case.home.project / f"{fixture.name}.md"
         path.write_text(fixture.text())

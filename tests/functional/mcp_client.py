@@ -1,7 +1,7 @@
 """An MCP client over a child's standard streams that sends what it is told and keeps what comes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -66,10 +66,14 @@ class Server(ProcessProtocol):
 
 @attrs.frozen
 class ToolResult:
-    """What a tool call gave a model."""
+    """What a tool call gave a model.
+
+    :ivar blocks: what stands behind the text.
+    """
 
     text: str
     is_error: bool
+    blocks: Sequence[Mapping[str, Any]] = ()
 
 
 @attrs.define
@@ -109,4 +113,5 @@ class McpClient:
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float = 60) -> ToolResult:
         """Call a tool."""
         result = await self.ask("tools/call", {"name": tool, "arguments": dict(arguments)}, seconds)
-        return ToolResult(result["content"][0]["text"], bool(result.get("isError")))
+        first, *others = result["content"]
+        return ToolResult(first["text"], bool(result.get("isError")), others)

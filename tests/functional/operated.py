@@ -20,6 +20,7 @@ from aileron.home import Home as State
 from aileron.home import running_pid
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
+from tests.functional.gallery import Gallery, looking
 from tests.functional.home import Home, installed
 from tests.functional.mcp_client import CLIENT, McpClient, Server
 from tests.functional.process import Command, Finished, Running
@@ -153,7 +154,22 @@ class OperatedTestCase(FunctionalTestCase):
             r"(?m)^base_url = .*$", f'base_url = {{ default = "{self.service.url}", bindable = false }}', text
         )
         text = re.sub(r"(?m)^hosts = .*$", f'hosts = ["{address}"]\nprivate_network = true', text)
-        path = self.state.connectors / "slack.toml"
+        self._put_connector("slack", text)
+
+    def open_gallery(self) -> None:
+        """Start the service that answers with pictures and the like, and put its connector into the home."""
+        gallery = Gallery.listen(self.reactor)
+        self.finally_(gallery.stop)
+        self._put_connector("gallery", gallery.connector())
+
+    def looking(self, name: str, operation: str, *, gated: bool = False) -> Path:
+        """The file of an action that looks at something in the gallery."""
+        path = self.home.project / f"{name}.md"
+        path.write_text(looking(name, operation, gated=gated))
+        return path
+
+    def _put_connector(self, name: str, text: str) -> None:
+        path = self.state.connectors / f"{name}.toml"
         path.write_text(text)
         path.chmod(0o600)
 

@@ -9,6 +9,8 @@ import attrs
 
 Arguments = Mapping[str, Any]
 
+_PICTURES = ("image", "image_url", "input_image")
+
 
 class ScriptError(AssertionError):
     """The agent and the script disagree: a turn too many, a turn too few, or a tool that is not offered."""
@@ -43,6 +45,11 @@ class Received:
     def tool_results(self) -> list[str]:
         """What tools answered so far, as text, oldest first."""
         return [result for message in self.messages for result in _results(message)]
+
+    @property
+    def pictures(self) -> int:
+        """How many pictures the model is shown."""
+        return _pictures(self.messages)
 
     @property
     def is_title(self) -> bool:
@@ -129,6 +136,12 @@ def found(pattern: str, received: Received) -> str:
         if match := re.search(pattern, result):
             return match.group(1)
     raise ScriptError(f"no tool result matches {pattern!r}: {received.tool_results}")
+
+
+def _pictures(part: object) -> int:
+    if isinstance(part, Mapping):
+        return int(part.get("type") in _PICTURES) + sum(map(_pictures, part.values()))
+    return sum(map(_pictures, part)) if isinstance(part, list) else 0
 
 
 def _names(tool: Mapping[str, Any]) -> list[str]:
