@@ -47,7 +47,7 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
         site.rules = SiteRules([host], bare_deletes=frozenset({MCP_PATH}))
         await door.open(f"http://{host}")
         self.addCleanup(door.close)
-        return self.adding_token(address.port, self.agent_token())
+        return self.adding_token(address.port, self.agent_token(), {})
 
 
 def _everything(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from twisted.internet.protocol import ServerFactory
 
 from tests.conformance import judges
 from tests.conformance.fixtures import add_fixtures
+from tests.conformance.names import Renaming
 from tests.conformance.proxy import AddingToken
 from tests.functional.case import FunctionalTestCase
 from tests.functional.mcp_http import McpHttpTestCase
@@ -50,12 +52,13 @@ class JudgingTestCase(FunctionalTestCase):
         self.assertIn("Total:", finished.stdout, finished.stderr)
         return results, finished
 
-    def adding_token(self, port: int, token: str) -> str:
+    def adding_token(self, port: int, token: str, names: Mapping[str, str]) -> str:
         """Where whoever comes is the agent of that token.
 
         :param port: of the site.
+        :param names: the judge's, and what they are there.
         """
-        adding = AddingToken(self.reactor, port, token)
+        adding = AddingToken(self.reactor, port, token, Renaming(names))
         listening = self.reactor.listenTCP(0, cast(ServerFactory, adding), interface="127.0.0.1")
         address = listening.getHost()
         assert isinstance(address, IPv4Address)
@@ -73,8 +76,8 @@ class JudgedTestCase(JudgingTestCase, McpHttpTestCase):
         await add_fixtures(self)
         return await self.session("claude")
 
-    def listening_for(self, session: AgentSession) -> str:
+    def listening_for(self, session: AgentSession, names: Mapping[str, str] | None = None) -> str:
         """Where whoever comes is that agent."""
         port = urlsplit(self.url).port
         assert port is not None
-        return self.adding_token(port, session.token)
+        return self.adding_token(port, session.token, names or {})

@@ -44,8 +44,9 @@ class Fixture:
         return _ACTION.format(name=self.name, channel=self.channel, gated="true" if self.gated else "false")
 
 
+PICTURE = "test-image-content"
 SEEN = {
-    "test-image-content": "picture",
+    PICTURE: "picture",
     "test-audio-content": "sound",
     "test-embedded-resource": "notes",
     "test-multiple-content-types": "all",
@@ -54,6 +55,8 @@ SEEN = {
 
 FIXTURES = (
     Fixture("test-simple-text"),
+    Fixture("template-123"),
+    Fixture("testvalue1"),
     Fixture("test-error-handling", channel="#nowhere"),
     Fixture("test-tool-with-progress", gated=True),
     Fixture("test-streaming-elicitation"),

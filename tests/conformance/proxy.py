@@ -1,4 +1,4 @@
-"""A port that adds an agent's token: the judges cannot send one."""
+"""A port that adds an agent's token, which the judges cannot send, and names what they ask for as we do."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 
+from tests.conformance.names import Renaming
 from tests.functional.reactor import IKitReactor
 
 
@@ -42,14 +43,15 @@ class Inward(Way):
         cast(ITCPTransport, self.transport).setTcpNoDelay(True)
 
     def dataReceived(self, data: bytes) -> None:
-        """Change the head, and hand on the rest as it is."""
+        """Change the whole of it, once it is there."""
         if self.other is not None:
             super().dataReceived(data)
             return
         self._held += data
-        if b"\r\n\r\n" in self._held and not self._asked:
+        whole = self._adding.renaming.request(self._held)
+        if whole is not None and not self._asked:
             self._asked = True
-            head, _, rest = self._held.partition(b"\r\n\r\n")
+            head, _, rest = whole.partition(b"\r\n\r\n")
             self._held = self._adding.changed(head) + b"\r\n\r\n" + rest
             self._adding.further().addCallbacks(self._connected, lambda _: self._nobody())
 
@@ -66,12 +68,14 @@ class AddingToken(Factory):
     """Listens for judges.
 
     :ivar port: of this; set once it listens.
+    :ivar renaming: the judge's names into ours.
     """
 
     noisy = False
 
-    def __init__(self, reactor: IKitReactor, target_port: int, token: str) -> None:
+    def __init__(self, reactor: IKitReactor, target_port: int, token: str, renaming: Renaming) -> None:
         self._reactor, self._target, self._token = reactor, target_port, token
+        self.renaming = renaming
         self.port = 0
 
     def buildProtocol(self, addr: object) -> Protocol:
