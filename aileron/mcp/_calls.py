@@ -13,8 +13,9 @@ from aileron.values import JSON
 
 from ._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, Card, own_cards
 from ._diagnosis import diagnosis
+from ._forms import Form, filled_in
 from ._link import Link
-from ._texts import Said, is_misdirected, of_error, of_status
+from ._texts import Said, is_misdirected, of_error, of_form, of_status
 from .offering.access import ACCESS_CARDS, asked_for, described, found
 from .offering.history import recent_runs
 from .offering.shortlist import Shortlist
@@ -73,7 +74,12 @@ class Calls:
         asked = asked_for(cards, tool, arguments)
         if isinstance(asked, Said):
             return of_error(self.link.trouble) if is_misdirected(self.link.trouble) else asked
-        card, given = asked
+        return await self._run(*asked, manner)
+
+    async def _run(self, card: Card, arguments: Mapping[str, JSON], manner: Manner) -> Said:
+        given = filled_in(card, arguments, manner.answers)
+        if isinstance(given, Form):
+            return of_form(given)
         return await Running(self.daemon, self.clock, self.withdrawals).run(card, given, manner)
 
     async def withdraw(self, key: str) -> None:

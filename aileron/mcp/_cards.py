@@ -24,6 +24,11 @@ _GATED = (
     f"with it, go on or ask {STATUS_TOOL} later, and do not report the action as done before it says completed."
 )
 
+_ASKED = (
+    "For the user to say and never for you to make up: {names}. Leave out what they did not tell you: they are asked "
+    "where your program can show a form, and you are told if not."
+)
+
 
 @frozen
 class Card:
@@ -38,6 +43,7 @@ class Card:
     :ivar open_world: it talks to something outside.
     :ivar about: the description without what Aileron adds to it.
     :ivar output_schema: JSON Schema of what an action puts out, where it is declared.
+    :ivar asks: the arguments that are for a person to say.
     """
 
     name: str
@@ -53,6 +59,7 @@ class Card:
     open_world: bool = False
     about: str = ""
     output_schema: Mapping[str, JSON] | None = None
+    asks: tuple[str, ...] = ()
 
 
 def cards_of(items: Iterable[Any]) -> tuple[Card, ...]:
@@ -75,10 +82,11 @@ def _card(item: Any) -> Card | None:
             return None
         heading, body = _split(str(item.get("description") or ""))
         about = body or str(item.get("intent") or "")
+        asks = tuple(map(str, item.get("asks") or ()))
         return Card(
             name=_checked(item["tool_name"]),
             title=heading or str(item["name"]),
-            description=f"{about}\n\n{_GATED}".strip() if item["gated"] else about,
+            description=_described(about, asks, gated=bool(item["gated"])),
             input_schema=dict(item["input_schema"]),
             read_only=bool(item["read_only"]),
             idempotent=bool(item["idempotent"]),
@@ -89,9 +97,15 @@ def _card(item: Any) -> Card | None:
             open_world=bool(item.get("open_world", True)),
             about=about,
             output_schema=None if item.get("output_schema") is None else dict(item["output_schema"]),
+            asks=asks,
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _described(about: str, asks: tuple[str, ...], *, gated: bool) -> str:
+    asked = _ASKED.format(names=", ".join(asks)) if asks else ""
+    return "\n\n".join(part for part in (about, asked, _GATED if gated else "") if part)
 
 
 def _checked(name: Any) -> str:

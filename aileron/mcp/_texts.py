@@ -11,6 +11,8 @@ from attrs import evolve, frozen
 from aileron.client import Answer, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON, Attachment, set_apart
 
+from ._forms import Form
+
 PUT_RIGHT = "put AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent right, or the certificate that it is shown"
 """What the user is asked to do where no start of the daemon helps."""
 
@@ -53,6 +55,7 @@ class Said:
 
     :ivar pending: what it waits for, where it waits for a person.
     :ivar data: the same, as an object, where the tool declares the schema of what it answers.
+    :ivar wanted: what a person must say before anything can be sent.
     :ivar run_id: of the run whose output C{attachments} are of; empty: there are none.
     :ivar attachments: what the text has but a few words of.
     """
@@ -61,6 +64,7 @@ class Said:
     is_error: bool = False
     pending: Pending | None = None
     data: Mapping[str, JSON] | None = None
+    wanted: Form | None = None
     run_id: str = ""
     attachments: tuple[Attachment, ...] = ()
 
@@ -72,6 +76,13 @@ def of_run(answer: Answer, action: str = "It") -> Said:
         return _with_output(body, _edited(body), _note(body))
     waiting = f"The action has no result yet: {body.get('status', 'pending')}."
     return Said(_lines(body.get("message") or waiting, _reference(body)), pending=_pending(body, action))
+
+
+def of_form(form: Form) -> Said:
+    """A call that lacks what is for a person to say, where nobody can be asked."""
+    names = ", ".join(form.required)
+    text = f"Nothing was sent: what is missing is for the user to say: {names}. Ask them, and call again with that."
+    return Said(text, is_error=True, wanted=form)
 
 
 def _pending(body: Mapping[str, Any], action: str) -> Pending | None:

@@ -16,12 +16,16 @@ from aileron.mcp._texts import Pending, Said
 
 from .cancelling import Cancelling
 from .clients import Client, Context, client_of
+from .forms import filled_in_here, form_first, heard
 from .manner import ICalls, Manner
 from .progress import Beats, alive, usual_beats
 from .reviews import asked_first, asked_meanwhile
+from .rounds import Round
 from .tasks import Tasks, result_of
 
 AUDIENCE = "aileron"
+MOST_FORMS = 3
+"""After which a call is given up whose person says what cannot be taken."""
 
 CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 
@@ -66,12 +70,16 @@ class Calling:
                 Said("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
             )
         client = client_of(ctx, self._etiquette.session)
-        first = params.request_state is None
-        key = params.request_state or self._etiquette.new_key()
-        early = client.runs_tasks or (client.opens_urls and first)
-        manner = Manner(key, client.patience_seconds, early=early)
-        with self._cancelling.calling(ctx, key):
-            said = await self._said(ctx, params, manner)
+        so_far = heard(Round.of(params.request_state, self._etiquette.new_key), params.input_responses)
+        if isinstance(so_far, Said):
+            return result_of(so_far)
+        early = client.runs_tasks or (client.opens_urls and not so_far.shown)
+        answers = so_far.answers if client.shows_forms else so_far.answers or {}
+        manner = Manner(so_far.key, client.patience_seconds, early=early, answers=answers)
+        with self._cancelling.calling(ctx, manner.key):
+            said, manner = await self._after_forms(ctx, params, client, manner)
+            if said.wanted is not None and client.modern and client.shows_forms:
+                return form_first(said.wanted, evolve(so_far, answers=manner.answers))
             if said.pending is None or not early:
                 return result_of(said)
             try:
@@ -79,13 +87,31 @@ class Calling:
             except DaemonError:  # it went away just now; that the call waits, and by which id, is known all the same
                 return result_of(said)
 
+    async def _after_forms(
+        self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner
+    ) -> tuple[Said, Manner]:
+        """What the call brings once a client that can be asked meanwhile had its person say what is wanted."""
+        said = await self._said(ctx, params, manner)
+        for _ in range(MOST_FORMS):
+            if said.wanted is None or client.modern or not client.shows_forms:
+                break
+            filled = filled_in_here(ctx, said.wanted, client.patience_seconds)
+            answers = await alive(ctx, filled, self._etiquette.beats)
+            if isinstance(answers, Said):
+                return answers, manner
+            manner = evolve(manner, answers={**(manner.answers or {}), **(answers or {})})
+            said = await self._said(ctx, params, manner)
+            if answers is None:
+                break
+        return said, manner
+
     async def _while_pending(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner, pending: Pending
     ) -> CallAnswer:
         if client.runs_tasks:
             return await self._tasks.begun(pending, shown=client.opens_urls)
         if client.modern:
-            return asked_first(pending, manner.key)
+            return asked_first(pending, Round(manner.key, manner.answers))
         waiting = self._said(ctx, params, evolve(manner, early=False))
         return result_of(await asked_meanwhile(ctx, pending, waiting))
 

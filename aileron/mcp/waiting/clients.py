@@ -24,6 +24,7 @@ class Client:
 
     :ivar modern: whether it speaks the protocol without a handshake, where a server asks nothing by itself.
     :ivar opens_urls: whether a person will see an address that we ask it to open.
+    :ivar shows_forms: whether a person will see a form that we ask it to show.
     :ivar runs_tasks: whether it can be given a task in place of a result.
     :ivar patience_seconds: how long this call may wait for a person.
     :ivar hears_changes: whether it hears that the list of tools is another.
@@ -32,6 +33,7 @@ class Client:
     profile: Profile
     modern: bool
     opens_urls: bool
+    shows_forms: bool
     runs_tasks: bool
     patience_seconds: float
     hears_changes: bool
@@ -48,10 +50,14 @@ def client_of(ctx: Context, session: SessionEnvironment) -> Client:
     attended = session.attended and launched
     elicitation = capabilities.elicitation
     declares_urls = elicitation is not None and elicitation.url is not None
+    # Before there were addresses to open, a client that could be asked at all showed forms.
+    declares_forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    can_be_asked = modern or ctx.session.can_send_request
     return Client(
         profile,
         modern,
-        opens_urls=attended and profile.opens_urls and declares_urls and (modern or ctx.session.can_send_request),
+        opens_urls=attended and profile.opens_urls and declares_urls and can_be_asked,
+        shows_forms=(attended or not launched) and profile.shows_forms and declares_forms and can_be_asked,
         runs_tasks=modern and TASKS in (capabilities.extensions or {}),
         patience_seconds=profile.patience(session.wait_seconds, hears_progress=_hears_progress(ctx)),
         # Who opened its session itself may bear a launched agent's name, and was set up by nobody.

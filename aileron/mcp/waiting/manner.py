@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from attrs import frozen
 
 from aileron.mcp._cards import Card
+from aileron.mcp._forms import Answers
 from aileron.mcp._texts import Said
 from aileron.values import JSON
 
@@ -19,11 +20,13 @@ class Manner:
     :ivar key: its idempotency key: a call that is made again with it is the same run.
     :ivar wait_seconds: how long it waits for a person, at most.
     :ivar early: whether it answers as soon as it waits for a person, so that this person can be shown where.
+    :ivar answers: what a person said of what the call leaves out; L{None}: nobody was asked yet.
     """
 
     key: str
     wait_seconds: float
     early: bool = False
+    answers: Answers | None = None
 
 
 class ICalls(Protocol):

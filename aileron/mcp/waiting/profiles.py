@@ -28,6 +28,7 @@ class Profile:
     :ivar limit_seconds: after which it gives a call up where nobody set another limit; L{None}: it does not.
     :ivar progress_extends: whether that time begins anew with each word of progress.
     :ivar opens_urls: whether it shows a person an address that we ask it to open.
+    :ivar shows_forms: whether it shows a person a form, where it declares that.
     :ivar structured_wins: whether its model reads a result's structured content, not the text, where there are both.
     :ivar learns: when it hears that the list of tools is another, as its user has it.
     :ivar launched_learns: the same where C{aileron launch} has set it up.
@@ -37,6 +38,7 @@ class Profile:
     limit_seconds: float | None
     progress_extends: bool = False
     opens_urls: bool = False
+    shows_forms: bool = False
     structured_wins: bool = False
     learns: Learns = Learns.LIVE
     launched_learns: Learns = Learns.LIVE
@@ -61,14 +63,14 @@ class Profile:
         return (self.launched_learns if launched else self.learns) is Learns.LIVE
 
 
-UNKNOWN = Profile("any other", 60.0)
+UNKNOWN = Profile("any other", 60.0, shows_forms=True)
 """Of whom nothing is known: the shortest limit that is known of anyone, and nobody is asked to open anything."""
 
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("claude", None, opens_urls=True, structured_wins=True),
-        # It declares that it opens addresses, and declines by itself, even on its own screen.
+        Profile("claude", None, opens_urls=True, shows_forms=True, structured_wins=True),
+        # It declares that it opens addresses and shows forms, and declines by itself, even on its own screen.
         Profile("codex", 300.0, structured_wins=True, learns=Learns.ANEW),
         Profile("opencode", 60.0, progress_extends=True),
         # It declares elicitation, and without a screen its process ends when asked: it never is.

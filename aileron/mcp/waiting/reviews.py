@@ -7,10 +7,12 @@ import logging
 from collections.abc import Awaitable
 
 import mcp.types as t
+from attrs import evolve
 
 from aileron.mcp._texts import Pending, Said
 
 from .clients import Context
+from .rounds import Round
 
 _log = logging.getLogger(__name__)
 
@@ -18,12 +20,10 @@ REVIEW = "review"
 """What we call the question."""
 
 
-def asked_first(pending: Pending, key: str) -> t.InputRequiredResult:
-    """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run.
-
-    :param key: the call's; it travels sealed.
-    """
-    return t.InputRequiredResult(input_requests={REVIEW: page_of(pending)}, request_state=key)
+def asked_first(pending: Pending, so_far: Round) -> t.InputRequiredResult:
+    """Of the protocol without a handshake: have the page opened, then call again, which goes on with the same run."""
+    state = evolve(so_far, shown=True).as_state()
+    return t.InputRequiredResult(input_requests={REVIEW: page_of(pending)}, request_state=state)
 
 
 def page_of(pending: Pending) -> t.ElicitRequest:

@@ -11,6 +11,7 @@ from mcp import MCPError
 
 from aileron.mcp._texts import Pending, Said
 from aileron.mcp.waiting.reviews import REVIEW, asked_first, page_of
+from aileron.mcp.waiting.rounds import Round
 from tests.mcp.waiting.case import ATTENDED, URL, Era, Person, WaitingCase, WaitingTools, connected, text_of
 
 
@@ -73,7 +74,7 @@ class ReviewTests(WaitingCase):
     def test_question_that_stands(self) -> None:
         """A question that cannot be taken back says that it is to be closed, and not how the call stands."""
         pending = Pending("R", "Ship update", URL)
-        requests = asked_first(pending, "key").input_requests
+        requests = asked_first(pending, Round("key")).input_requests
         assert requests is not None
         for question in (page_of(pending), requests[REVIEW]):
             assert isinstance(question.params, t.ElicitRequestURLParams)

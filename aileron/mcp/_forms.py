@@ -1,0 +1,79 @@
+"""What is for a person to say: which arguments a call lacks, and the form that asks for them.
+
+What a person types into a form of the agent's program passes through that program: it is an argument like any other,
+and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from aileron.values import JSON, fits
+
+from ._cards import Card
+
+Answers = Mapping[str, JSON]
+"""What a person said, by the argument's name."""
+
+
+@frozen
+class Form:
+    """A question of a few values.
+
+    :ivar message: what they are wanted for.
+    :ivar properties: the JSON Schema of each, by its name.
+    :ivar required: those that cannot be left blank.
+    """
+
+    message: str
+    properties: Mapping[str, JSON]
+    required: tuple[str, ...]
+
+    @property
+    def names(self) -> str:
+        """What is asked for, in a sentence."""
+        return ", ".join(self.properties)
+
+    @property
+    def schema(self) -> dict[str, JSON]:
+        """JSON Schema of all of them: an object of one level."""
+        return {"type": "object", "properties": self.properties, "required": self.required}
+
+
+def filled_in(card: Card, arguments: Mapping[str, JSON], answers: Answers | None) -> Mapping[str, JSON] | Form:
+    """A call's arguments with what a person said of what it leaves out; or what is still to be asked.
+
+    Only what is for the person to say, and was left out, is taken from C{answers}.
+
+    :param answers: L{None}: nobody was asked yet.
+    """
+    left_out = {name: schema for name, schema in _for_a_person(card).items() if name not in arguments}
+    said = {
+        name: answers[name]
+        for name, schema in left_out.items()
+        if answers is not None and name in answers and fits(answers[name], schema)
+    }
+    unsaid = {name: schema for name, schema in left_out.items() if name not in said}
+    required = tuple(name for name in unsaid if name in _required(card))
+    if required or (unsaid and answers is None):
+        return Form(f"{card.title}: what the agent leaves to you. This approves nothing.", unsaid, required)
+    return {**arguments, **said}
+
+
+def relaxed(card: Card) -> Mapping[str, JSON]:
+    """The schema of what the agent must give itself, where the person is asked for the rest."""
+    required: JSON = [name for name in _required(card) if name not in card.asks]
+    return {**card.input_schema, "required": required}
+
+
+def _for_a_person(card: Card) -> Mapping[str, Mapping[str, JSON]]:
+    properties = card.input_schema.get("properties")
+    found = properties if isinstance(properties, Mapping) else {}
+    return {name: each for name in card.asks if isinstance(each := found.get(name), Mapping)}
+
+
+def _required(card: Card) -> tuple[str, ...]:
+    required = card.input_schema.get("required")
+    return tuple(map(str, required)) if isinstance(required, (list, tuple)) else ()

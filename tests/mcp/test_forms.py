@@ -1,0 +1,99 @@
+"""What a call lacks that is for a person to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._forms import Form, filled_in, relaxed
+from aileron.values import JSON
+from tests.mcp.case import action
+
+PROPERTIES: Mapping[str, Any] = {
+    "text": {"type": "string"},
+    "channel": {"type": "string", "enum": ["#general", "#random"]},
+    "loud": {"type": "boolean", "default": False},
+    "note": {"type": "string"},
+}
+SCHEMA = {"type": "object", "properties": PROPERTIES, "required": ["text", "channel"]}
+ASKS = ["channel", "loud", "note"]
+
+
+def card(**more: Any) -> Card:
+    """A tool of which some arguments are for a person to say."""
+    [found] = cards_of([action(**{"input_schema": SCHEMA, "asks": ASKS, **more})])
+    return found
+
+
+class FilledInTests(SynchronousTestCase):
+    """Before a call is made."""
+
+    def form(self, arguments: Mapping[str, JSON], answers: Mapping[str, JSON] | None = None) -> Form:
+        """What is still to be asked."""
+        found = filled_in(card(), arguments, answers)
+        assert isinstance(found, Form), found
+        return found
+
+    def test_all_that_is_left_out(self) -> None:
+        """Whatever is for the person to say is asked once, what must be said as such."""
+        form = self.form({"text": "hi"})
+        self.assertEqual((form.names, form.required), ("channel, loud, note", ("channel",)))
+        self.assertEqual(form.properties["loud"], {"type": "boolean", "default": False})
+        self.assertEqual(
+            form.schema,
+            {"type": "object", "properties": {each: PROPERTIES[each] for each in ASKS}, "required": ("channel",)},
+        )
+        self.assertIn("Ship update", form.message)
+        self.assertIn("approves nothing", form.message)
+
+    def test_said(self) -> None:
+        """What was said completes the call, and what may be blank is not asked again."""
+        filled = filled_in(card(), {"text": "hi"}, {"channel": "#random"})
+        self.assertEqual(filled, {"text": "hi", "channel": "#random"})
+
+    def test_not_said(self) -> None:
+        """What must be said is asked again while it is missing or cannot be taken, and that alone."""
+        for channel in ({}, {"channel": "#nowhere"}, {"channel": 7}):
+            form = self.form({"text": "hi"}, {"loud": True, "note": "x", **channel})
+            self.assertEqual((form.names, form.required), ("channel", ("channel",)))
+
+    def test_given(self) -> None:
+        """What the call gives is not asked, and nobody's answer changes it."""
+        arguments: Mapping[str, JSON] = {"text": "hi", "channel": "#general", "loud": True, "note": ""}
+        self.assertEqual(filled_in(card(), arguments, None), arguments)
+        self.assertEqual(filled_in(card(), arguments, {"channel": "#random", "text": "bye"}), arguments)
+
+    @given(st.dictionaries(st.sampled_from([*PROPERTIES, "other"]), st.none() | st.text() | st.booleans()))
+    def test_only_what_is_asked(self, answers: Mapping[str, JSON]) -> None:
+        """Whatever a client brings back, nothing but what was asked for becomes an argument, as it is declared."""
+        found = filled_in(card(), {"text": "hi"}, answers)
+        if not isinstance(found, Form):
+            self.assertLessEqual(found.keys(), {"text", *ASKS})
+            self.assertEqual((found["text"], found["channel"] in ("#general", "#random")), ("hi", True))
+
+    def test_nothing_is_for_a_person(self) -> None:
+        """An action that asks for nothing is called as it came, whatever it lacks; odd declarations ask for nothing."""
+        odds: list[dict[str, Any]] = [
+            {"asks": []},
+            {"asks": ["nothing"]},
+            {"input_schema": {"type": "object"}},
+            {"asks": None},
+        ]
+        for odd in odds:
+            self.assertEqual(filled_in(card(**odd), {}, None), {})
+
+    def test_relaxed(self) -> None:
+        """Who can be asked for the rest must give only the rest."""
+        self.assertEqual(relaxed(card()), {**SCHEMA, "required": ["text"]})
+        self.assertEqual(relaxed(card(input_schema={"type": "object"})), {"type": "object", "required": []})
+
+    def test_description(self) -> None:
+        """A model reads what is not for it to make up."""
+        self.assertIn("never for you to make up: channel, loud, note.", card().description)
+        self.assertIn("never for you to make up", card(gated=True).description)
+        self.assertNotIn("make up", card(asks=[]).description)
