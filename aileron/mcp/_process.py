@@ -66,8 +66,8 @@ class Process:
         DeferredList(leaving, consumeErrors=True).addBoth(lambda _: self._reactor.stop())
 
     async def _serve(self) -> None:
-        tools = self._agent.tools
-        await tools.server.run(self._wire.inbox, self._outlet, tools.options())
+        server = self._agent.server
+        await server.run(self._wire.inbox, self._outlet, server.create_initialization_options())
 
 
 def serve(environment: Mapping[str, str], stop_signals: Sequence[signal.Signals]) -> None:

@@ -58,7 +58,7 @@ class ToolServer:
         self._bus = InMemorySubscriptionBus()
         self.told: dict[int, ServerSession] = {}
         shelf = Shelf(tools, lambda ctx: client_of(ctx, etiquette.session).hears_changes)
-        self.server: Server[Any] = Server(
+        self.server: Server[Any] = _Promising(
             "aileron",
             version=__version__,
             title="Aileron",
@@ -76,12 +76,6 @@ class ToolServer:
         self.server.add_request_handler("tools/call", t.CallToolRequestParams, self._call)
         self.server.middleware.append(self._remember)
         self._calling.serve(self.server)
-
-    def options(self) -> InitializationOptions:
-        """What C{initialize} promises."""
-        return self.server.create_initialization_options(
-            NotificationOptions(tools_changed=True, resources_changed=True)
-        )
 
     async def announce_change(self) -> None:
         """Tell every client that the lists of tools and documents are others, each in the way of its era."""
@@ -114,6 +108,20 @@ class ToolServer:
             return result_of(
                 Said("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
             )
+
+
+class _Promising(Server[Any]):
+    """The SDK's server, which promises by itself what this one keeps: its transport over HTTP asks for nothing else."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """What C{initialize} promises."""
+        told = notification_options or NotificationOptions(tools_changed=True, resources_changed=True)
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
 
 
 async def _tell(session: ServerSession) -> None:

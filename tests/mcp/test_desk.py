@@ -107,6 +107,15 @@ class DeskTests(SynchronousTestCase):
         reply = self.greet()
         self.assertEqual((reply.status, bool(reply.headers["mcp-session-id"])), (200, True))
 
+    def test_promised(self) -> None:
+        """It is promised to hear of changes, as it is over standard streams."""
+        reading = Deferred.fromCoroutine(_whole(self.greet()))
+        self.settle()
+        [data] = [line for line in self.successResultOf(reading).splitlines() if line.startswith(b"data: {")]
+        promised = json.loads(data.removeprefix(b"data: "))["result"]["capabilities"]
+        self.assertEqual(promised["tools"], {"listChanged": True})
+        self.assertTrue(promised["resources"]["listChanged"])
+
     def test_under_way(self) -> None:
         """Beyond so many requests under way the next is refused; one that is over makes room, once."""
         replies = [self.greet() for _ in range(MOST_UNDER_WAY)]
@@ -184,3 +193,8 @@ class DeskTests(SynchronousTestCase):
         call.addErrback(lambda _: None)
         self.site.agent.flush()
         self.assertEqual(self.site.waiting, before - 1)
+
+
+async def _whole(reply: McpReply) -> bytes:
+    """The body of an answer."""
+    return b"".join([chunk async for chunk in reply.chunks])

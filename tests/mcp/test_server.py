@@ -100,6 +100,21 @@ class ServerCase(SynchronousTestCase):
             asyncio.run(talk(era))
 
 
+class PromiseTests(ServerCase):
+    """What it says of itself."""
+
+    def test_capabilities(self) -> None:
+        """A client of either era is promised to hear of lists that change."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(), era) as client:
+                promised = client.server_capabilities
+            assert promised is not None and promised.resources is not None and promised.tools is not None
+            self.assertEqual((promised.resources.list_changed, promised.tools.list_changed), (True, True))
+
+        self.in_both_eras(talk)
+
+
 class ListTests(ServerCase):
     """The list of tools."""
 
