@@ -10,8 +10,10 @@ from aileron.mcp._cards import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_T
 from aileron.mcp._texts import Said
 
 from .access import document, named
+from .documents import ACTION_TYPE, address_of
 
 GUIDE, USE = "how_to_use_aileron", "use_action"
+ACTION_ARGUMENT = "action"
 _MOST_TOLD = 40
 
 PROMPTS = (
@@ -25,7 +27,7 @@ PROMPTS = (
         title="Use an action",
         description="Has the agent read one action, and then do with it what you say.",
         arguments=[
-            t.PromptArgument(name="action", description="The action's name.", required=True),
+            t.PromptArgument(name=ACTION_ARGUMENT, description="The action's name.", required=True),
             t.PromptArgument(name="wish", description="What is to be done with it.", required=False),
         ],
     ),
@@ -53,14 +55,16 @@ def prompt(name: str, arguments: Mapping[str, str], cards: Sequence[Card]) -> t.
     :raises NoPrompt: there is none of that name, or of what it names.
     """
     if name == GUIDE:
-        return _said(f"{_RULES}\n\n{_installed(cards)}\n\nTell me in a few lines what you can do for me by these.")
+        guide = f"{_RULES}\n\n{_installed(cards)}\n\nTell me in a few lines what you can do for me by these."
+        return _said(t.TextContent(text=guide))
     if name != USE:
         raise NoPrompt(f"There is no prompt {name!r}.")
-    card = named(cards, arguments.get("action"))
+    card = named(cards, arguments.get(ACTION_ARGUMENT))
     if isinstance(card, Said):
         raise NoPrompt(card.text)
     wish = arguments.get("wish") or "Ask me what I want to have done with it."
-    return _said(f"{document(card)}\n\nUse this action, by the tool `{card.name}` or else {RUN_TOOL}. {wish}")
+    task = f"Use the action `{card.action}`, whose document is above, by the tool `{card.name}` or else {RUN_TOOL}."
+    return _said(_attached(card), t.TextContent(text=f"{task} {wish}"))
 
 
 def _installed(cards: Sequence[Card]) -> str:
@@ -72,5 +76,12 @@ def _installed(cards: Sequence[Card]) -> str:
     return "\n".join(["Installed now:", *lines, *more])
 
 
-def _said(text: str) -> t.GetPromptResult:
-    return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=t.TextContent(text=text))])
+def _attached(card: Card) -> t.EmbeddedResource:
+    """An action's document, which clients show as something attached."""
+    text = document(card)
+    return t.EmbeddedResource(resource=t.TextResourceContents(uri=address_of(card), mime_type=ACTION_TYPE, text=text))
+
+
+def _said(*contents: t.ContentBlock) -> t.GetPromptResult:
+    """A message of the user's for each."""
+    return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=content) for content in contents])

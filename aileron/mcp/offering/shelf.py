@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
-from urllib.parse import quote, unquote
 
 import mcp.types as t
 from mcp.server.context import ServerRequestContext
@@ -14,16 +13,14 @@ from aileron.mcp._cards import Card
 from aileron.mcp._texts import Said
 from aileron.values import plain
 
-from .access import document, named
+from .access import document
+from .documents import ACTION_TEMPLATE, ACTION_TYPE, RUNS_TYPE, RUNS_URI, action_at, address_of
 from .pages import BadCursor, page
 from .prompts import PROMPTS, NoPrompt, prompt
 from .structure import wrapped
 
 TOOLS_A_PAGE = 250  # not every client asks for a second
 RESOURCES_A_PAGE = 100
-
-RUNS_URI = "aileron://runs"
-ACTION_URI = "aileron://actions/"
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -78,12 +75,9 @@ class Shelf:
             said = await self._offers.recent_runs()
             if said.is_error:
                 raise MCPError(t.INTERNAL_ERROR, said.text)
-            return _contents(params.uri, "application/json", said.text)
-        name = unquote(params.uri.removeprefix(ACTION_URI)) if params.uri.startswith(ACTION_URI) else ""
-        card = named(await self._offers.actions(), name)
-        if isinstance(card, Said):
-            raise MCPError(t.INVALID_PARAMS, f"There is no resource {params.uri!r}.", {"uri": params.uri})
-        return _contents(params.uri, "text/markdown", document(card))
+            return _contents(params.uri, RUNS_TYPE, said.text)
+        card = action_at(params.uri, await self._offers.actions())
+        return _contents(params.uri, ACTION_TYPE, document(card))
 
     async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
         """Answer C{prompts/list}."""
@@ -124,21 +118,25 @@ _RUNS = t.Resource(
     name="runs",
     title="Recent runs of this session",
     description="What was called lately, and how it stands.",
-    mime_type="application/json",
+    mime_type=RUNS_TYPE,
 )
 _TEMPLATE = t.ResourceTemplate(
-    uri_template=f"{ACTION_URI}{{name}}",
+    uri_template=ACTION_TEMPLATE,
     name="action",
     title="An action's documentation",
     description="What it does, whether it needs approval, and its arguments.",
-    mime_type="text/markdown",
+    mime_type=ACTION_TYPE,
 )
 
 
 def _resource(card: Card) -> t.Resource:
-    name = str(card.action)
-    uri = f"{ACTION_URI}{quote(name, safe='')}"
-    return t.Resource(uri=uri, name=name, title=card.title, description=card.about or None, mime_type="text/markdown")
+    return t.Resource(
+        uri=address_of(card),
+        name=str(card.action),
+        title=card.title,
+        description=card.about or None,
+        mime_type=ACTION_TYPE,
+    )
 
 
 def _contents(uri: str, kind: str, text: str) -> t.ReadResourceResult:

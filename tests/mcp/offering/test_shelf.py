@@ -230,7 +230,13 @@ class ResourceTests(ShelfCase):
 
         async def talk(era: Era) -> None:
             async with connected(serving(action()), era) as client:
-                for uri in ("aileron://actions/gone", "aileron://actions/", "aileron://x", "file:///etc/passwd"):
+                for uri in (
+                    "aileron://actions/gone",
+                    "aileron://actions/",
+                    "ship-update",
+                    "aileron://x",
+                    "file:///etc/passwd",
+                ):
                     error = await self.refused(client.read_resource(uri))
                     self.assertEqual(error.data, {"uri": uri})
 
@@ -271,15 +277,21 @@ class PromptTests(ShelfCase):
         self.in_both_eras(talk)
 
     def test_use(self) -> None:
-        """One action is handed over with what is to be done; one that is not there is refused."""
+        """One action's document is attached, then comes what is to be done; one that is not there is refused."""
 
         async def talk(era: Era) -> None:
             async with connected(serving(action()), era) as client:
-                text = await self.text(client, "use_action", action="ship-update", wish="Say hello.")
+                asked = {"action": "ship_update", "wish": "Say hello."}
+                attached, said = (await client.get_prompt("use_action", asked)).messages
+                [read] = (await client.read_resource("aileron://actions/ship-update")).contents
                 await self.refused(client.get_prompt("use_action", {"action": "gone"}))
                 await self.refused(client.get_prompt("use_action", {}))
                 await self.refused(client.get_prompt("other", {}))
-            for part in ("Posts a message.", "`ship_update`", "Say hello."):
-                self.assertIn(part, text)
+            self.assertEqual((attached.role, said.role), ("user", "user"))
+            assert isinstance(attached.content, t.EmbeddedResource) and isinstance(said.content, t.TextContent)
+            self.assertEqual(attached.content.resource, read)
+            for part in ("`ship-update`", "`ship_update`", "run_action", "Say hello."):
+                self.assertIn(part, said.content.text)
+            self.assertNotIn("Posts a message.", said.content.text)
 
         self.in_both_eras(talk)
