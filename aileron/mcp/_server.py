@@ -70,6 +70,7 @@ class ToolServer:
             on_read_resource=shelf.read,
             on_list_prompts=shelf.prompts,
             on_get_prompt=shelf.prompt,
+            on_completion=shelf.complete,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
         # Not by the constructor: it knows of no answer that is a task.

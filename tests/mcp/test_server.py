@@ -24,6 +24,7 @@ from tests.mcp.case import action
 Era = Literal["legacy", "auto"]
 ERAS: tuple[Era, ...] = ("legacy", "auto")
 PATIENCE_SECONDS = 60
+_LEVEL = t.SetLevelRequest(params=t.SetLevelRequestParams(level="info"))
 
 
 class ScriptedTools:
@@ -104,13 +105,14 @@ class PromiseTests(ServerCase):
     """What it says of itself."""
 
     def test_capabilities(self) -> None:
-        """A client of either era is promised to hear of lists that change."""
+        """A client of either era is promised to hear of lists that change, and to have names completed."""
 
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
                 promised = client.server_capabilities
             assert promised is not None and promised.resources is not None and promised.tools is not None
             self.assertEqual((promised.resources.list_changed, promised.tools.list_changed), (True, True))
+            self.assertIsNotNone(promised.completions)
 
         self.in_both_eras(talk)
 
@@ -247,7 +249,7 @@ class ResultTests(ServerCase):
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
                 with self.assertRaises(MCPError) as caught:
-                    await client.complete(t.PromptReference(name="use_action"), {"name": "action", "value": ""})
+                    await client.session.send_request(_LEVEL, t.EmptyResult)
             self.assertEqual(caught.exception.error.code, t.METHOD_NOT_FOUND)
 
         self.in_both_eras(talk)

@@ -1,4 +1,7 @@
-"""The lists and documents of the SDK's server: tools, resources, prompts.  Everything here runs in the asyncio loop."""
+"""The lists and documents of the SDK's server: tools, resources, prompts, and what completes their arguments.
+
+Everything here runs in the asyncio loop.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from aileron.mcp._texts import Said
 from aileron.values import plain
 
 from .access import document
+from .completion import NoCompletion, completion
 from .documents import ACTION_TEMPLATE, ACTION_TYPE, RUNS_TYPE, RUNS_URI, action_at, address_of
 from .pages import BadCursor, page
 from .prompts import PROMPTS, NoPrompt, prompt
@@ -90,6 +94,14 @@ class Shelf:
             return prompt(params.name, params.arguments or {}, await self._offers.actions())
         except NoPrompt as error:
             raise MCPError(t.INVALID_PARAMS, str(error)) from None
+
+    async def complete(self, _ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
+        """Answer C{completion/complete}."""
+        try:
+            found = completion(params.ref, params.argument, await self._offers.actions())
+        except NoCompletion as error:
+            raise MCPError(t.INVALID_PARAMS, str(error)) from None
+        return t.CompleteResult(completion=found)
 
 
 def tool_of(card: Card) -> t.Tool:

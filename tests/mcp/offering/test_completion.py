@@ -1,0 +1,93 @@
+"""The names of actions, completed, as the SDK's own client sees it in both eras of the protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp.types as t
+from mcp import Client
+
+from aileron.mcp._cards import cards_of
+from aileron.mcp.offering.completion import MOST_TOLD, completion
+from tests.mcp.case import action
+from tests.mcp.offering.test_shelf import ShelfCase, serving
+from tests.mcp.test_server import Era, connected
+
+PROMPT = t.PromptReference(name="use_action")
+TEMPLATE = t.ResourceTemplateReference(uri="aileron://actions/{name}")
+NAMES = ("relay", "post-note", "Post-all", "compost", "ship")
+
+
+def actions(*names: str) -> list[dict[str, Any]]:
+    """So many, whose tools are in another order than they are."""
+    return [action(name, tool_name=f"t{len(names) - number:03}") for number, name in enumerate(names)]
+
+
+class TalkTests(ShelfCase):
+    """What a client is answered."""
+
+    async def names(self, client: Client, ref: t.PromptReference | t.ResourceTemplateReference, **argument: str) -> Any:
+        """Those that an argument can be, and how many, and whether there are more."""
+        [(name, value)] = argument.items()
+        found = (await client.complete(ref, {"name": name, "value": value})).completion
+        return found.values, found.total, found.has_more
+
+    def test_names(self) -> None:
+        """The prompt's action and the document's name are completed: what begins so, then what has it, by name."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(*actions(*NAMES)), era) as client:
+                for found in (
+                    await self.names(client, PROMPT, action="pOst"),
+                    await self.names(client, TEMPLATE, name="pOst"),
+                ):
+                    self.assertEqual(found, (["Post-all", "post-note", "compost"], 3, False))
+                every = await self.names(client, PROMPT, action="")
+                self.assertEqual(every, (["Post-all", "compost", "post-note", "relay", "ship"], 5, False))
+                self.assertEqual(await self.names(client, PROMPT, action="zz"), ([], 0, False))
+
+        self.in_both_eras(talk)
+
+    def test_anything(self) -> None:
+        """What is to be done can be anything: nothing is proposed for it."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(*actions(*NAMES)), era) as client:
+                self.assertEqual(await self.names(client, PROMPT, wish="p"), ([], 0, False))
+
+        self.in_both_eras(talk)
+
+    def test_unknown(self) -> None:
+        """A prompt, a template or an argument that there is not is refused by its name."""
+        guide = t.PromptReference(name="how_to_use_aileron")
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(), era) as client:
+                for ref, argument, told in (
+                    (t.PromptReference(name="other"), "action", "There is no prompt 'other'."),
+                    (PROMPT, "name", "The prompt 'use_action' has no argument 'name'."),
+                    (guide, "action", "The prompt 'how_to_use_aileron' has no argument 'action'."),
+                    (t.ResourceTemplateReference(uri="x://{y}"), "name", "There is no resource template 'x://{y}'."),
+                    (TEMPLATE, "action", f"The resource template {TEMPLATE.uri!r} has no argument 'action'."),
+                ):
+                    error = await self.refused(client.complete(ref, {"name": argument, "value": ""}))
+                    self.assertEqual(error.message, told)
+
+        self.in_both_eras(talk)
+
+
+class ManyTests(ShelfCase):
+    """More than a client is told."""
+
+    def test_bound(self) -> None:
+        """No more than a hundred are told, and how many there are."""
+        for number, more in ((MOST_TOLD, False), (MOST_TOLD + 1, True)):
+            cards = cards_of(actions(*[f"a-{each:03}" for each in range(number)]))
+            found = completion(PROMPT, t.CompletionArgument(name="action", value="a"), cards)
+            self.assertEqual((len(found.values), found.total, found.has_more), (100, number, more))
+            self.assertEqual((found.values[0], found.values[-1]), ("a-000", "a-099"))
+
+    def test_long(self) -> None:
+        """What is longer than any name is no name's part."""
+        found = completion(TEMPLATE, t.CompletionArgument(name="name", value="a" * 500_000), cards_of(actions("a")))
+        self.assertEqual(found.values, [])
