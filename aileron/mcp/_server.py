@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 from typing import Any, Protocol
 
 import mcp.types as t
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 from aileron import __version__
 
+from ._hearing import Hearing
+from ._news import HeardCalls
 from ._texts import Said
+from .offering.documents import RUNS_URI
 from .offering.shelf import IOffers, Shelf
+from .offering.subscriptions import Subscriptions
 from .waiting.calling import CallAnswer, Calling, Etiquette
 from .waiting.clients import client_of
 from .waiting.manner import ICalls
@@ -33,8 +34,6 @@ INSTRUCTIONS = (
 _OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "resources/read", "prompts/list")
 """What is another for each session, and may be another the next time."""
 
-_TELL_SECONDS = 5.0
-
 _log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
@@ -48,15 +47,14 @@ class ToolServer:
     """One MCP server.
 
     :ivar server: the SDK's, ready to run over any transport.
-    :ivar told: the clients of the handshake's era that hear of changes.
+    :ivar hearing: the clients that hear of changes.
     """
 
     def __init__(self, tools: ITools, etiquette: Etiquette | None = None) -> None:
-        self._tools = tools
         etiquette = etiquette or Etiquette()
-        self._calling = Calling(tools, etiquette)
-        self._bus = InMemorySubscriptionBus()
-        self.told: dict[int, ServerSession] = {}
+        self.hearing = Hearing()
+        self._calling = Calling(HeardCalls(tools, self._announce_runs), etiquette)
+        self._subscriptions = Subscriptions(tools.actions, self.hearing)
         shelf = Shelf(tools, lambda ctx: client_of(ctx, etiquette.session).hears_changes)
         self.server: Server[Any] = _Promising(
             "aileron",
@@ -68,38 +66,28 @@ class ToolServer:
             on_list_resources=shelf.resources,
             on_list_resource_templates=shelf.templates,
             on_read_resource=shelf.read,
+            on_subscribe_resource=self._subscriptions.subscribe,
+            on_unsubscribe_resource=self._subscriptions.unsubscribe,
+            on_subscriptions_listen=self._subscriptions.listen,
             on_list_prompts=shelf.prompts,
             on_get_prompt=shelf.prompt,
             on_completion=shelf.complete,
-            on_subscriptions_listen=ListenHandler(self._bus),
         )
         # Not by the constructor: it knows of no answer that is a task.
         self.server.add_request_handler("tools/call", t.CallToolRequestParams, self._call)
-        self.server.middleware.append(self._remember)
+        self.server.middleware.append(self.hearing.remember)
         self._calling.serve(self.server)
 
     async def announce_change(self) -> None:
-        """Tell every client that the lists of tools and documents are others, each in the way of its era."""
-        await self._bus.publish(ToolsListChanged())
-        await self._bus.publish(ResourcesListChanged())
-        await asyncio.gather(*map(_tell, self.told.values()))
+        """Have every client told, in the way of its era, that the lists of tools and documents are others.
 
-    async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        result = await call_next(ctx)
-        if ctx.method == "notifications/initialized":
-            await self._keep(ctx.session)
-        return result
+        Those who subscribed to a document that is another are told of that, too.
+        """
+        await self.hearing.publish(ToolsListChanged(), ResourcesListChanged())
+        await self._subscriptions.look()
 
-    async def _keep(self, session: ServerSession) -> None:
-        """Have a client hear of changes until its connection ends, which ends the handling of its notifications."""
-        key = id(session.client_params)  # of one connection as long as it lasts
-        if session.client_params is None or key in self.told:
-            return
-        self.told[key] = session
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            del self.told[key]
+    async def _announce_runs(self) -> None:
+        await self.hearing.publish(ResourceUpdated(RUNS_URI))
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
@@ -123,11 +111,3 @@ class _Promising(Server[Any]):
         """What C{initialize} promises."""
         told = notification_options or NotificationOptions(tools_changed=True, resources_changed=True)
         return super().create_initialization_options(told, experimental_capabilities, extensions)
-
-
-async def _tell(session: ServerSession) -> None:
-    """Tell one client of a change; one that does not listen keeps nobody from hearing of the next."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_TELL_SECONDS):
-            await session.send_tool_list_changed()
-            await session.send_resource_list_changed()

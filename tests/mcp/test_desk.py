@@ -114,7 +114,7 @@ class DeskTests(SynchronousTestCase):
         [data] = [line for line in self.successResultOf(reading).splitlines() if line.startswith(b"data: {")]
         promised = json.loads(data.removeprefix(b"data: "))["result"]["capabilities"]
         self.assertEqual(promised["tools"], {"listChanged": True})
-        self.assertTrue(promised["resources"]["listChanged"])
+        self.assertEqual(promised["resources"], {"subscribe": True, "listChanged": True})
 
     def test_under_way(self) -> None:
         """Beyond so many requests under way the next is refused; one that is over makes room, once."""

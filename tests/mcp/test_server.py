@@ -105,13 +105,14 @@ class PromiseTests(ServerCase):
     """What it says of itself."""
 
     def test_capabilities(self) -> None:
-        """A client of either era is promised to hear of lists that change, and to have names completed."""
+        """A client of either era may subscribe to documents, hears of lists that change, and has names completed."""
 
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
                 promised = client.server_capabilities
             assert promised is not None and promised.resources is not None and promised.tools is not None
-            self.assertEqual((promised.resources.list_changed, promised.tools.list_changed), (True, True))
+            self.assertEqual((promised.resources.subscribe, promised.resources.list_changed), (True, True))
+            self.assertTrue(promised.tools.list_changed)
             self.assertIsNotNone(promised.completions)
 
         self.in_both_eras(talk)
@@ -165,8 +166,8 @@ class ListTests(ServerCase):
                 for _ in range(3):
                     await client.session.send_notification(t.InitializedNotification())
                 await client.list_tools()
-                self.assertEqual(len(server.told), 1)
-            self.assertEqual(len(server.told), 0)
+                self.assertEqual(len(server.hearing.hearers), 1)
+            self.assertEqual(len(server.hearing.hearers), 0)
             await server.announce_change()
 
         asyncio.run(talk())

@@ -1,0 +1,304 @@
+"""Subscriptions to single documents, as the SDK's own client has them in both eras of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp.types as t
+from mcp import Client, MCPError
+from mcp.server.subscriptions import ResourceUpdated, ServerEvent
+
+from aileron.mcp._cards import cards_of
+from aileron.mcp._hearing import MOST_SUBSCRIPTIONS
+from aileron.mcp._server import ToolServer
+from aileron.mcp._texts import Said
+from tests.mcp.case import action
+from tests.mcp.offering.test_shelf import Offered, ShelfCase
+from tests.mcp.test_server import Era, connected
+
+RUNS, SHIP, POST = "aileron://runs", "aileron://actions/ship-update", "aileron://actions/post-note"
+
+
+def both(ship: str = "Ships.", post: str = "Posts.") -> list[dict[str, Any]]:
+    """Two actions, described so."""
+    return [action(description=ship), action("post-note", description=post)]
+
+
+class Changing:
+    """A server whose actions become others."""
+
+    def __init__(self) -> None:
+        self.tools = Offered(*both(), told=Said('{"runs": []}'))
+        self.server = ToolServer(self.tools)
+
+    async def change(self, *items: dict[str, Any]) -> None:
+        """From now on there are these."""
+        self.tools.cards = cards_of(items)
+        await self.server.announce_change()
+
+
+class Ear:
+    """Hears which documents were updated, in either era, in order.
+
+    :ivar mark: a document that it has subscribed to; nothing else in the test changes it.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+        self._heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def message(self, message: object) -> None:
+        """What a client with a handshake hears."""
+        if isinstance(message, t.ResourceUpdatedNotification):
+            self._heard.put_nowait(message.params.uri)
+
+    def event(self, event: ServerEvent) -> None:
+        """What one without hears."""
+        if isinstance(event, ResourceUpdated):
+            self._heard.put_nowait(event.uri)
+
+    async def all(self, server: ToolServer) -> list[str]:
+        """What was heard since the last time."""
+        await server.hearing.publish(ResourceUpdated(self.mark))
+        heard: list[str] = []
+        while not heard or heard[-1] != self.mark:
+            heard.append(await self._heard.get())
+        return heard[:-1]
+
+    async def one(self) -> str:
+        """The next that is heard."""
+        return await self._heard.get()
+
+
+@asynccontextmanager
+async def hearing(
+    server: ToolServer, era: Era, uris: Sequence[str], mark: str = RUNS
+) -> AsyncIterator[tuple[Client, Ear]]:
+    """A client that has subscribed to these, and to the mark."""
+    ear = Ear(mark)
+    if era == "legacy":
+        async with connected(server, era, message_handler=ear.message) as client:
+            for uri in (*uris, mark):
+                await subscribe(client, uri)
+            yield client, ear
+        return
+    async with connected(server, era) as client, client.listen(resource_subscriptions=(*uris, mark)) as events:
+        listening = asyncio.ensure_future(_listen(events, ear))
+        yield client, ear
+        listening.cancel()
+
+
+async def subscribe(client: Client, uri: str) -> None:
+    """Ask to hear of a document."""
+    await client.session.send_request(t.SubscribeRequest(params=t.SubscribeRequestParams(uri=uri)), t.EmptyResult)
+
+
+async def unsubscribe(client: Client, uri: str) -> None:
+    """Ask to hear no more of it."""
+    await client.session.send_request(t.UnsubscribeRequest(params=t.UnsubscribeRequestParams(uri=uri)), t.EmptyResult)
+
+
+async def _listen(events: Any, ear: Ear) -> None:
+    async for event in events:
+        ear.event(event)
+
+
+class ActionTests(ShelfCase):
+    """Documents of actions."""
+
+    def test_changed(self) -> None:
+        """Who subscribed to a document hears when it is another, is removed or is there again, and of no other."""
+
+        async def talk(era: Era) -> None:
+            changing = Changing()
+            await changing.server.announce_change()
+            async with hearing(changing.server, era, [SHIP]) as (_client, ear):
+                for items, expected in (
+                    (both(), []),
+                    (both(ship="Ships it."), [SHIP]),
+                    (both(ship="Ships it.", post="Posts it."), []),
+                    (both()[1:], [SHIP]),
+                    (both()[1:], []),
+                    (both(), [SHIP]),
+                ):
+                    await changing.change(*items)
+                    self.assertEqual(await ear.all(changing.server), expected)
+
+        self.in_both_eras(talk)
+
+    def test_same_document(self) -> None:
+        """What is not in the document is no change of it."""
+
+        async def talk(era: Era) -> None:
+            changing = Changing()
+            await changing.server.announce_change()
+            async with hearing(changing.server, era, [SHIP]) as (_client, ear):
+                await changing.change(*[{**item, "idempotent": True} for item in both()])
+                self.assertEqual(await ear.all(changing.server), [])
+
+        self.in_both_eras(talk)
+
+
+class HandshakeTests(ShelfCase):
+    """What only clients with a handshake ask."""
+
+    def test_first(self) -> None:
+        """What changed before a subscription is no news, though nobody had been told of it."""
+
+        async def talk() -> None:
+            changing = Changing()
+            async with hearing(changing.server, "legacy", [SHIP]) as (_client, ear):
+                await changing.server.announce_change()
+                self.assertEqual(await ear.all(changing.server), [])
+
+        asyncio.run(talk())
+
+    def test_names(self) -> None:
+        """A document that is named otherwise than it is listed is told by the name that it was subscribed to by."""
+        written = ["aileron://actions/ship_update", "aileron://actions/ship%2Dupdate", SHIP]
+
+        async def talk() -> None:
+            changing = Changing()
+            async with hearing(changing.server, "legacy", written) as (_client, ear):
+                await changing.change(*both()[1:])
+                self.assertEqual(await ear.all(changing.server), written)
+
+        asyncio.run(talk())
+
+    def test_unknown(self) -> None:
+        """What is no document of ours is refused as when it is read; to be rid of it is not."""
+
+        async def talk() -> None:
+            async with hearing(Changing().server, "legacy", ()) as (client, _ear):
+                for uri in (
+                    "aileron://actions/gone",
+                    "aileron://actions/",
+                    "ship-update",
+                    "aileron://x",
+                    "file:///etc/passwd",
+                ):
+                    error = await self.refused(subscribe(client, uri))
+                    self.assertEqual((error.message, error.data), (f"There is no resource {uri!r}.", {"uri": uri}))
+                    await unsubscribe(client, uri)
+
+        asyncio.run(talk())
+
+    def test_unsubscribed(self) -> None:
+        """Twice is once; and after one end nothing is heard, of a document that is gone, too."""
+
+        async def talk() -> None:
+            changing = Changing()
+            async with hearing(changing.server, "legacy", [SHIP, SHIP]) as (client, ear):
+                await changing.change(*both()[1:])
+                self.assertEqual(await ear.all(changing.server), [SHIP])
+                for _ in range(2):
+                    await unsubscribe(client, SHIP)
+                await changing.change(*both())
+                self.assertEqual(await ear.all(changing.server), [])
+
+        asyncio.run(talk())
+
+    def test_others(self) -> None:
+        """Each connection has its own subscriptions, and they end with it."""
+
+        async def talk() -> None:
+            changing = Changing()
+            async with (
+                hearing(changing.server, "legacy", [POST]) as (_client, ear),
+                hearing(changing.server, "legacy", [SHIP]) as (_other_client, other),
+            ):
+                await changing.change(*both()[1:])
+                self.assertEqual(await other.all(changing.server), [SHIP])
+                self.assertEqual(await ear.all(changing.server), [])
+            async with hearing(changing.server, "legacy", ()) as (_client, ear):
+                await changing.change(*both())
+                self.assertEqual(await ear.all(changing.server), [])
+
+        asyncio.run(talk())
+
+    def test_too_many(self) -> None:
+        """A connection has so many subscriptions at once, each counted once; one less makes room."""
+        names = [f"a-{number:03}" for number in range(MOST_SUBSCRIPTIONS + 1)]
+        uris = [f"aileron://actions/{name}" for name in names]
+
+        async def talk() -> None:
+            changing = Changing()
+            changing.tools.cards = cards_of([action(name, tool_name=name.replace("-", "_")) for name in names])
+            async with hearing(changing.server, "legacy", uris[1:-1]) as (client, _ear):
+                for _ in range(2):
+                    await subscribe(client, uris[1])
+                with self.assertRaises(MCPError) as caught:
+                    await subscribe(client, uris[-1])
+                self.assertEqual(caught.exception.code, t.INVALID_REQUEST)
+                self.assertIn("At most 256", caught.exception.message)
+                await unsubscribe(client, uris[1])
+                await subscribe(client, uris[-1])
+
+        asyncio.run(talk())
+
+    def test_too_early(self) -> None:
+        """Until the handshake is over there is nobody who could be told."""
+
+        async def talk() -> None:
+            async with hearing(Changing().server, "legacy", ()) as (client, _ear):
+                await client.session.send_request(_HELLO, t.InitializeResult)
+                with self.assertRaises(MCPError) as caught:
+                    await subscribe(client, SHIP)
+                self.assertEqual(caught.exception.code, t.INVALID_REQUEST)
+                self.assertIn("notifications/initialized", caught.exception.message)
+                await unsubscribe(client, SHIP)
+
+        asyncio.run(talk())
+
+
+class ListenTests(ShelfCase):
+    """What only clients without a handshake ask."""
+
+    def test_too_many(self) -> None:
+        """One stream is of so many documents at most."""
+
+        async def talk() -> None:
+            server = Changing().server
+            for number, allowed in ((MOST_SUBSCRIPTIONS, True), (MOST_SUBSCRIPTIONS + 1, False)):
+                uris = [f"{SHIP}{each}" for each in range(number)]
+                async with connected(server, "auto") as client:
+                    try:
+                        async with client.listen(resource_subscriptions=uris):
+                            self.assertTrue(allowed)
+                    except MCPError as error:
+                        self.assertFalse(allowed)
+                        self.assertEqual(error.code, t.INVALID_PARAMS)
+
+        asyncio.run(talk())
+
+
+class RunsTests(ShelfCase):
+    """The session's own runs."""
+
+    def test_called(self) -> None:
+        """Who subscribed to them hears of a call, and who did not hears nothing."""
+
+        async def talk(era: Era) -> None:
+            changing = Changing()
+            await changing.server.announce_change()
+            async with (
+                hearing(changing.server, era, ()) as (client, ear),
+                hearing(changing.server, era, (), mark=SHIP) as (_other, deaf),
+            ):
+                await client.call_tool("ship_update", {})
+                self.assertEqual(await ear.one(), RUNS)
+                self.assertEqual(await deaf.all(changing.server), [])
+
+        self.in_both_eras(talk)
+
+
+_HELLO = t.InitializeRequest(
+    params=t.InitializeRequestParams(
+        protocol_version="2025-11-25",
+        capabilities=t.ClientCapabilities(),
+        client_info=t.Implementation(name="test", version="1"),
+    )
+)
