@@ -54,7 +54,7 @@ class Across:
         """Every action."""
         return await self.bridge.call(self.calls.actions)
 
-    async def recent_runs(self) -> Said:
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """The session's newest runs."""
         return await self.bridge.call(self.calls.recent_runs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -56,8 +56,8 @@ class Calls:
         """Every action, listed or not."""
         return await self.link.offered()
 
-    async def recent_runs(self) -> Said:
-        """The session's newest runs."""
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
+        """See L{aileron.mcp.offering.shelf.IOffers}."""
         return await recent_runs(self.daemon)
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:

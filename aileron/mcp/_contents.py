@@ -15,8 +15,6 @@ from aileron.values import Attachment
 
 from ._texts import Said
 
-RUN_URI = "aileron://runs/"
-
 _MOST_PICTURE_BYTES = 3_750_000  # 5 MB in base64, which is as much as any provider takes
 _BEGINNINGS = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
@@ -31,9 +29,9 @@ def contents_of(said: Said) -> list[t.ContentBlock]:
     return [t.TextContent(text=said.text), *_blocks(said)]
 
 
-def attachment_uri(run_id: str, number: int) -> str:
+def attachment_uri(run_id: str, number: object) -> str:
     """Where a run's attachment of that number is, counted from 1."""
-    return f"{RUN_URI}{run_id}/attachments/{number}"
+    return f"aileron://runs/{run_id}/attachments/{number}"
 
 
 def document_of(uri: str, attachment: Attachment) -> t.TextResourceContents | t.BlobResourceContents:

@@ -18,11 +18,13 @@ from ._hearing import Hearing
 from ._news import HeardCalls
 from ._texts import Said
 from .offering.documents import RUNS_URI
-from .offering.shelf import IOffers, Shelf
+from .offering.offers import IOffers
+from .offering.shelf import Shelf
 from .offering.subscriptions import Subscriptions
 from .waiting.calling import CallAnswer, Calling, Etiquette
 from .waiting.clients import client_of
 from .waiting.manner import ICalls
+from .waiting.prompting import Prompting
 from .waiting.tasks import result_of
 
 INSTRUCTIONS = (
@@ -55,7 +57,7 @@ class ToolServer:
         self.hearing = Hearing()
         self._calling = Calling(HeardCalls(tools, self._announce_runs), etiquette)
         self._subscriptions = Subscriptions(tools.actions, self.hearing)
-        shelf = Shelf(tools, lambda ctx: client_of(ctx, etiquette.session).hears_changes)
+        shelf = Shelf(tools, lambda ctx: client_of(ctx, etiquette.session))
         self.server: Server[Any] = _Promising(
             "aileron",
             version=__version__,
@@ -70,7 +72,7 @@ class ToolServer:
             on_unsubscribe_resource=self._subscriptions.unsubscribe,
             on_subscriptions_listen=self._subscriptions.listen,
             on_list_prompts=shelf.prompts,
-            on_get_prompt=shelf.prompt,
+            on_get_prompt=Prompting(tools, etiquette.session).answer,
             on_completion=shelf.complete,
         )
         # Not by the constructor: it knows of no answer that is a task.

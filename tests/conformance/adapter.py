@@ -20,6 +20,7 @@ from aileron.values import McpSettings
 from tests.api.case import ApiCase
 from tests.conformance.case import JudgingTestCase
 from tests.conformance.everything import Everything
+from tests.conformance.names import Names
 
 _SETTINGS = McpSettings(http=True, sessions=200)  # judges leave those that they open
 
@@ -47,7 +48,7 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
         site.rules = SiteRules([host], bare_deletes=frozenset({MCP_PATH}))
         await door.open(f"http://{host}")
         self.addCleanup(door.close)
-        return self.adding_token(address.port, self.agent_token(), {})
+        return self.adding_token(address.port, self.agent_token(), Names())
 
 
 def _everything(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
@@ -12,7 +11,7 @@ from twisted.internet.protocol import ServerFactory
 
 from tests.conformance import judges
 from tests.conformance.fixtures import add_fixtures
-from tests.conformance.names import Renaming
+from tests.conformance.names import Names
 from tests.conformance.proxy import AddingToken
 from tests.functional.case import FunctionalTestCase
 from tests.functional.mcp_http import McpHttpTestCase
@@ -52,13 +51,13 @@ class JudgingTestCase(FunctionalTestCase):
         self.assertIn("Total:", finished.stdout, finished.stderr)
         return results, finished
 
-    def adding_token(self, port: int, token: str, names: Mapping[str, str]) -> str:
+    def adding_token(self, port: int, token: str, names: Names) -> str:
         """Where whoever comes is the agent of that token.
 
         :param port: of the site.
         :param names: the judge's, and what they are there.
         """
-        adding = AddingToken(self.reactor, port, token, Renaming(names))
+        adding = AddingToken(self.reactor, port, token, names)
         listening = self.reactor.listenTCP(0, cast(ServerFactory, adding), interface="127.0.0.1")
         address = listening.getHost()
         assert isinstance(address, IPv4Address)
@@ -74,10 +73,10 @@ class JudgedTestCase(JudgingTestCase, McpHttpTestCase):
         """The daemon, and the session of an agent whose calls may wait for long."""
         await self.furnish_with_mcp(_SESSIONS)
         await add_fixtures(self)
-        return await self.session("claude")
+        return await self.session("judge")
 
-    def listening_for(self, session: AgentSession, names: Mapping[str, str] | None = None) -> str:
+    def listening_for(self, session: AgentSession, names: Names) -> str:
         """Where whoever comes is that agent."""
         port = urlsplit(self.url).port
         assert port is not None
-        return self.adding_token(port, session.token, names or {})
+        return self.adding_token(port, session.token, names)

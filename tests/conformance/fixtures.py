@@ -24,24 +24,63 @@ inputs = {{ channel = "{channel}", text = "A fixture says hello." }}
 
 [approval]
 required = {gated}
-+++
-# {name}
+{inputs}+++
+# {title}
 
 Does what a judge expects of the tool of this name.
 """
 
 
+_INPUT = """
+[[inputs]]
+description = "Of the judge's choice."
+{}
+"""
+
+
+def _asked(name: str, *declared: str) -> str:
+    """An input that is for the person to say."""
+    return "\n".join((f'name = "{name}"', "ask = true", *declared))
+
+
+_TEXT = 'type = "string"'
+_YES_OR_NO = _asked("ok", 'type = "boolean"')
+_STATUS = 'enum = ["active", "inactive", "pending"]'
+_DEFAULTS = (
+    _asked("name", _TEXT, 'default = "John Doe"'),
+    _asked("age", 'type = "integer"', "default = 30"),
+    _asked("score", 'type = "number"', "default = 95.5"),
+    _asked("status", _TEXT, _STATUS, 'default = "active"'),
+    _asked("verified", 'type = "boolean"', "default = true"),
+)
+_TITLED = '[{ const = "value1", title = "First" }, { const = "value2", title = "Second" }]'
+_CHOICES = (
+    _asked("untitledsingle", 'schema = { type = "string", enum = ["option1", "option2"] }'),
+    _asked("titledsingle", f'schema = {{ type = "string", oneOf = {_TITLED} }}'),
+    _asked("legacyenum", 'schema = { type = "string", enum = ["opt1"], enumNames = ["One"] }'),
+    _asked("untitledmulti", 'schema = { type = "array", items = { type = "string", enum = ["option1", "option2"] } }'),
+    _asked("titledmulti", f'schema = {{ type = "array", items = {{ anyOf = {_TITLED} }} }}'),
+)
+
+
 @frozen
 class Fixture:
-    """One of them."""
+    """One of them.
+
+    :ivar inputs: as the file has them.
+    """
 
     name: str
     channel: str = "#general"
     gated: bool = False
+    title: str = "A fixture"
+    inputs: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The action's file."""
-        return _ACTION.format(name=self.name, channel=self.channel, gated="true" if self.gated else "false")
+        given = {"name": self.name, "title": self.title, "channel": self.channel}
+        inputs = "".join(map(_INPUT.format, self.inputs))
+        return _ACTION.format(**given, gated="true" if self.gated else "false", inputs=inputs)
 
 
 PICTURE = "test-image-content"
@@ -56,10 +95,20 @@ SEEN = {
 FIXTURES = (
     Fixture("test-simple-text"),
     Fixture("template-123"),
-    Fixture("testvalue1"),
+    Fixture("testvalue1", title="testValue1"),
     Fixture("test-error-handling", channel="#nowhere"),
     Fixture("test-tool-with-progress", gated=True),
     Fixture("test-streaming-elicitation"),
+    Fixture(
+        "test-elicitation",
+        inputs=(f'name = "message"\n{_TEXT}', _asked("username", _TEXT), _asked("email", _TEXT, 'format = "email"')),
+    ),
+    Fixture("test-elicitation-sep1034-defaults", inputs=_DEFAULTS),
+    Fixture("test-elicitation-sep1330-enums", inputs=_CHOICES),
+    Fixture("test-input-required-result-elicitation", inputs=(_asked("name", _TEXT),)),
+    Fixture("test-input-required-result-request-state", inputs=(_YES_OR_NO,)),
+    Fixture("test-input-required-result-tampered-state", inputs=(_YES_OR_NO,)),
+    Fixture("test-input-required-result-multi-round", inputs=(_asked("name", _TEXT), _asked("color", _TEXT))),
     Fixture("test-logging-tool"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from twisted.internet.defer import Deferred
@@ -10,19 +11,20 @@ from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from tests.conformance.names import Renaming
+from tests.conformance.names import Names
 from tests.functional.reactor import IKitReactor
 
 
 class Way(Protocol):
-    """One direction of a connection, and where the other lies."""
+    """One direction of a connection, where the other lies, and what becomes of what goes by."""
 
     other: Protocol | None = None
+    changed: Callable[[bytes], bytes] = bytes
 
     def dataReceived(self, data: bytes) -> None:
         """Hand it on."""
         assert self.other is not None and self.other.transport is not None
-        self.other.transport.write(data)
+        self.other.transport.write(self.changed(data))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Neither end without the other."""
@@ -48,7 +50,7 @@ class Inward(Way):
             super().dataReceived(data)
             return
         self._held += data
-        whole = self._adding.renaming.request(self._held)
+        whole = self._adding.names.request(self._held)
         if whole is not None and not self._asked:
             self._asked = True
             head, _, rest = whole.partition(b"\r\n\r\n")
@@ -57,6 +59,7 @@ class Inward(Way):
 
     def _connected(self, outward: Way) -> None:
         self.other, outward.other = outward, self
+        outward.changed = self._adding.names.answer
         super().dataReceived(self._held)
 
     def _nobody(self) -> None:
@@ -68,14 +71,14 @@ class AddingToken(Factory):
     """Listens for judges.
 
     :ivar port: of this; set once it listens.
-    :ivar renaming: the judge's names into ours.
+    :ivar names: the judge's, and what is ours by them.
     """
 
     noisy = False
 
-    def __init__(self, reactor: IKitReactor, target_port: int, token: str, renaming: Renaming) -> None:
+    def __init__(self, reactor: IKitReactor, target_port: int, token: str, names: Names) -> None:
         self._reactor, self._target, self._token = reactor, target_port, token
-        self.renaming = renaming
+        self.names = names
         self.port = 0
 
     def buildProtocol(self, addr: object) -> Protocol:

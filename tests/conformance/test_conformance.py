@@ -7,7 +7,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from tests.conformance.case import RUN_SECONDS, JudgedTestCase
 from tests.conformance.expected import EXPECTED
 from tests.conformance.fixtures import PICTURE
-from tests.conformance.names import names
+from tests.conformance.names import fixture_names
 from tests.conformance.verdict import FAILED, checked, scored
 
 _PROGRESS_SECONDS = 4.5
@@ -24,7 +24,7 @@ class ConformanceTests(JudgedTestCase):
         deciding = Deferred.fromCoroutine(self._decide())
         deciding.addErrback(lambda failure: failure.trap(CancelledError))
         seen = await self.run_action(session, PICTURE, {}, wait=30)
-        url = self.listening_for(session, names(seen.body["run_id"]))
+        url = self.listening_for(session, fixture_names(seen.body["run_id"]))
         results, finished = await self.conform(url, revision)
         deciding.cancel()
         found = {check.name for check in checked(results, scored(revision)) if check.status == FAILED}

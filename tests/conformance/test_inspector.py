@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.conformance import judges
 from tests.conformance.case import JudgedTestCase
+from tests.conformance.names import Names
 
 
 class InspectorTests(JudgedTestCase):
@@ -28,7 +29,7 @@ class InspectorTests(JudgedTestCase):
     async def test_http(self) -> None:
         """By address."""
         session = await self.furnish_with_fixtures()
-        await self.both(self.listening_for(session), "--transport", "http")
+        await self.both(self.listening_for(session, Names()), "--transport", "http")
         await self.posted(1)
 
     async def test_standard_streams(self) -> None:

@@ -2,16 +2,19 @@
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from typing import Any
 
 import mcp.types as t
 from mcp import Client, StdioServerParameters
+from mcp.server.subscriptions import ResourceUpdated
 from twisted.internet.defer import Deferred
 
 from tests.functional.mcp_http import ERAS, Era, McpByHand, McpHttpTestCase, connected, message_of, talk
-from tests.functional.operated import SHIP
+from tests.functional.operated import GATED, SHIP, UNGATED
 from tests.functional.tree import descendants
 
+RUNS, ACTIONS = "aileron://runs", "aileron://actions/"
 _MODERN = "2026-07-28"
 
 
@@ -123,6 +126,37 @@ class ServingTests(McpHttpTestCase):
             await self.add(self.action_file(f"another-{count}", gated=False))
             self.assertEqual(await hearing, conversation.__name__)
 
+    async def test_subscribed(self) -> None:
+        """A client of either era hears of a call, and of an action's file that changes, where it subscribed to that."""
+        session = await self.furnish_with_mcp()
+        # The one is done at once; the other waits for a person, and is news all the same.
+        for conversation, action in ((_older, UNGATED), (_newer, GATED)):
+            ear = _Ear(self.url, session.token, action)
+            talking = Deferred.fromCoroutine(
+                talk(self.reactor, lambda conversation=conversation, ear=ear: conversation(ear))  # type: ignore[misc]
+            )
+            while RUNS not in ear.heard:
+                await self.pause(0.1)
+            path = self.state.actions / f"{action}.md"
+            path.write_bytes(path.read_bytes() + b"\nMore.\n")
+            await talking
+            self.assertEqual(ear.heard, set(ear.wanted))
+
+    async def test_completed(self) -> None:
+        """The name of an action is completed, and its document attached to the prompt that uses it."""
+        session = await self.furnish_with_mcp()
+        prompt = t.PromptReference(name="use_action")
+
+        async def conversation(era: Era) -> tuple[list[str], list[str]]:
+            async with connected(self.url, session.token, era) as client:
+                found = await client.complete(prompt, {"name": "action", "value": "note"})
+                messages = (await client.get_prompt("use_action", {"action": UNGATED})).messages
+                return found.completion.values, [message.content.type for message in messages]
+
+        for era in ERAS:
+            told = await talk(self.reactor, lambda era=era: conversation(era))  # type: ignore[misc]
+            self.assertEqual(told, ([UNGATED], ["resource", "text"]))
+
 
 class GuardTests(McpHttpTestCase):
     """Who is let in, how often, and until when."""
@@ -199,3 +233,53 @@ class GuardTests(McpHttpTestCase):
         params = {"name": "ship_update", "arguments": dict(SHIP), "_meta": meta}
         headers = {"Mcp_Protocol_Version": _MODERN, "Mcp_Method": "tools/call", "Mcp_Name": "ship_update"}
         return await hand.post("tools/call", params, **headers)
+
+
+class _Ear:
+    """What a client heard of an action's document and of the session's runs."""
+
+    def __init__(self, url: str, token: str, action: str) -> None:
+        self.url, self.token = url, token
+        self.wanted = (RUNS, f"{ACTIONS}{action}")
+        self.heard: set[str] = set()
+        self._tool = action.replace("-", "_")
+
+    async def hear(self, message: object) -> None:
+        """What a client with a handshake is told."""
+        if isinstance(message, t.ResourceUpdatedNotification):
+            self.heard.add(message.params.uri)
+
+    async def call(self, client: Client) -> None:
+        """Call the action, until all was heard."""
+        calling = asyncio.ensure_future(client.call_tool(self._tool, SHIP))
+        while self.heard != set(self.wanted):
+            await asyncio.sleep(0.05)
+        calling.cancel()
+        await asyncio.wait([calling])
+
+
+async def _older(ear: _Ear) -> None:
+    """Subscribe with a handshake, and call."""
+    async with connected(ear.url, ear.token, "legacy", message_handler=ear.hear) as client:
+        for uri in ear.wanted:
+            asked = t.SubscribeRequest(params=t.SubscribeRequestParams(uri=uri))
+            await client.session.send_request(asked, t.EmptyResult)
+        await asyncio.sleep(0.5)  # nothing tells that the stream of what comes unasked is open
+        await ear.call(client)
+
+
+async def _newer(ear: _Ear) -> None:
+    """Listen without one, and call."""
+    async with (
+        connected(ear.url, ear.token, "auto") as client,
+        client.listen(resource_subscriptions=ear.wanted) as events,
+    ):
+        listening = asyncio.ensure_future(_listen(events, ear))
+        await ear.call(client)
+        listening.cancel()
+
+
+async def _listen(events: AsyncIterator[object], ear: _Ear) -> None:
+    async for event in events:
+        assert isinstance(event, ResourceUpdated)
+        ear.heard.add(event.uri)

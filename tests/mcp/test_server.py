@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -47,9 +47,9 @@ class ScriptedTools:
         """One."""
         return cards_of([action()])
 
-    async def recent_runs(self) -> Said:
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """None."""
-        return Said('{"runs": []}')
+        return []
 
     async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
         """Note it, and answer."""

@@ -70,9 +70,10 @@ def found(cards: Sequence[Card], query: object) -> Said:
 
 
 def named(cards: Sequence[Card], name: object) -> Card | Said:
-    """The action of that name, or of that tool's name; or why there is none."""
+    """The action of that name, or of that tool's name, in large or small letters; or why there is none."""
+    wanted = name.casefold() if isinstance(name, str) else None
     for card in cards:
-        if card.action is not None and name in (card.action, card.name):
+        if card.action is not None and wanted in (card.action.casefold(), card.name.casefold()):
             return card
     if not isinstance(name, str) or not name:
         return Said(f"name must be that of an action; {SEARCH_TOOL} finds it.", is_error=True)

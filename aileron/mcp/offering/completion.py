@@ -1,64 +1,51 @@
-"""Completes the name of an action, for a person who types it: in the prompt that uses one, in a document's address."""
+"""Completes what a person types: the name of an action, or a run, in a prompt and in a document's address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 import mcp.types as t
 
-from aileron.mcp._cards import Card
-
-from .documents import ACTION_TEMPLATE
-from .prompts import ACTION_ARGUMENT, PROMPTS, USE
+from .choices import OF_ADDRESSES, OF_PROMPTS, Kind, choices
+from .offers import IOffers
 
 MOST_TOLD = 100  # as the protocol allows
-
-_TEMPLATE_ARGUMENT = "name"
 
 
 class NoCompletion(ValueError):
     """There is no such thing to complete; the message says what."""
 
 
-def completion(
-    ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, cards: Sequence[Card]
+async def completion(
+    ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: IOffers
 ) -> t.Completion:
-    """What an argument may be, going by what was typed of it.
+    """What an argument may be, going by what was typed of it; nothing where it can be anything.
 
-    :param cards: every action.
-    :return: names of actions; none where the argument can be anything.
     :raises NoCompletion: there is no such prompt, template or argument.
+    :raises DaemonError: it cannot be told.
     """
-    found = _names(cards, argument.value) if _is_an_action(ref, argument.name) else []
+    found = _like(argument.value, await choices(_kind(ref, argument.name), offers))
     return t.Completion(values=found[:MOST_TOLD], total=len(found), has_more=len(found) > MOST_TOLD)
 
 
-def _is_an_action(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -> bool:
-    """Whether the argument is the name of an action."""
+def _kind(ref: t.PromptReference | t.ResourceTemplateReference, argument: str) -> Kind:
     if isinstance(ref, t.PromptReference):
-        _check(argument, _arguments(ref.name), f"prompt {ref.name!r}")
-        return (ref.name, argument) == (USE, ACTION_ARGUMENT)
-    if ref.uri != ACTION_TEMPLATE:
-        raise NoCompletion(f"There is no resource template {ref.uri!r}.")
-    _check(argument, [_TEMPLATE_ARGUMENT], f"resource template {ref.uri!r}")
-    return True
+        whose, arguments = f"prompt {ref.name!r}", OF_PROMPTS.get(ref.name)
+    else:
+        whose, arguments = f"resource template {ref.uri!r}", OF_ADDRESSES.get(ref.uri)
+    return _known(arguments, argument, whose)
 
 
-def _arguments(prompt: str) -> list[str]:
-    for each in PROMPTS:
-        if each.name == prompt:
-            return [argument.name for argument in each.arguments or []]
-    raise NoCompletion(f"There is no prompt {prompt!r}.")
-
-
-def _check(argument: str, known: Sequence[str], whose: str) -> None:
-    if argument not in known:
+def _known(arguments: Mapping[str, Kind] | None, argument: str, whose: str) -> Kind:
+    if arguments is None:
+        raise NoCompletion(f"There is no {whose}.")
+    if argument not in arguments:
         raise NoCompletion(f"The {whose} has no argument {argument!r}.")
+    return arguments[argument]
 
 
-def _names(cards: Sequence[Card], typed: str) -> list[str]:
-    """The names that begin with what was typed, then those that have it elsewhere; each by name."""
+def _like(typed: str, names: Iterable[str]) -> list[str]:
+    """Those that begin with what was typed, then those that have it elsewhere."""
     wanted = typed.casefold()
-    names = sorted(str(card.action) for card in cards)
     having = [name for name in names if wanted in name.casefold()]
     return sorted(having, key=lambda name: not name.casefold().startswith(wanted))

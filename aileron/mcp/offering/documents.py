@@ -1,7 +1,8 @@
-"""The documents' addresses: the session's runs, and what there is to know of each action."""
+"""The documents' addresses: the session's runs, what is attached to their results, what there is to know of actions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote, unquote
 
@@ -9,6 +10,7 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from aileron.mcp._cards import Card
+from aileron.mcp._contents import attachment_uri
 from aileron.mcp._texts import Said
 
 from .access import named
@@ -19,6 +21,8 @@ ACTION_TYPE = "text/markdown"
 
 _ACTIONS = "aileron://actions/"
 ACTION_TEMPLATE = f"{_ACTIONS}{{name}}"
+ATTACHMENT_TEMPLATE = attachment_uri("{run}", "{number}")
+_ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
 def address_of(card: Card) -> str:
@@ -33,5 +37,16 @@ def action_at(uri: str, cards: Sequence[Card]) -> Card:
     """
     card = named(cards, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
     if isinstance(card, Said):
-        raise MCPError(t.INVALID_PARAMS, f"There is no resource {uri!r}.", {"uri": uri})
+        raise no_document(uri)
     return card
+
+
+def attachment_at(uri: str) -> tuple[str, int] | None:
+    """The run whose attachment is at C{uri}, and its number; L{None}: it is no such address."""
+    found = _ATTACHMENT.fullmatch(uri)
+    return (found[1], int(found[2])) if found else None
+
+
+def no_document(uri: str) -> MCPError:
+    """That there is none at C{uri}."""
+    return MCPError(t.INVALID_PARAMS, f"There is no resource {uri!r}.", {"uri": uri})

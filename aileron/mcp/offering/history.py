@@ -1,27 +1,23 @@
-"""The session's own runs, as a document."""
+"""The session's own runs."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aileron.client import DaemonError, IDaemon
-from aileron.mcp._texts import Said
+from aileron.client import IDaemon
 
 MOST_RUNS = 20
 _KEPT = ("action", "status", "gated", "received_at", "changed_at", "reason")
 
 
-async def recent_runs(daemon: IDaemon) -> Said:
-    """The newest runs of this session, newest first; arguments and results, which may be long, are left out."""
-    try:
-        found = await daemon.runs(MOST_RUNS)
-    except DaemonError as error:
-        return Said(str(error), is_error=True)
-    items = found.get("items")
-    runs = [_told(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
-    return Said(json.dumps({"runs": runs}, ensure_ascii=False, indent=1))
+async def recent_runs(daemon: IDaemon) -> Sequence[Mapping[str, Any]]:
+    """The newest runs of this session, newest first; arguments and results, which may be long, are left out.
+
+    :raises DaemonError: they cannot be told.
+    """
+    items = (await daemon.runs(MOST_RUNS)).get("items")
+    return [_told(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
 
 
 def _told(run: Mapping[str, Any]) -> dict[str, Any]:

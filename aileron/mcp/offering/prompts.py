@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import mcp.types as t
 
+from aileron.client import DaemonFault
 from aileron.mcp._cards import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, Card
-from aileron.mcp._texts import Said
+from aileron.mcp._contents import contents_of
+from aileron.mcp._texts import Said, of_status
 
 from .access import document, named
 from .documents import ACTION_TYPE, address_of
+from .offers import IOffers
 
-GUIDE, USE = "how_to_use_aileron", "use_action"
-ACTION_ARGUMENT = "action"
+GUIDE, USE, SHOW = "how_to_use_aileron", "use_action", "show_result"
+ACTION_ARGUMENT, WISH_ARGUMENT, RUN_ARGUMENT = "action", "wish", "run"
 _MOST_TOLD = 40
 
 PROMPTS = (
@@ -28,8 +31,15 @@ PROMPTS = (
         description="Has the agent read one action, and then do with it what you say.",
         arguments=[
             t.PromptArgument(name=ACTION_ARGUMENT, description="The action's name.", required=True),
-            t.PromptArgument(name="wish", description="What is to be done with it.", required=False),
+            t.PromptArgument(name=WISH_ARGUMENT, description="What is to be done with it.", required=False),
         ],
+    ),
+    t.Prompt(
+        name=SHOW,
+        title="Show a result",
+        description="Has the agent look at what came of a call, its pictures and documents among it: one that you "
+        "approved when nobody waited for it any more, say.",
+        arguments=[t.PromptArgument(name=RUN_ARGUMENT, description="Its approval_id.", required=True)],
     ),
 )
 
@@ -48,23 +58,41 @@ class NoPrompt(ValueError):
     """What was asked for cannot be given; the message says why."""
 
 
-def prompt(name: str, arguments: Mapping[str, str], cards: Sequence[Card]) -> t.GetPromptResult:
+async def prompt(name: str, arguments: Mapping[str, str], offers: IOffers) -> t.GetPromptResult:
     """One of L{PROMPTS}, filled in.
 
-    :param cards: every action.
     :raises NoPrompt: there is none of that name, or of what it names.
+    :raises DaemonError: it cannot be told.
     """
-    if name == GUIDE:
-        guide = f"{_RULES}\n\n{_installed(cards)}\n\nTell me in a few lines what you can do for me by these."
-        return _said(t.TextContent(text=guide))
-    if name != USE:
+    if name == USE:
+        return _use(arguments, await offers.actions())
+    if name == SHOW:
+        return await _show(arguments.get(RUN_ARGUMENT) or "", offers)
+    if name != GUIDE:
         raise NoPrompt(f"There is no prompt {name!r}.")
+    installed = _installed(await offers.actions())
+    guide = f"{_RULES}\n\n{installed}\n\nTell me in a few lines what you can do for me by these."
+    return _said(t.TextContent(text=guide))
+
+
+def _use(arguments: Mapping[str, str], cards: Sequence[Card]) -> t.GetPromptResult:
     card = named(cards, arguments.get(ACTION_ARGUMENT))
     if isinstance(card, Said):
         raise NoPrompt(card.text)
-    wish = arguments.get("wish") or "Ask me what I want to have done with it."
+    wish = arguments.get(WISH_ARGUMENT) or "Ask me what I want to have done with it."
     task = f"Use the action `{card.action}`, whose document is above, by the tool `{card.name}` or else {RUN_TOOL}."
     return _said(_attached(card), t.TextContent(text=f"{task} {wish}"))
+
+
+async def _show(run_id: str, offers: IOffers) -> t.GetPromptResult:
+    try:
+        run = await offers.run_status(run_id)
+    except DaemonFault as error:
+        if error.fault.kind != "not_found":
+            raise
+        raise NoPrompt(f"There is no run {run_id!r} of this session.") from None
+    task = f"This came of the action `{run.get('action')}`. Read it, and ask me what I want to know of it."
+    return _said(*contents_of(of_status(run)), t.TextContent(text=task))
 
 
 def _installed(cards: Sequence[Card]) -> str:

@@ -5,6 +5,7 @@ Everything here runs in the asyncio loop.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -12,15 +13,29 @@ import mcp.types as t
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from aileron.client import DaemonError, DaemonFault
 from aileron.mcp._cards import Card
-from aileron.mcp._texts import Said
-from aileron.values import plain
+from aileron.mcp._contents import document_of
+from aileron.mcp._forms import relaxed
+from aileron.mcp._texts import output_of
+from aileron.values import plain, set_apart
 
 from .access import document
 from .completion import NoCompletion, completion
-from .documents import ACTION_TEMPLATE, ACTION_TYPE, RUNS_TYPE, RUNS_URI, action_at, address_of
+from .documents import (
+    ACTION_TEMPLATE,
+    ACTION_TYPE,
+    ATTACHMENT_TEMPLATE,
+    RUNS_TYPE,
+    RUNS_URI,
+    action_at,
+    address_of,
+    attachment_at,
+    no_document,
+)
+from .offers import IOffers
 from .pages import BadCursor, page
-from .prompts import PROMPTS, NoPrompt, prompt
+from .prompts import PROMPTS
 from .structure import wrapped
 
 TOOLS_A_PAGE = 250  # not every client asks for a second
@@ -30,37 +45,35 @@ Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
 
-class IOffers(Protocol):
-    """What there is to be listed and read, as awaited from the loop."""
+class IListener(Protocol):
+    """What there is to know of a client."""
 
-    async def offered(self, *, hears_changes: bool) -> Sequence[Card]:
-        """Every tool that is listed, in order: actions by name, then our own by name.
+    @property
+    def hears_changes(self) -> bool:
+        """Whether it hears that the list of tools is another."""
 
-        :param hears_changes: whether who asks will hear of what is added; if not, those that lead to it are there.
-        """
-
-    async def actions(self) -> Sequence[Card]:
-        """Every action, listed or not, by name."""
-
-    async def recent_runs(self) -> Said:
-        """The session's newest runs as JSON; an error where they cannot be told."""
+    @property
+    def shows_forms(self) -> bool:
+        """Whether a person will see a form that we ask it to show."""
 
 
 class Shelf:
     """Handlers for a server.
 
-    :param hears_changes: whether the client of a request hears that the list of tools is another.
+    :param client: of a request.
     """
 
-    def __init__(self, offers: IOffers, hears_changes: Callable[[Context], bool]) -> None:
+    def __init__(self, offers: IOffers, client: Callable[[Context], IListener]) -> None:
         self._offers = offers
-        self._hears_changes = hears_changes
+        self._client = client
 
     async def tools(self, ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
         """Answer C{tools/list}."""
-        offered = await self._offers.offered(hears_changes=self._hears_changes(ctx))
+        client = self._client(ctx)
+        offered = await self._offers.offered(hears_changes=client.hears_changes)
         shown, cursor = _page(offered, _tool_key, params, TOOLS_A_PAGE)
-        return t.ListToolsResult(tools=[tool_of(card) for card in shown], next_cursor=cursor)
+        tools = [tool_of(card, asked=client.shows_forms) for card in shown]
+        return t.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
         """Answer C{resources/list}: the session's runs, then a document for each action."""
@@ -70,42 +83,56 @@ class Shelf:
 
     async def templates(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourceTemplatesResult:
         """Answer C{resources/templates/list}."""
-        shown, _ = _page((_TEMPLATE,), lambda template: template.name, params, 1)
+        shown, _ = _page(_TEMPLATES, lambda template: template.name, params, len(_TEMPLATES))
         return t.ListResourceTemplatesResult(resource_templates=list(shown))
 
     async def read(self, _ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         """Answer C{resources/read}."""
         if params.uri == RUNS_URI:
-            said = await self._offers.recent_runs()
-            if said.is_error:
-                raise MCPError(t.INTERNAL_ERROR, said.text)
-            return _contents(params.uri, RUNS_TYPE, said.text)
+            return _contents(params.uri, RUNS_TYPE, await self._runs())
+        if place := attachment_at(params.uri):
+            return await self._attachment(params.uri, *place)
         card = action_at(params.uri, await self._offers.actions())
         return _contents(params.uri, ACTION_TYPE, document(card))
+
+    async def _runs(self) -> str:
+        try:
+            runs = await self._offers.recent_runs()
+        except DaemonError as error:
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+        return json.dumps({"runs": list(runs)}, ensure_ascii=False, indent=1)
+
+    async def _attachment(self, uri: str, run_id: str, number: int) -> t.ReadResourceResult:
+        try:
+            _, attachments = set_apart(output_of(await self._offers.run_status(run_id)))
+        except DaemonError as error:
+            if isinstance(error, DaemonFault) and error.fault.kind == "not_found":
+                raise no_document(uri) from None
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+        if not 0 < number <= len(attachments):
+            raise no_document(uri)
+        return t.ReadResourceResult(contents=[document_of(uri, attachments[number - 1])])
 
     async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
         """Answer C{prompts/list}."""
         shown, _ = _page(PROMPTS, lambda each: each.name, params, len(PROMPTS))
         return t.ListPromptsResult(prompts=list(shown))
 
-    async def prompt(self, _ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult:
-        """Answer C{prompts/get}."""
-        try:
-            return prompt(params.name, params.arguments or {}, await self._offers.actions())
-        except NoPrompt as error:
-            raise MCPError(t.INVALID_PARAMS, str(error)) from None
-
     async def complete(self, _ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
         """Answer C{completion/complete}."""
         try:
-            found = completion(params.ref, params.argument, await self._offers.actions())
+            return t.CompleteResult(completion=await completion(params.ref, params.argument, self._offers))
         except NoCompletion as error:
             raise MCPError(t.INVALID_PARAMS, str(error)) from None
-        return t.CompleteResult(completion=found)
+        except DaemonError as error:
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
 
-def tool_of(card: Card) -> t.Tool:
-    """A tool as the protocol has it."""
+def tool_of(card: Card, *, asked: bool = False) -> t.Tool:
+    """A tool as the protocol has it.
+
+    :param asked: whether a person is asked for what is for them to say.
+    """
     hints = t.ToolAnnotations(
         title=card.title,
         read_only_hint=card.read_only,
@@ -113,7 +140,7 @@ def tool_of(card: Card) -> t.Tool:
         idempotent_hint=card.idempotent,
         open_world_hint=card.open_world,
     )
-    schema: Any = plain(card.input_schema)
+    schema: Any = plain(relaxed(card) if asked and card.asks else card.input_schema)
     output: Any = None if card.output_schema is None else plain(wrapped(card.output_schema))
     return t.Tool(
         name=card.name,
@@ -132,12 +159,20 @@ _RUNS = t.Resource(
     description="What was called lately, and how it stands.",
     mime_type=RUNS_TYPE,
 )
-_TEMPLATE = t.ResourceTemplate(
-    uri_template=ACTION_TEMPLATE,
-    name="action",
-    title="An action's documentation",
-    description="What it does, whether it needs approval, and its arguments.",
-    mime_type=ACTION_TYPE,
+_TEMPLATES = (
+    t.ResourceTemplate(
+        uri_template=ACTION_TEMPLATE,
+        name="action",
+        title="An action's documentation",
+        description="What it does, whether it needs approval, and its arguments.",
+        mime_type=ACTION_TYPE,
+    ),
+    t.ResourceTemplate(
+        uri_template=ATTACHMENT_TEMPLATE,
+        name="attachment",
+        title="What is attached to a result",
+        description="A picture, sound or document of a run of this session, counted from 1.",
+    ),
 )
 
 

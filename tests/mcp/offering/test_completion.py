@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import mcp.types as t
-from mcp import Client
+from mcp import Client, MCPError
 
-from aileron.mcp._cards import cards_of
+from aileron.client import DaemonUnreachable
 from aileron.mcp.offering.completion import MOST_TOLD, completion
 from tests.mcp.case import action
-from tests.mcp.offering.test_shelf import ShelfCase, serving
+from tests.mcp.offering.test_shelf import Offered, ShelfCase, serving
 from tests.mcp.test_server import Era, connected
 
 PROMPT = t.PromptReference(name="use_action")
@@ -48,6 +49,24 @@ class TalkTests(ShelfCase):
 
         self.in_both_eras(talk)
 
+    def test_runs(self) -> None:
+        """A run is completed from the session's newest, these first; where they cannot be told, that is an error."""
+        told = [{"approval_id": each, "action": "a", "status": "completed"} for each in ("01B", "01A", "02C")]
+        show = t.PromptReference(name="show_result")
+        attachment = t.ResourceTemplateReference(uri="aileron://runs/{run}/attachments/{number}")
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(told=told), era) as client:
+                for ref in (show, attachment):
+                    self.assertEqual(await self.names(client, ref, run="01"), (["01B", "01A"], 2, False))
+                self.assertEqual(await self.names(client, attachment, number="1"), ([], 0, False))
+            async with connected(serving(told=DaemonUnreachable("No daemon.")), era) as client:
+                with self.assertRaises(MCPError) as caught:
+                    await self.names(client, show, run="")
+            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
+
+        self.in_both_eras(talk)
+
     def test_anything(self) -> None:
         """What is to be done can be anything: nothing is proposed for it."""
 
@@ -79,15 +98,20 @@ class TalkTests(ShelfCase):
 class ManyTests(ShelfCase):
     """More than a client is told."""
 
+    def found(
+        self, ref: t.PromptReference | t.ResourceTemplateReference, argument: str, typed: str, *names: str
+    ) -> t.Completion:
+        """What an argument can be."""
+        asked = t.CompletionArgument(name=argument, value=typed)
+        return asyncio.run(completion(ref, asked, Offered(*actions(*names))))
+
     def test_bound(self) -> None:
         """No more than a hundred are told, and how many there are."""
         for number, more in ((MOST_TOLD, False), (MOST_TOLD + 1, True)):
-            cards = cards_of(actions(*[f"a-{each:03}" for each in range(number)]))
-            found = completion(PROMPT, t.CompletionArgument(name="action", value="a"), cards)
+            found = self.found(PROMPT, "action", "a", *[f"a-{each:03}" for each in range(number)])
             self.assertEqual((len(found.values), found.total, found.has_more), (100, number, more))
             self.assertEqual((found.values[0], found.values[-1]), ("a-000", "a-099"))
 
     def test_long(self) -> None:
         """What is longer than any name is no name's part."""
-        found = completion(TEMPLATE, t.CompletionArgument(name="name", value="a" * 500_000), cards_of(actions("a")))
-        self.assertEqual(found.values, [])
+        self.assertEqual(self.found(TEMPLATE, "name", "a" * 500_000, "a").values, [])

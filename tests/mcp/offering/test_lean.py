@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from aileron.client import DaemonError
 from aileron.mcp._calls import Calls
 from aileron.mcp._cards import Card, cards_of
 from aileron.mcp._texts import Said
@@ -179,24 +180,23 @@ class AccessTests(LeanCase):
 class RunsTests(LeanCase):
     """The session's own runs."""
 
-    def runs(self, status: int, body: object) -> Said:
+    def telling(self, status: int, body: object) -> Deferred[Any]:
         """What is told of them."""
         telling = Deferred.fromCoroutine(self.offer(1).recent_runs())
         self.assertEqual(self.site.asked[-1].path, "/v1/runs?limit=20")
         self.site.answer(status, body)
-        return self.successResultOf(telling)
+        return telling
 
     def test_told(self) -> None:
         """Each is told by what it is and how it stands, without its arguments and result."""
         run = {"id": "R", "action": "a", "status": "failed", "gated": True, "reason": None, "arguments": {"x": "long"}}
         run |= {"received_at": "1", "changed_at": "2", "result": None, "failure": {"class": "x", "message": "No."}}
-        (told,) = json.loads(self.runs(200, {"items": [run], "cursor": None}).text)["runs"]
+        (told,) = self.successResultOf(self.telling(200, {"items": [run], "cursor": None}))
         self.assertEqual((told["approval_id"], told["action"], told["status"]), ("R", "a", "failed"))
         self.assertEqual(told["failure"], "No.")
         self.assertNotIn("arguments", told)
 
     def test_not_told(self) -> None:
         """Where the daemon does not tell them, its words are the error."""
-        said = self.runs(503, fault("store_unavailable", "Disk full."))
-        self.assertTrue(said.is_error)
-        self.assertIn("Disk full.", said.text)
+        error = self.failureResultOf(self.telling(503, fault("store_unavailable", "Disk full.")), DaemonError)
+        self.assertIn("Disk full.", str(error.value))

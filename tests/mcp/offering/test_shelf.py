@@ -2,31 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import mcp.types as t
 from mcp import Client, MCPError
 
-from aileron.client import SessionEnvironment
+from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._cards import Card, cards_of, own_cards
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Said
 from aileron.mcp.offering.access import ACCESS_CARDS
 from aileron.mcp.waiting.calling import Etiquette
+from aileron.values import Fault
 from tests.mcp.case import action
 from tests.mcp.test_server import Era, ScriptedTools, ServerCase, connected, done
 
+RUNS: Mapping[str, Mapping[str, Any]] = {
+    "R": {
+        "id": "R",
+        "action": "draw",
+        "status": "completed",
+        "result": {
+            "output": {
+                "caption": "A square.",
+                "picture": {"media_type": "image/png", "base64": "iVBORw0KGgo="},
+                "notes": {"media_type": "text/csv", "text": "a;b"},
+            }
+        },
+    },
+    "P": {"id": "P", "action": "draw", "status": "pending_approval", "result": None},
+}
 SCHEMA = {"type": "object", "properties": {"ts": {"type": "string"}}, "required": ["ts"]}
 
 
 class Offered(ScriptedTools):
-    """So many actions, and runs that can be told or not."""
+    """So many actions, and runs that can be told or not.
 
-    def __init__(self, *items: dict[str, Any], answer: Callable[[], Awaitable[Said]] = done, told: Said) -> None:
+    :ivar told: the newest runs; or why they cannot be told.
+    :ivar runs: by id.
+    """
+
+    def __init__(
+        self,
+        *items: dict[str, Any],
+        answer: Callable[[], Awaitable[Said]] = done,
+        told: Sequence[Mapping[str, Any]] | DaemonError = (),
+        runs: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         super().__init__(answer)
         self.cards = cards_of(items)
         self.told = told
+        self.runs = runs or {}
 
     async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
         """All; those that lead to what is added to whoever does not hear of it."""
@@ -37,16 +65,29 @@ class Offered(ScriptedTools):
         """All."""
         return self.cards
 
-    async def recent_runs(self) -> Said:
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """As given."""
+        if isinstance(self.told, DaemonError):
+            raise self.told
         return self.told
+
+    async def run_status(self, run_id: str) -> Mapping[str, Any]:
+        """As given."""
+        if isinstance(self.told, DaemonError):
+            raise self.told
+        if run_id not in self.runs:
+            raise DaemonFault("No.", 404, Fault("not_found", "No."))
+        return self.runs[run_id]
 
 
 def serving(
-    *items: dict[str, Any], answer: Callable[[], Awaitable[Said]] = done, told: Said | None = None
+    *items: dict[str, Any],
+    answer: Callable[[], Awaitable[Said]] = done,
+    told: Sequence[Mapping[str, Any]] | DaemonError = (),
+    runs: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> ToolServer:
-    """A server over these actions."""
-    return ToolServer(Offered(*items, answer=answer, told=told or Said('{"runs": []}')))
+    """A server over these actions and runs."""
+    return ToolServer(Offered(*items, answer=answer, told=told, runs=runs))
 
 
 class ShelfCase(ServerCase):
@@ -116,7 +157,7 @@ class LaterTests(ShelfCase):
             ) -> None:
                 named, _, alone = launched.partition(" ")
                 etiquette = Etiquette(SessionEnvironment("", "" if alone else "ail_a_test", client=named))
-                server = ToolServer(Offered(action(), told=Said("")), etiquette)
+                server = ToolServer(Offered(action()), etiquette)
                 info = t.Implementation(name=introduced, version="1")
                 async with connected(server, era, client_info=info) as client:
                     names = {tool.name for tool in (await client.list_tools()).tools}
@@ -193,11 +234,12 @@ class ResourceTests(ShelfCase):
             async with connected(serving(*items), era) as client:
                 first = await client.list_resources()
                 second = await client.list_resources(cursor=first.next_cursor)
-                [template] = (await client.list_resource_templates()).resource_templates
+                templates = (await client.list_resource_templates()).resource_templates
             uris = [resource.uri for page in (first, second) for resource in page.resources]
             expected = ["aileron://runs", *[f"aileron://actions/{name}" for name in names]]
             self.assertEqual((uris, second.next_cursor), (expected, None))
-            self.assertEqual(template.uri_template, "aileron://actions/{name}")
+            addresses = [template.uri_template for template in templates]
+            self.assertEqual(addresses, ["aileron://actions/{name}", "aileron://runs/{run}/attachments/{number}"])
 
         self.in_both_eras(talk)
 
@@ -217,11 +259,29 @@ class ResourceTests(ShelfCase):
 
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
-                self.assertEqual(await self.read(client, "aileron://runs"), ("application/json", '{"runs": []}'))
-            async with connected(serving(told=Said("Disk full.", is_error=True)), era) as client:
-                with self.assertRaises(MCPError) as caught:
-                    await client.read_resource("aileron://runs")
-            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "Disk full."))
+                kind, text = await self.read(client, "aileron://runs")
+            self.assertEqual((kind, json.loads(text)), ("application/json", {"runs": []}))
+            async with connected(serving(told=DaemonError("Disk full.")), era) as client:
+                for uri in ("aileron://runs", "aileron://runs/R/attachments/1"):
+                    with self.assertRaises(MCPError) as caught:
+                        await client.read_resource(uri)
+                    error = caught.exception
+                    self.assertEqual((error.code, error.message), (t.INTERNAL_ERROR, "Disk full."))
+
+        self.in_both_eras(talk)
+
+    def test_attachments(self) -> None:
+        """What is attached to a result is read by its number; where there is none, there is no such document."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(runs=RUNS), era) as client:
+                [picture] = (await client.read_resource("aileron://runs/R/attachments/1")).contents
+                [notes] = (await client.read_resource("aileron://runs/R/attachments/2")).contents
+                for nowhere in ("R/attachments/0", "R/attachments/3", "Q/attachments/1", "P/attachments/1", "R"):
+                    await self.refused(client.read_resource(f"aileron://runs/{nowhere}"))
+            assert isinstance(picture, t.BlobResourceContents) and isinstance(notes, t.TextResourceContents)
+            self.assertEqual((picture.mime_type, picture.blob), ("image/png", "iVBORw0KGgo="))
+            self.assertEqual((notes.mime_type, notes.text), ("text/csv", "a;b"))
 
         self.in_both_eras(talk)
 
@@ -235,6 +295,7 @@ class ResourceTests(ShelfCase):
                     "aileron://actions/",
                     "ship-update",
                     "aileron://x",
+                    "aileron://runs/../attachments/1",
                     "file:///etc/passwd",
                 ):
                     error = await self.refused(client.read_resource(uri))
@@ -253,13 +314,14 @@ class PromptTests(ShelfCase):
         return message.content.text
 
     def test_list(self) -> None:
-        """There are two, with their arguments."""
+        """There are three, with their arguments."""
 
         async def talk(era: Era) -> None:
             async with connected(serving(), era) as client:
                 prompts = (await client.list_prompts()).prompts
             told = [(prompt.name, [each.name for each in prompt.arguments or []]) for prompt in prompts]
-            self.assertEqual(told, [("how_to_use_aileron", []), ("use_action", ["action", "wish"])])
+            with_arguments = [("use_action", ["action", "wish"]), ("show_result", ["run"])]
+            self.assertEqual(told, [("how_to_use_aileron", []), *with_arguments])
 
         self.in_both_eras(talk)
 
@@ -281,7 +343,7 @@ class PromptTests(ShelfCase):
 
         async def talk(era: Era) -> None:
             async with connected(serving(action()), era) as client:
-                asked = {"action": "ship_update", "wish": "Say hello."}
+                asked = {"action": "Ship_update", "wish": "Say hello."}
                 attached, said = (await client.get_prompt("use_action", asked)).messages
                 [read] = (await client.read_resource("aileron://actions/ship-update")).contents
                 await self.refused(client.get_prompt("use_action", {"action": "gone"}))
@@ -293,5 +355,27 @@ class PromptTests(ShelfCase):
             for part in ("`ship-update`", "`ship_update`", "run_action", "Say hello."):
                 self.assertIn(part, said.content.text)
             self.assertNotIn("Posts a message.", said.content.text)
+
+        self.in_both_eras(talk)
+
+    def test_show(self) -> None:
+        """What came of a call is put before the agent, pictures as such; what cannot be told is an error."""
+
+        async def talk(era: Era) -> None:
+            async with connected(serving(runs=RUNS), era) as client:
+                messages = (await client.get_prompt("show_result", {"run": "R"})).messages
+                pending = (await client.get_prompt("show_result", {"run": "P"})).messages
+                await self.refused(client.get_prompt("show_result", {"run": "Q"}))
+                await self.refused(client.get_prompt("show_result", {}))
+            async with connected(serving(told=DaemonUnreachable("No daemon.")), era) as client:
+                with self.assertRaises(MCPError) as caught:
+                    await client.get_prompt("show_result", {"run": "R"})
+            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
+            text, picture, notes, task = (message.content for message in messages)
+            assert isinstance(text, t.TextContent) and isinstance(task, t.TextContent)
+            self.assertIn("A square.", text.text)
+            self.assertEqual((picture.type, notes.type, "`draw`" in task.text), ("image", "resource", True))
+            assert isinstance(pending[0].content, t.TextContent)
+            self.assertIn("Nothing was sent yet", pending[0].content.text)
 
         self.in_both_eras(talk)

@@ -14,7 +14,6 @@ from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 from aileron.mcp._cards import cards_of
 from aileron.mcp._hearing import MOST_SUBSCRIPTIONS
 from aileron.mcp._server import ToolServer
-from aileron.mcp._texts import Said
 from tests.mcp.case import action
 from tests.mcp.offering.test_shelf import Offered, ShelfCase
 from tests.mcp.test_server import Era, connected
@@ -31,7 +30,7 @@ class Changing:
     """A server whose actions become others."""
 
     def __init__(self) -> None:
-        self.tools = Offered(*both(), told=Said('{"runs": []}'))
+        self.tools = Offered(*both())
         self.server = ToolServer(self.tools)
 
     async def change(self, *items: dict[str, Any]) -> None:

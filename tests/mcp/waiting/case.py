@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -57,9 +57,9 @@ class WaitingTools:
         declared = action("declared", output_schema={"type": "object"})
         return cards_of([action(gated=True), declared])
 
-    async def recent_runs(self) -> Said:
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """None."""
-        return Said("")
+        return []
 
     async def call(self, tool: str, arguments: Mapping[str, Any], manner: Manner) -> Said:
         """Wait, or say so early."""

@@ -166,6 +166,19 @@ class FormTests(WaitingCase):
 
         self.in_both_eras(talk)
 
+    def test_listed(self) -> None:
+        """A model need not give what its person is asked for; where nobody is, it must."""
+
+        async def talk(era: Era) -> None:
+            able: dict[str, Any] = {"elicitation_callback": Filling().elicited}
+            for options, required in ((able, ["text"]), ({}, ["text", "channel"])):
+                async with connected(AskingTools(), era, **options) as client:
+                    [tool] = (await client.list_tools()).tools
+                self.assertEqual(tool.input_schema["required"], required)
+                self.assertEqual(tool.input_schema["properties"], PROPERTIES)
+
+        self.in_both_eras(talk)
+
     def test_unknown_client(self) -> None:
         """A client that nobody knows is believed that it shows forms, whether or not it opens addresses."""
 

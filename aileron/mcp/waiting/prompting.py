@@ -1,0 +1,76 @@
+"""Answers one C{prompts/get}; what it lacks the person is asked for, where the client can show a form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp.types as t
+from attrs import evolve
+from mcp.shared.exceptions import MCPError
+
+from aileron.client import DaemonError, SessionEnvironment
+from aileron.mcp._forms import Answers, Form
+from aileron.mcp._texts import Said
+from aileron.mcp.offering.choices import OF_PROMPTS, choices
+from aileron.mcp.offering.offers import IOffers
+from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
+from aileron.values import JSON
+
+from .clients import Client, Context, client_of
+from .forms import filled_in_here, form_first, heard
+from .rounds import Round
+
+MOST_CHOICES = 100
+"""Of more a person types the name."""
+
+
+class Prompting:
+    """Answers who wants a prompt."""
+
+    def __init__(self, offers: IOffers, session: SessionEnvironment) -> None:
+        self._offers = offers
+        self._session = session
+
+    async def answer(self, ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult | t.InputRequiredResult:
+        """Answer C{prompts/get}."""
+        try:
+            return await self._answer(ctx, params, client_of(ctx, self._session))
+        except NoPrompt as error:
+            raise MCPError(t.INVALID_PARAMS, str(error)) from None
+        except DaemonError as error:
+            raise MCPError(t.INTERNAL_ERROR, str(error)) from None
+
+    async def _answer(
+        self, ctx: Context, params: t.GetPromptRequestParams, client: Client
+    ) -> t.GetPromptResult | t.InputRequiredResult:
+        so_far = heard(Round.of(params.request_state, str), params.input_responses)
+        given = _with(params.arguments, None if isinstance(so_far, Said) else so_far.answers)
+        form = await self._lacking(params.name, given) if client.shows_forms else None
+        if form is None or isinstance(so_far, Said):
+            return await prompt(params.name, given, self._offers)
+        if client.modern:
+            return form_first(form, evolve(so_far, answers=so_far.answers or {}))
+        answers = await filled_in_here(ctx, form, client.patience_seconds)
+        return await prompt(params.name, _with(given, None if isinstance(answers, Said) else answers), self._offers)
+
+    async def _lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
+        """What a prompt must be told and is not."""
+        asked = next((each for each in PROMPTS if each.name == name), None)
+        lacking = [each for each in (asked and asked.arguments) or () if each.required and not given.get(each.name)]
+        if asked is None or not lacking:
+            return None
+        properties = {each.name: await self._property(name, each) for each in lacking}
+        return Form(str(asked.title), properties, tuple(properties))
+
+    async def _property(self, name: str, argument: t.PromptArgument) -> dict[str, JSON]:
+        there = await choices(OF_PROMPTS[name][argument.name], self._offers)
+        titles: list[Any] = [{"const": value, "title": title} for value, title in there.items()]
+        more: dict[str, JSON] = {"oneOf": titles} if 0 < len(titles) <= MOST_CHOICES else {}
+        return {"type": "string", "description": argument.description or "", **more}
+
+
+def _with(given: Mapping[str, str] | None, answers: Answers | None) -> dict[str, str]:
+    """What was given; and of what was not, what the person said."""
+    said = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
+    return {**said, **(given or {})}

@@ -1,0 +1,145 @@
+"""A person says in a form what a prompt lacks, where the client can show one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import mcp.types as t
+from mcp import Client, MCPError
+
+from aileron.client import DaemonUnreachable
+from aileron.mcp._cards import Card, cards_of
+from aileron.mcp.waiting.prompting import MOST_CHOICES
+from tests.mcp.case import action
+from tests.mcp.waiting.case import Era, WaitingCase, WaitingTools, connected
+from tests.mcp.waiting.test_forms import Filling
+
+
+class Offered(WaitingTools):
+    """So many actions, and two runs.
+
+    :param gone: whether the daemon has.
+    """
+
+    def __init__(self, count: int = 2, *, gone: bool = False) -> None:
+        super().__init__()
+        self._cards = cards_of(action(f"a-{number:03}") for number in range(count))
+        self._gone = gone
+
+    async def actions(self) -> tuple[Card, ...]:
+        """As many."""
+        return self._cards
+
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
+        """Two."""
+        if self._gone:
+            raise DaemonUnreachable("No daemon.")
+        return [{"approval_id": each, "action": "a", "status": "completed"} for each in ("R", "Q")]
+
+
+def client_of(era: Era, person: Filling, tools: WaitingTools) -> AbstractAsyncContextManager[Client]:
+    """A client with that person before it."""
+    return connected(tools, era, elicitation_callback=person.elicited)
+
+
+def text_of(result: t.GetPromptResult) -> str:
+    """What its last message says."""
+    content = result.messages[-1].content
+    assert isinstance(content, t.TextContent)
+    return content.text
+
+
+class PromptingTests(WaitingCase):
+    """Of both eras."""
+
+    def test_asked(self) -> None:
+        """What must be said is asked for, with what it can be; what was given stays."""
+
+        async def talk(era: Era) -> None:
+            person = Filling({"action": "a-001", "wish": "no"}, {"run": "R"})
+            async with client_of(era, person, Offered()) as client:
+                said = await client.get_prompt("use_action", {"wish": "Say hello."})
+                shown = await client.get_prompt("show_result")
+            self.assertIn("Use the action `a-001`", text_of(said))
+            self.assertIn("Say hello.", text_of(said))
+            self.assertIn("Read it", text_of(shown))
+            action_form, run_form = (each.requested_schema for each in person.asked)
+            titles = [{"const": f"a-00{number}", "title": "Ship update"} for number in range(2)]
+            self.assertEqual(action_form["properties"]["action"]["oneOf"], titles)
+            self.assertEqual((list(action_form["properties"]), action_form["required"]), (["action"], ["action"]))
+            self.assertEqual(run_form["properties"]["run"]["oneOf"][0], {"const": "R", "title": "a: completed"})
+
+        self.in_both_eras(talk)
+
+    def test_many(self) -> None:
+        """Of many the name is typed; of none there is nothing to choose."""
+
+        async def talk(era: Era) -> None:
+            for count in (MOST_CHOICES + 1, 0):
+                person = Filling({"action": "A-000"}, "cancel")
+                async with client_of(era, person, Offered(count)) as client:
+                    try:
+                        self.assertIn("Use the action `a-000`", text_of(await client.get_prompt("use_action")))
+                    except MCPError as error:
+                        self.assertEqual((count, error.code), (0, t.INVALID_PARAMS))
+                self.assertNotIn("oneOf", person.asked[0].requested_schema["properties"]["action"])
+
+        self.in_both_eras(talk)
+
+    def test_not_asked(self) -> None:
+        """Who gives all that must be said is asked nothing, and neither is a client that shows no form."""
+
+        async def talk(era: Era) -> None:
+            person = Filling()
+            async with client_of(era, person, Offered()) as client:
+                await client.get_prompt("use_action", {"action": "a-000"})
+                await client.get_prompt("how_to_use_aileron")
+                with self.assertRaises(MCPError):
+                    await client.get_prompt("other")
+            async with connected(Offered(), era) as client:
+                with self.assertRaises(MCPError) as caught:
+                    await client.get_prompt("use_action")
+            self.assertEqual((person.asked, caught.exception.code), ([], t.INVALID_PARAMS))
+
+        self.in_both_eras(talk)
+
+    def test_not_said(self) -> None:
+        """Who does not say it gets no prompt."""
+
+        async def talk(era: Era) -> None:
+            for pressed in ("decline", "cancel"):
+                async with client_of(era, Filling(pressed), Offered()) as client:
+                    with self.assertRaises(MCPError) as caught:
+                        await client.get_prompt("use_action")
+                self.assertEqual(caught.exception.code, t.INVALID_PARAMS)
+
+        self.in_both_eras(talk)
+
+    def test_no_daemon(self) -> None:
+        """Where nobody can say what there is to choose from, that is the error."""
+
+        async def talk(era: Era) -> None:
+            async with client_of(era, Filling(), Offered(gone=True)) as client:
+                with self.assertRaises(MCPError) as caught:
+                    await client.get_prompt("show_result")
+            self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
+
+        self.in_both_eras(talk)
+
+    def test_again(self) -> None:
+        """A client that brings back another answer than was asked for is asked again."""
+
+        async def talk() -> None:
+            async with client_of("auto", Filling(), Offered()) as client:
+                first = await client.session.get_prompt("use_action", allow_input_required=True)
+                assert isinstance(first, t.InputRequiredResult)
+                other: Any = {"wrong": t.ElicitResult(action="accept", content={"action": "a-000"})}
+                again = await client.session.get_prompt(
+                    "use_action", input_responses=other, request_state=first.request_state, allow_input_required=True
+                )
+            self.assertIsInstance(again, t.InputRequiredResult)
+
+        asyncio.run(talk())
