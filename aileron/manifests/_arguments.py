@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from jsonschema.protocols import Validator
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, Action, Input, json_pointer, json_problems, violation
+from aileron.values import JSON, Action, Input, json_pointer, json_problems, violation, visible
 
-from ._json_schema import argument_checks, property_schema, validator
+from ._faults import brief
+from ._json_schema import argument_checks, property_schema
+from ._validators import MOST_STEPS, TooMuchWork, first_errors, validator
 
 MOST_PROBLEMS = 100
 """No answer lists more: a caller can send a megabyte of them."""
+
+MOST_STEPS_OF_A_FILE = 20_000
+"""What checking one value that a file declares may take: files are read before anybody trusts them."""
 
 
 def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
@@ -27,16 +33,21 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
         raise _refusal([("/args", "must be an object")])
     problems = [*json_problems(arguments, pointer="/args")]
     checks = argument_checks(action)
-    if not checks.plainly_right(arguments):
-        problems += [*_misnamed(action, arguments), *_violations(checks.validator, arguments, "/args")]
+    if not problems and not checks.plainly_right(arguments):
+        problems = [
+            *_misnamed(action, arguments),
+            *_violations(checks.validator, arguments, "/args", names_told=True),
+        ]
     if problems:
         raise _refusal(problems[:MOST_PROBLEMS])
     return {one.name: one.default for one in action.inputs if one.has_default} | dict(arguments)
 
 
 def value_problems(one: Input, value: JSON) -> list[str]:
-    """What is wrong with C{value} as a value of C{one}; empty if nothing is."""
-    return [message for _, message in [*json_problems(value), *_violations(validator(property_schema(one)), value, "")]]
+    """What is wrong with C{value} as a value of C{one}, in the file that holds it; empty if nothing is."""
+    checks = validator(property_schema(one))
+    found = [*json_problems(value)] or [*_violations(checks, value, "", steps=MOST_STEPS_OF_A_FILE)]
+    return [f"at {visible(pointer)} {message}" if pointer else message for pointer, message in found]
 
 
 def _misnamed(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
@@ -49,14 +60,30 @@ def _misnamed(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[s
             yield json_pointer("/args", name), "is not an input of this action"
 
 
-def _violations(checks: Validator, value: JSON, pointer: str) -> Iterator[tuple[str, str]]:
-    """What the schema says of values; of names L{_misnamed} tells more clearly."""
-    for error in checks.iter_errors(value):
-        if error.validator not in _ABOUT_NAMES:
-            yield json_pointer(pointer, *error.absolute_path), violation(str(error.validator), error.validator_value)
+def _violations(
+    checks: Validator, value: JSON, pointer: str, *, steps: int = MOST_STEPS, names_told: bool = False
+) -> Iterator[tuple[str, str]]:
+    """What the schema says of C{value}.
+
+    :param names_told: leave out which of its own members are missing or unknown.
+    """
+    try:
+        errors = first_errors(checks, value, MOST_PROBLEMS, steps)
+    except TooMuchWork:
+        yield pointer, "holds too much to be checked by its schema"
+        return
+    for error in errors:
+        keyword, path = str(error.validator), error.absolute_path
+        if not (names_told and len(path) == 1 and keyword in _ABOUT_NAMES):
+            yield json_pointer(pointer, *path), _said(keyword, error.validator_value)
 
 
-_ABOUT_NAMES = ("required", "additionalProperties")
+_ABOUT_NAMES = {"required": "is missing", "additionalProperties": "is not known here"}
+
+
+def _said(keyword: str, wanted: Any) -> str:
+    """What a constraint asks for, in words of which a schema's author may have written some."""
+    return brief(_ABOUT_NAMES.get(keyword) or violation(keyword, wanted))
 
 
 def _refusal(problems: list[tuple[str, str]]) -> InvalidRequest:

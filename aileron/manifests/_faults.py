@@ -6,12 +6,14 @@ from attrs import define, field
 
 from aileron.files import Unreadable
 from aileron.toml import Path, Toml
-from aileron.values import LoadError
+from aileron.values import LoadError, visible
 
 PARSE, VALIDATION, UNREADABLE, DUPLICATE = "parse_error", "validation_error", "unreadable", "duplicate"
 
 MOST_FAULTS = 50
 """No file is reported with more: the list is read by people, and a hostile file must not fill it."""
+
+MOST_CHARACTERS = 400
 
 
 @define(eq=False)
@@ -63,3 +65,9 @@ def unreadable(fault: Unreadable) -> LoadError:
 def shown(text: str) -> str:
     """C{text} as part of a message: quoted, escaped, cut to a length that a line can hold."""
     return repr(text if len(text) <= 60 else text[:60] + "…")
+
+
+def brief(text: str) -> str:
+    """C{text}, in which foreign words stand, as a message: visible, and cut to what a person or a model reads."""
+    whole = visible(text[: MOST_CHARACTERS + 1])
+    return whole if len(whole) <= MOST_CHARACTERS else whole[:MOST_CHARACTERS] + "…"

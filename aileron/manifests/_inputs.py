@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from attrs import evolve
+
 from aileron.values import JSON, Input
 
 from ._arguments import value_problems
 from ._formats import FORMATS
+from ._json_schema import DEFAULT_MAX_LENGTH
+from ._own_schema import read_schema
 from ._table import Rule, Table, repeated
 
 MAX_INPUTS = 64
 MAX_CHOICES = 200
 MAX_LENGTH = 1_000_000
-DEFAULT_MAX_LENGTH = 65_536
 
 _NAME = Rule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
@@ -29,7 +32,7 @@ _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "maximum": ("integer", "number"),
     "max_length": ("string", "array"),
 }
-_KEYS = ("name", "type", "description", "required", "label", "default", *_ONLY_FOR)
+_KEYS = ("name", "type", "description", "required", "label", "default", "schema", *_ONLY_FOR)
 
 
 def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
@@ -41,30 +44,43 @@ def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
 
 
 def _read_input(table: Table) -> Input:
-    kind = table.text("type", _TYPE)
     default = table.json("default")
     has_default = default is not None
     one = Input(
         name=table.text("name", _NAME),
-        type=kind,
+        type="",
         description=table.text("description"),
-        items_type=table.text("items_type", _ITEMS_TYPE, required=False) or None,
         required=table.flag("required", default=not has_default),
         label=table.text("label", required=False) or None,
         multiline=table.flag("multiline", default=False),
-        enum=_read_enum(table),
         default=default,
         has_default=has_default,
+    )
+    one = _by_schema(table, one) if "schema" in table.values else _by_keys(table, one)
+    table.close(_KEYS)
+    if one.type in _TYPES:
+        _check_keys_fit(table, one.type)
+        _check_values(table, one)
+    return one
+
+
+def _by_schema(table: Table, one: Input) -> Input:
+    schema = read_schema(table, _TYPES)
+    return one if schema is None else evolve(one, type=str(schema["type"]), schema=schema)
+
+
+def _by_keys(table: Table, one: Input) -> Input:
+    kind = table.text("type", _TYPE)
+    return evolve(
+        one,
+        type=kind,
+        items_type=table.text("items_type", _ITEMS_TYPE, required=False) or None,
+        enum=_read_enum(table),
         minimum=table.number("minimum"),
         maximum=table.number("maximum"),
         max_length=table.integer("max_length", 1, MAX_LENGTH) or (DEFAULT_MAX_LENGTH if kind == "string" else None),
         format=table.text("format", _FORMAT, required=False) or None,
     )
-    table.close(_KEYS)
-    _check_keys_fit(table, kind)
-    if kind in _TYPES:
-        _check_values(table, one)
-    return one
 
 
 def _read_enum(table: Table) -> tuple[JSON, ...] | None:
@@ -81,7 +97,7 @@ def _read_enum(table: Table) -> tuple[JSON, ...] | None:
 
 def _check_keys_fit(table: Table, kind: str) -> None:
     for key, kinds in _ONLY_FOR.items():
-        if key in table.values and kind in _TYPES and kind not in kinds:
+        if key in table.values and kind not in kinds:
             table.fault(key, f"`{key}` is for inputs of type {' or '.join(kinds)}")
 
 

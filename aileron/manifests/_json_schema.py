@@ -1,4 +1,4 @@
-"""Inputs as JSON Schema (2020-12), and validators made of it once."""
+"""Inputs as JSON Schema (2020-12), and what checks arguments by it, made once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import Any
 
 from attrs import field, frozen
-from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
-from jsonschema.validators import extend
 
 from aileron.values import JSON, Action, Input, plain, plainly
 
-from ._formats import checker
+from ._schema_parts import choices, moved
+from ._validators import TooMuchWork, bounded, validator
 
+DEFAULT_MAX_LENGTH = 65_536
 _CONSTRAINTS = ("minimum", "maximum", "format")
 
 
@@ -22,7 +22,7 @@ def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
     """The schema of an action's arguments, as MCP hosts and the API's document show it."""
     return {
         "type": "object",
-        "properties": {one.name: property_schema(one) for one in inputs},
+        "properties": {one.name: moved(property_schema(one), f"/properties/{one.name}") for one in inputs},
         "required": [one.name for one in inputs if one.required],
         "additionalProperties": False,
     }
@@ -30,9 +30,9 @@ def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
 
 def property_schema(one: Input) -> dict[str, JSON]:
     """The schema of one argument; arrays always say what they hold, since some hosts refuse them otherwise."""
-    schema: dict[str, JSON] = {"type": one.type, "description": one.description}
-    if one.label is not None:
-        schema["title"] = one.label
+    if one.schema is not None:
+        return _as_written(one, one.schema)
+    schema: dict[str, JSON] = {"type": one.type, **_words(one)}
     if one.type == "array":
         schema["items"] = {"type": one.items_type} if one.items_type else {}
     if one.max_length is not None:
@@ -44,21 +44,37 @@ def property_schema(one: Input) -> dict[str, JSON]:
     return schema | {key: getattr(one, key) for key in _CONSTRAINTS if getattr(one, key) is not None}
 
 
-def validator(schema: Mapping[str, JSON]) -> Validator:
-    """A validator of C{schema} that checks formats."""
-    made: Validator = _Validator(plain(schema), format_checker=checker())
-    return made
+def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The schema of the file, and of the rest what it does not say itself."""
+    added = _words(one)
+    if one.type == "array":
+        added["items"] = {}
+    if one.type == "string" and choices(schema) is None and "const" not in schema:
+        added["maxLength"] = DEFAULT_MAX_LENGTH
+    if one.has_default:
+        added["default"] = one.default
+    return {**added, **schema}
+
+
+def _words(one: Input) -> dict[str, JSON]:
+    words: dict[str, JSON] = {"description": one.description}
+    return words if one.label is None else {**words, "title": one.label}
 
 
 @frozen
 class ArgumentChecks:
-    """What checks an action's arguments.
+    """What checks an action's arguments."""
 
-    :ivar plainly_right: yes only where C{validator} would find nothing, and much sooner.
-    """
-
-    plainly_right: Callable[[JSON], bool]
+    _plainly: Callable[[JSON], bool]
     validator: Validator
+
+    def plainly_right(self, arguments: JSON) -> bool:
+        """Yes only where C{validator} would find nothing, and much sooner."""
+        try:
+            with bounded():
+                return self._plainly(arguments)
+        except TooMuchWork:
+            return False
 
 
 def argument_checks(action: Action) -> ArgumentChecks:
@@ -77,18 +93,5 @@ class _Known:
 @lru_cache(maxsize=512)
 def _made(known: _Known) -> ArgumentChecks:
     schema: Any = plain(known.schema)
-    return ArgumentChecks(plainly(schema, validator), validator(schema))
-
-
-def _is_object(_checker: object, value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_array(_checker: object, value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-
-
-_Validator: Any = extend(
-    Draft202012Validator,
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({"object": _is_object, "array": _is_array}),
-)
+    whole: Any = validator(schema)
+    return ArgumentChecks(plainly(schema, lambda member: whole.evolve(schema=member)), whole)

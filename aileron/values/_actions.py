@@ -18,6 +18,8 @@ class Input:
     :ivar has_default: whether C{default} counts (a default may be false or empty).
     :ivar max_length: most characters of a string (65536 unless declared), or elements of an array if declared.
     :ivar format: a JSON Schema format for strings (C{email}, C{uri}, C{date}, C{date-time}), or L{None}.
+    :ivar schema: the JSON Schema (2020-12) of the argument in the author's words, which C{type} is of; it says what
+        else C{items_type}, C{enum}, C{minimum}, C{maximum}, C{max_length} and C{format} would, which are unset then.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Input:
     maximum: float | int | None = None
     max_length: int | None = None
     format: str | None = None
+    schema: Mapping[str, JSON] | None = None
 
 
 @frozen

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.errors import InvalidRequest
 from aileron.manifests import Known, check_arguments, parse, resolve
-from aileron.values import Action
+from aileron.values import JSON, Action
+
+from .files import action
 
 PAGE = pathlib.Path(__file__).parents[2] / "doc" / "writing-an-action.md"
 LISTING = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,12 +45,22 @@ class PageTests(SynchronousTestCase):
         filled = resolve(made.steps[1], Known(arguments, {"who": {"users": [{"id": "U1"}]}}))
         self.assertEqual(filled, {"heading": "bug: It breaks", "weight": 3, "owner": "U1"})
 
+    def test_own_schemas(self) -> None:
+        """The inputs that the page shows by themselves load, and take and refuse what it says."""
+        (schemas,) = (action(text) for kind, text in self.listings if kind == "toml" and "[[inputs]]" in text)
+        right: JSON = {"team": "core", "areas": ["api", "docs"], "place": {"host": "a.example", "port": 80}}
+        self.assertEqual(check_arguments(schemas, right), right)
+        wrong: JSON = {"team": "x", "areas": ["api", "api"], "place": {"host": "A", "port": 0, "x": 1}}
+        refused: InvalidRequest = self.assertRaises(InvalidRequest, check_arguments, schemas, wrong)
+        problems: Any = refused.details["problems"]
+        self.assertEqual(len(problems), 5)
+
     def test_every_key_is_there(self) -> None:
         """No key is left unexplained."""
         words = (
             "name version source timeout_seconds intent hash capabilities type description label required default enum "
         )
-        words += "minimum maximum max_length format multiline items_type id connector op idempotent inputs "
+        words += "minimum maximum max_length format multiline items_type schema id connector op idempotent inputs "
         words += "expires_after args render undo_seconds cool_down on_cancel per_argument"
         for word in words.split():
             self.assertIn(f"{word}`", self.page)

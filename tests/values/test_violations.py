@@ -26,6 +26,16 @@ class ViolationTests(SynchronousTestCase):
             ("maxItems", 3, "must have at most 3 elements"),
             ("pattern", "^a$", "must match ^a$"),
             ("format", "email", "must be a valid email"),
+            ("exclusiveMaximum", 9, "must be less than 9"),
+            ("multipleOf", 5, "must be a multiple of 5"),
+            ("uniqueItems", True, "must have no element twice"),
+            ("minProperties", 1, "must have at least 1 members"),
+            ("maxProperties", 2, "must have at most 2 members"),
+            ("propertyNames", {}, "has a name that is not allowed here"),
+            ("oneOf", [{"const": "a", "title": "A"}, {"const": 1}], 'must be one of "a", 1'),
+            ("anyOf", [{"const": "a"}], 'must be one of "a"'),
+            ("anyOf", [{"const": "a"}, True], "fits nothing that is allowed here"),
+            ("oneOf", [{"type": "string"}], "fits none, or more than one, of what is allowed here"),
         )
         for keyword, wanted, words in cases:
             self.assertEqual(violation(keyword, wanted), words)
