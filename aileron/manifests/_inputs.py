@@ -9,6 +9,7 @@ from attrs import evolve
 from aileron.values import JSON, Input
 
 from ._arguments import value_problems
+from ._asking import asking_problem
 from ._formats import FORMATS
 from ._json_schema import DEFAULT_MAX_LENGTH
 from ._own_schema import read_schema
@@ -32,7 +33,7 @@ _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "maximum": ("integer", "number"),
     "max_length": ("string", "array"),
 }
-_KEYS = ("name", "type", "description", "required", "label", "default", "schema", *_ONLY_FOR)
+_KEYS = ("name", "type", "description", "required", "label", "default", "schema", "ask", *_ONLY_FOR)
 
 
 def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
@@ -55,12 +56,14 @@ def _read_input(table: Table) -> Input:
         multiline=table.flag("multiline", default=False),
         default=default,
         has_default=has_default,
+        ask=table.flag("ask", default=False),
     )
     one = _by_schema(table, one) if "schema" in table.values else _by_keys(table, one)
     table.close(_KEYS)
     if one.type in _TYPES:
         _check_keys_fit(table, one.type)
         _check_values(table, one)
+        _check_asking(table, one)
     return one
 
 
@@ -99,6 +102,12 @@ def _check_keys_fit(table: Table, kind: str) -> None:
     for key, kinds in _ONLY_FOR.items():
         if key in table.values and kind not in kinds:
             table.fault(key, f"`{key}` is for inputs of type {' or '.join(kinds)}")
+
+
+def _check_asking(table: Table, one: Input) -> None:
+    problem = asking_problem(one) if one.ask else None
+    if problem is not None:
+        table.fault("ask", f"`ask`: {problem}")
 
 
 def _check_values(table: Table, one: Input) -> None:

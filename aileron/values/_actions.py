@@ -20,6 +20,7 @@ class Input:
     :ivar format: a JSON Schema format for strings (C{email}, C{uri}, C{date}, C{date-time}), or L{None}.
     :ivar schema: the JSON Schema (2020-12) of the argument in the author's words, which C{type} is of; it says what
         else C{items_type}, C{enum}, C{minimum}, C{maximum}, C{max_length} and C{format} would, which are unset then.
+    :ivar ask: for the person to say: where the call leaves it out and the agent's client can show a form, it is asked.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Input:
     max_length: int | None = None
     format: str | None = None
     schema: Mapping[str, JSON] | None = None
+    ask: bool = False
 
 
 @frozen

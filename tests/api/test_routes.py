@@ -16,6 +16,7 @@ from aileron.values import (
     Dialect,
     Finding,
     GatewaySettings,
+    Input,
     LoadError,
     PreviewRule,
     Process,
@@ -211,7 +212,18 @@ class ActionTests(ApiCase):
         heard = self.agents.ask("GET", "/v1/actions/ship-update", token).json
         self.assertEqual((heard["destructive"], heard["open_world"], heard["output_schema"]), (True, True, None))
         self.assertEqual((heard["tool_name"], heard["gated"], heard["enabled"]), ("ship_update", True, True))
+        self.assertEqual(heard["asks"], [])
         self.assertEqual(self.agents.ask("GET", "/v1/actions/none", token).status, 404)
+
+    def test_asks(self) -> None:
+        """An action names what is for the person to say, in order; the schema of its arguments stays as it was."""
+        offer = scripted_offer()
+        inputs = (Input("z", "string", "Z", ask=True), Input("b", "string", "B"), Input("a", "boolean", "A", ask=True))
+        self.runner.offer(evolve(offer, action=evolve(offer.action, inputs=inputs)))
+        token = self.agent_token()
+        heard = self.agents.ask("GET", "/v1/actions/ship-update", token).json
+        self.assertEqual((heard["asks"], heard["input_schema"]), (["z", "a"], offer.action.input_schema))
+        self.assertEqual(self.agents.ask("GET", "/v1/actions", token).json["items"][0]["asks"], ["z", "a"])
 
     def test_most_used(self) -> None:
         """An agent learns which actions were carried out most often, by whomever; an operator has no use for it."""

@@ -70,6 +70,17 @@ class ShowTests(CommandCase):
             self.site.answer("GET", "/v1/actions/hello", {**item, "preview": None, "on_cancel": said})
             self.assertEqual("cancels its call" in self.as_operator("action", "show", "hello")[1], told)
 
+    def test_asks(self) -> None:
+        """What the agent may leave to the person is told of an action, where it is anything."""
+        self.serve()
+        item: dict[str, object] = dict.fromkeys(("tool_name", "source", "digest", "description"), "x")
+        item |= {"name": "hello", "version": "1.0.0", "gated": False, "enabled": True, "input_schema": SCHEMA}
+        for asks, told in ((["text", "co\x1bunt"], "may leave to you: text, co␛unt\n"), ([], None)):
+            self.site.answer("GET", "/v1/actions/hello", {**item, "connectors": [], "asks": asks})
+            out = self.as_operator("action", "show", "hello")[1]
+            self.assertIn(told or "NAME", out)
+            self.assertEqual("may leave to you" in out, bool(asks))
+
 
 class RunTests(CommandCase):
     def setUp(self) -> None:

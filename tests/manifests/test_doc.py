@@ -47,20 +47,22 @@ class PageTests(SynchronousTestCase):
 
     def test_own_schemas(self) -> None:
         """The inputs that the page shows by themselves load, and take and refuse what it says."""
-        (schemas,) = (action(text) for kind, text in self.listings if kind == "toml" and "[[inputs]]" in text)
+        schemas, asking = (action(text) for kind, text in self.listings if kind == "toml" and "[[inputs]]" in text)
         right: JSON = {"team": "core", "areas": ["api", "docs"], "place": {"host": "a.example", "port": 80}}
         self.assertEqual(check_arguments(schemas, right), right)
         wrong: JSON = {"team": "x", "areas": ["api", "api"], "place": {"host": "A", "port": 0, "x": 1}}
         refused: InvalidRequest = self.assertRaises(InvalidRequest, check_arguments, schemas, wrong)
         problems: Any = refused.details["problems"]
         self.assertEqual(len(problems), 5)
+        self.assertEqual([one.ask for one in asking.inputs], [True, True])
+        self.assertEqual(check_arguments(asking, {"channels": ["C2"]}), {"severity": "low", "channels": ["C2"]})
 
     def test_every_key_is_there(self) -> None:
         """No key is left unexplained."""
         words = (
             "name version source timeout_seconds intent hash capabilities type description label required default enum "
         )
-        words += "minimum maximum max_length format multiline items_type schema id connector op idempotent inputs "
+        words += "minimum maximum max_length format multiline items_type schema ask id connector op idempotent inputs "
         words += "expires_after args render undo_seconds cool_down on_cancel per_argument"
         for word in words.split():
             self.assertIn(f"{word}`", self.page)

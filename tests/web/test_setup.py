@@ -16,6 +16,7 @@ from aileron.values import (
     Decision,
     GatewayTotals,
     Histogram,
+    Input,
     LoadError,
     NewGrant,
     OwnCap,
@@ -73,7 +74,15 @@ class ActionPagesTests(WebCase):
         text = self.fragment("/actions/ship-update").text
         for part in ("ship_update", "As JSON Schema", f'href="/runs/{run.id}"', "What the model reads"):
             self.assertIn(part, text)
+        self.assertNotIn("may leave to you", text)
         self.assertEqual(self.fragment("/actions/none").status, 404)
+
+    def test_asks(self) -> None:
+        """What the agent may leave to the person is named, in order."""
+        offer = scripted_offer()
+        inputs = (Input("a", "string", "A", ask=True), Input("b", "string", "B"), Input("c", "boolean", "C", ask=True))
+        self.runner.offer(evolve(offer, action=evolve(offer.action, inputs=inputs)))
+        self.assertIn("may leave to you: a, c.", read(self.fragment("/actions/ship-update").text).text)
 
 
 class ConnectorPageTests(WebCase):

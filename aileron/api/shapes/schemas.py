@@ -168,6 +168,10 @@ ACTION: Mapping[str, Schema] = {
     "intent": TEXT,
     "description": TEXT,
     "input_schema": ANY_OBJECT,
+    "asks": {
+        **list_of(TEXT),
+        "description": "arguments for the person to say, where the call leaves them out and a form can be shown",
+    },
     "enabled": BOOLEAN,
     "gated": BOOLEAN,
     "read_only": BOOLEAN,

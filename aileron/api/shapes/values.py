@@ -148,6 +148,7 @@ def action_json(offer: Offer) -> dict[str, JSON]:
         "intent": action.intent,
         "description": action.body,
         "input_schema": action.input_schema,
+        "asks": [one.name for one in action.inputs if one.ask],
         "enabled": offer.enabled,
         "gated": action.approval.required,
         "read_only": offer.read_only,

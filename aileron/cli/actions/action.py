@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ def show_action(around: Surroundings, name: str, schema: bool, passphrase_fd: in
         },
         "  ",
     )
-    _show_arguments(item["input_schema"])
+    _show_arguments(item["input_schema"], item.get("asks", ()))
     heading("What the model reads")
     block(item["description"])
     if schema:
@@ -163,7 +163,7 @@ def _on(item: Mapping[str, Any]) -> str:
     return "on" if item["enabled"] else "off"
 
 
-def _show_arguments(schema: Mapping[str, Any]) -> None:
+def _show_arguments(schema: Mapping[str, Any], asks: Collection[str]) -> None:
     properties, required = schema.get("properties", {}), schema.get("required", ())
     if not properties:
         return
@@ -173,6 +173,8 @@ def _show_arguments(schema: Mapping[str, Any]) -> None:
         for name, about in properties.items()
     )
     table(("NAME", "TYPE", "", "MEANING"), rows)
+    if asks:
+        say("Where its client can show you a form, the agent may leave to you: {names}", names=", ".join(asks))
 
 
 def _tell_load_errors(answer: Mapping[str, Any]) -> None:

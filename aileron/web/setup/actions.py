@@ -63,6 +63,7 @@ async def draw_action(parts: PageParts, visit: Visit, name: str) -> Tag:
         whole("body", action.body, "What the model reads"),
         tags.h2("What it takes"),
         table("Inputs", ("Name", "Type", "Needed", "Says"), map(_input, action.inputs), "Nothing."),
+        _asked(action.inputs),
         tags.details(
             tags.summary("As JSON Schema"), whole("schema", dict(action.input_schema), "JSON Schema"), id="as-schema"
         ),
@@ -140,6 +141,13 @@ def _asks(rule: ApprovalRule) -> str:
 def _input(declared: Input) -> tuple[Cell, ...]:
     kind = declared.type if declared.items_type is None else f"{declared.type} of {declared.items_type}"
     return declared.name, kind, "yes" if declared.required else "no", declared.description
+
+
+def _asked(inputs: Iterable[Input]) -> Part:
+    names = ", ".join(one.name for one in inputs if one.ask)
+    if not names:
+        return ""
+    return quiet("Where its client can show you a form, the agent may leave to you: ", tags.code(visible(names)), ".")
 
 
 def _steps(action: Action) -> Iterator[tuple[Cell, ...]]:
