@@ -17,6 +17,8 @@ from ._cards import Card
 Answers = Mapping[str, JSON]
 """What a person said, by the argument's name."""
 
+_PLAIN = ("type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
+
 
 @frozen
 class Form:
@@ -53,7 +55,7 @@ def filled_in(card: Card, arguments: Mapping[str, JSON], answers: Answers | None
     said = {
         name: answers[name]
         for name, schema in left_out.items()
-        if answers is not None and name in answers and fits(answers[name], schema)
+        if answers is not None and name in answers and fits(answers[name], _plainly(schema))
     }
     unsaid = {name: schema for name, schema in left_out.items() if name not in said}
     required = tuple(name for name in unsaid if name in _required(card))
@@ -72,6 +74,16 @@ def _for_a_person(card: Card) -> Mapping[str, Mapping[str, JSON]]:
     properties = card.input_schema.get("properties")
     found = properties if isinstance(properties, Mapping) else {}
     return {name: each for name in card.asks if isinstance(each := found.get(name), Mapping)}
+
+
+def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    """What of a schema is looked at here, in little time whatever a client sends; the daemon looks at all of it."""
+    found = {key: value for key, value in schema.items() if key in _PLAIN}
+    for options in (schema.get("oneOf"), schema.get("anyOf")):
+        if isinstance(options, (list, tuple)):
+            found["enum"] = [each["const"] for each in options if isinstance(each, Mapping) and "const" in each]
+    items = schema.get("items")
+    return {**found, "items": _plainly(items)} if isinstance(items, Mapping) else found
 
 
 def _required(card: Card) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from attrs import field, frozen
 
 from aileron.mcp.waiting.forms import FORM
 
-_QUESTION = "user_name"
 _LENGTH = re.compile(rb"(?mi)^content-length: *(\d+)")
 _NAMED = re.compile(rb"(?mi)^(mcp-name: )(.*?)(?=\r?$)")
 
@@ -39,12 +38,14 @@ class Names:
 
     :ivar documents: addresses.
     :ivar inputs: of actions; ours are the same in small letters.
+    :ivar question: the form.
     :ivar said: what a person fills in, in place of what the suite would.
     """
 
     documents: Mapping[str, str] = field(factory=dict)
     prompts: Mapping[str, Prompt] = field(factory=dict)
     inputs: tuple[str, ...] = ()
+    question: str = FORM
     said: Mapping[str, Mapping[str, Any]] = field(factory=dict)
 
     def request(self, whole: bytes) -> bytes | None:
@@ -61,7 +62,7 @@ class Names:
         """An answer as the suite expects it; no longer and no shorter."""
         for theirs in self.inputs:
             data = data.replace(_quoted(theirs.lower()), _quoted(theirs))
-        return data.replace(_asked(FORM), _asked(_QUESTION)) if self.prompts else data
+        return data.replace(_asked(FORM), _asked(self.question))
 
     def _name(self, name: str) -> str:
         return self.prompts[name].name if name in self.prompts else self.documents.get(name, name)
@@ -86,10 +87,10 @@ class Names:
         if (prompt := self.prompts.get(params.get("ref", {}).get("name"))) is not None:
             found["ref"] = {**params["ref"], "name": prompt.name}
             found["argument"] = {**params["argument"], "name": prompt.arguments[params["argument"]["name"]]}
-        if _QUESTION in params.get("inputResponses", {}):
-            answer = params["inputResponses"][_QUESTION]
-            said = self.said.get(str(params.get("name")), answer.get("content"))
-            found["inputResponses"] = {FORM: {**answer, "content": said}}
+        if isinstance(answers := params.get("inputResponses"), dict) and self.question in answers:
+            said = self.said.get(str(params.get("name")))
+            answer = answers[self.question]
+            found["inputResponses"] = {FORM: answer if said is None else {**answer, "content": said}}
         return found
 
 
@@ -122,5 +123,6 @@ def fixture_names(run_id: str) -> Names:
             "test_input_required_result_prompt": Prompt("use_action"),
         },
         inputs=("untitledSingle", "titledSingle", "legacyEnum", "untitledMulti", "titledMulti"),
+        question="user_name",
         said={"test_input_required_result_prompt": attached},
     )

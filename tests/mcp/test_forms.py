@@ -62,6 +62,19 @@ class FilledInTests(SynchronousTestCase):
             form = self.form({"text": "hi"}, {"loud": True, "note": "x", **channel})
             self.assertEqual((form.names, form.required), ("channel", ("channel",)))
 
+    def test_choices(self) -> None:
+        """A choice with titles, and several of one, is known by its values; a pattern is left to the daemon."""
+        titled = [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]
+        for schema, taken, refused in (
+            ({"type": "string", "oneOf": titled}, "a", "A"),
+            ({"type": "array", "items": {"anyOf": titled}}, ["a", "b"], ["c"]),
+            ({"type": "array", "items": {"type": "string", "enum": ["a"]}, "maxItems": 1}, ["a"], ["a", "a"]),
+            ({"type": "string", "pattern": "(a+)+$"}, "a" * 5000 + "!", 7),
+        ):
+            asking = card(input_schema={"properties": {"one": schema}, "required": ["one"]}, asks=["one"])
+            self.assertEqual(filled_in(asking, {}, {"one": taken}), {"one": taken})
+            self.assertIsInstance(filled_in(asking, {}, {"one": refused}), Form)
+
     def test_given(self) -> None:
         """What the call gives is not asked, and nobody's answer changes it."""
         arguments: Mapping[str, JSON] = {"text": "hi", "channel": "#general", "loud": True, "note": ""}
