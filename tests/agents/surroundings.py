@@ -1,6 +1,7 @@
 """An agent where a person sits before it, and behind walls."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import attrs
@@ -22,12 +23,13 @@ def walled(command: Command) -> Command:
 class ConversationTestCase(case.AgentTestCase):
     """A person who talks with the agent at a terminal."""
 
-    async def converse(self, turns: Sequence[Turn]) -> case.Launched:
+    async def converse(self, turns: Sequence[Turn], *actions: Path) -> case.Launched:
         """Furnish the user's home and start a conversation, the terminal's state being compared around it.
 
         :param turns: all but the last, which says `case.BYE`.
+        :param actions: files of more actions than the usual two.
         """
-        llm, paths = await self.prepare(turns)
+        llm, paths = await self.prepare(turns, *actions)
         self.kind.settle(self.home)
         files = case.contents(paths)
         return case.Launched(self.start(self.watched(self.conversation())), llm, files)

@@ -17,9 +17,12 @@ from tests.functional.screen import Screen
 from tests.functional.script import Say, Turn
 
 _LISTED = 'MCP server "aileron": Channel notifications'  # what it looks at when it has the list of tools
-_LATER, _RIGHT = "\x1b", "\x1b[C"
+_LATER, _RIGHT, _DOWN = "\x1b", "\x1b[C", "\x1b[B"
 _TITLE, _IDLE = "\x1b\\]0;(.) Claude Code\x07", "✳"
 _SEVERAL_POLLS = 8.0
+CHOSEN = "tell-channel"
+_LEFT_TO_THE_MODEL = 'description = "Channel name with the leading #"'
+_LEFT_TO_THE_USER = 'description = "Where"\nenum = ["#general", "#engineering"]\nask = true'
 
 
 class ClaudeTests(scenarios.ScenariosTestCase):
@@ -92,14 +95,35 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
         await self.woken(launched)
         await self.left(launched)
 
-    async def asked(self) -> tuple[case.Launched, Mapping[str, Any]]:
-        """A call was made and waits; the terminal tells so, and a question stands on the screen."""
-        launched = await self.converse([self.call(GATED, SHIP), Say("It waits.")])
+    async def test_form(self) -> None:
+        """What the model leaves to its user is asked for by a form on the screen, and sent as it was chosen there."""
+        path = self.action_file(CHOSEN, gated=False)
+        path.write_text(path.read_text().replace(_LEFT_TO_THE_MODEL, _LEFT_TO_THE_USER))
+        launched = await self.converse([self.call(CHOSEN, {"summary": SHIP["summary"]})], path)
+        await self.prompt(launched)
+        await self.shown(launched, f"{CHOSEN}: what the agent leaves to you. This approves nothing.")
+        for keys, words in ((_RIGHT, "❯ ◯ #general"), (_DOWN, "❯ ◯ #engineering"), ("\r", "✔ channel: #engineering")):
+            launched.running.press(keys)
+            await self.shown(launched, words)
+        self.assertEqual(self.workspace.messages, [])
+        await self.pause(1)  # it takes no Enter that comes at once
+        launched.running.press("\r")
+        await self.woken(launched)
+        await self.left(launched)
+        self.assertEqual([(each.channel, each.text) for each in self.workspace.messages], [("C0002", SHIP["summary"])])
+
+    async def prompt(self, launched: case.Launched) -> None:
+        """Type the usual prompt, once it has the tools."""
         await self.listed()
         launched.running.press(case.PROMPT)
         await self.shown(launched, case.PROMPT)
         await self.pause(1)  # until it has shared the list out among its parts
         launched.running.press("\r")
+
+    async def asked(self) -> tuple[case.Launched, Mapping[str, Any]]:
+        """A call was made and waits; the terminal tells so, and a question stands on the screen."""
+        launched = await self.converse([self.call(GATED, SHIP), Say("It waits.")])
+        await self.prompt(launched)
         (approval,) = await self.waiting(seconds=case.SECONDS)
         await launched.running.expect("\x1b\\]9;a call waits for your approval", 10)
         await self.requests(launched, 2)
