@@ -9,13 +9,13 @@ from email.utils import parsedate_to_datetime
 from attrs import evolve, frozen
 
 from aileron.errors import AileronError, BindingFailed, ExternalApiError
-from aileron.values import JSON, Attachment, Fault, Outcome, attached, media_type_of
+from aileron.values import JSON, Fault, Outcome, media_type_of
 
 from ._answer import Answer
 from ._decode import decode
 from ._foreign import shown
-from ._redact import REDACTED, Echo
-from ._result import chosen
+from ._redact import Echo
+from ._result import attachment, chosen
 from ._spec import HttpOperation
 from ._ties import lifted
 from ._when import ABSENT, Absent, at
@@ -77,14 +77,10 @@ class Reader:
         return self.echo.value(decode(answer.body))
 
     def _attachment(self, answer: Answer) -> JSON:
-        """The body; what is no text is held back where it holds the secret, without which it is nothing."""
         if not answer.body:
             return None
-        attachment = attached(media_type_of(answer.headers.get("content-type", "")), answer.body)
-        written = answer.body.decode("latin-1")
-        if attachment.text is None and self.echo.text(written) != written:
-            attachment = Attachment(attachment.media_type, REDACTED)
-        return self.echo.value(attachment.as_json())
+        media_type = media_type_of(self.echo.text(answer.headers.get("content-type", "")))
+        return attachment(media_type, answer.body, self.echo)
 
     def _may_be_empty(self) -> bool:
         return self.operation.result is None and self.operation.error.when is None
@@ -93,7 +89,7 @@ class Reader:
         named, headers = self.operation.result, self.operation.answer_headers
         if named is None and not headers:
             return content
-        return {**chosen(named or {}, content), **lifted(headers, answer)}
+        return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
     def _declared(self, content: JSON, status: int) -> Fault:
         kind = _KINDS[self.operation.error.kind]

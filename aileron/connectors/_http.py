@@ -85,7 +85,8 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        return lookup.finding(self.spec.description.fqn, outcome, sought, self.now())
+        echo = Echo.of(*self._opened(credential)[0])
+        return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
     def _declared(self, operation: str) -> HttpOperation:
         if operation not in self.spec.operations:

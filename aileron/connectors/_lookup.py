@@ -13,6 +13,7 @@ from aileron.errors import ExternalApiError
 from aileron.values import JSON, Finding, Outcome, Sought
 
 from . import _template
+from ._redact import Echo
 from ._result import Parts, chosen, read_parts
 from ._table import Table
 from ._template import Scope, Template
@@ -84,10 +85,11 @@ class Lookup:
         rendered = _template.render(self.inputs, scope)
         return rendered if isinstance(rendered, Mapping) else {}
 
-    def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime) -> Finding:
+    def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Echo) -> Finding:
         """What the read's outcome says of the effect.
 
         :param name: of the connector, for messages.
+        :param echo: takes the secret out of what is decoded.
         """
         if outcome.status in self.absent_statuses:
             return Finding(self._absent(None, sought, now), notes=outcome.notes)
@@ -102,7 +104,7 @@ class Lookup:
         if not found:
             return Finding(self._absent(outcome.output, sought, now), notes=outcome.notes)
         more: Mapping[str, JSON] = {"matches": len(found)} if len(found) > 1 else {}
-        return Finding(True, self._output(found[0]), notes={**outcome.notes, **more})
+        return Finding(True, self._output(found[0], echo), notes={**outcome.notes, **more})
 
     def _items(self, output: JSON) -> Sequence[JSON] | None:
         there = at(output, self.items) if self.items else output
@@ -110,8 +112,8 @@ class Lookup:
             return [there]
         return there if isinstance(there, Sequence) and not isinstance(there, str) else None
 
-    def _output(self, item: JSON) -> JSON:
-        return item if self.result is None else chosen(self.result, item)
+    def _output(self, item: JSON, echo: Echo) -> JSON:
+        return item if self.result is None else chosen(self.result, item, echo)
 
     def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:
         """C{False} where nothing found settles it."""

@@ -14,6 +14,7 @@ from ._result import has_attachments, read_parts
 from ._spec import (
     DEFAULT_MAX_RESPONSE_BYTES,
     DEFAULT_TIMEOUT_SECONDS,
+    MOST_ATTACHED_BYTES,
     MOST_RESPONSE_BYTES,
     MOST_TIMEOUT_SECONDS,
     Body,
@@ -75,6 +76,8 @@ def read_operation(name: str, table: Table, credential: str | None) -> HttpOpera
         lookup=lookup,
         answer_headers=read_answer_headers(table, effect, () if answer == "none" else result),
     )
+    if answer == "file" and operation.max_response_bytes > MOST_ATTACHED_BYTES:
+        table.fault("max_response_bytes", f"must be at most {MOST_ATTACHED_BYTES} for a file")
     if lookup is not None and effect == READ:
         table.fault("reconcile", "is for what has an effect")
     if answer != "json" and (result is not None or error.when is not None or error.message is not None):

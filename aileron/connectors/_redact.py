@@ -46,8 +46,10 @@ class Echo:
     def outcome(self, outcome: _Answered) -> _Answered:
         """The same, without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
         fault = outcome.fault and self._fault(outcome.fault)
-        cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=self._table(outcome.notes))
-        return evolve(cleaned, notes={**cleaned.notes, "echoed": sorted(self.heard)}) if self.heard else cleaned
+        notes = self._table(outcome.notes)
+        cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=notes)
+        heard = sorted({*map(str, _listed(notes.get("echoed"))), *self.heard})
+        return evolve(cleaned, notes={**notes, "echoed": heard}) if heard else cleaned
 
     def value(self, value: JSON) -> JSON:
         """The same value, keys as well."""
@@ -68,6 +70,13 @@ class Echo:
             pieces += (text[done:start], self._instead)
             done = end
         return "".join((*pieces, text[done:]))
+
+    def holds(self, content: bytes) -> bool:
+        """Whether one is in what is no text: as it is, in UTF-16, in hexadecimal or in base64, and not escaped."""
+        texts = (content.decode("latin-1"), content.replace(b"\0", b"").decode("latin-1"))
+        kinds = {form.kind for form in self._forms.values() if any(form.text in text for text in texts)}
+        self.heard |= kinds
+        return bool(kinds)
 
     def listen(self, texts: Iterable[str]) -> None:
         """Note what echoes in C{texts}, which go nowhere."""
@@ -126,6 +135,10 @@ class Echo:
     def __repr__(self) -> str:
         """Nothing of the secrets."""
         return f"<Echo heard={sorted(self.heard)}>"
+
+
+def _listed(value: JSON) -> Sequence[JSON]:
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _fits(form: str) -> bool:

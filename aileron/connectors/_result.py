@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 
 from attrs import frozen
 
-from aileron.values import JSON, UNKNOWN_MEDIA_TYPE, Attachment, media_type_of, regular_base64
+from aileron.values import JSON, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
 
+from ._redact import REDACTED, Echo
 from ._table import Table
 from ._when import ABSENT, Absent, Steps, at, dotted
 
@@ -24,8 +26,11 @@ class Part:
     media_type: str = ""
     encoded: bool = False
 
-    def of(self, content: JSON) -> JSON | Absent:
-        """What it is in C{content}; absent where nothing is, or what is no attachment but should be."""
+    def of(self, content: JSON, echo: Echo) -> JSON | Absent:
+        """What it is in C{content}; absent where nothing is, or what is no attachment but should be.
+
+        :param echo: takes the secret out.
+        """
         found = at(content, self.path)
         if not self.media_type or isinstance(found, Absent):
             return found
@@ -34,16 +39,27 @@ class Part:
         if not self.encoded:
             return Attachment(self.media_type, found).as_json()
         encoded = regular_base64(found)
-        return Attachment(self.media_type, base64=encoded).as_json() if encoded else ABSENT
+        return attachment(self.media_type, base64.b64decode(encoded), echo) if encoded else ABSENT
 
 
 Parts = Mapping[str, Part]
 """By their names in the output."""
 
 
-def chosen(parts: Parts, content: JSON) -> dict[str, JSON]:
-    """Those of C{parts} that are in C{content}."""
-    found = {name: part.of(content) for name, part in parts.items()}
+def attachment(media_type: str, content: bytes, echo: Echo) -> JSON:
+    """Some bytes as an attachment; what is no text is held back where it holds the secret."""
+    made = attached(media_type, content)
+    if made.text is None and echo.holds(content):
+        made = Attachment(media_type, REDACTED)
+    return echo.value(made.as_json())
+
+
+def chosen(parts: Parts, content: JSON, echo: Echo) -> dict[str, JSON]:
+    """Those of C{parts} that are in C{content}.
+
+    :param echo: takes the secret out of what is decoded.
+    """
+    found = {name: part.of(content, echo) for name, part in parts.items()}
     return {name: part for name, part in found.items() if not isinstance(part, Absent)}
 
 

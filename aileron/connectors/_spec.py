@@ -16,6 +16,7 @@ from ._when import Condition, Steps
 
 DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
 MOST_RESPONSE_BYTES = 16 * 1024 * 1024
+MOST_ATTACHED_BYTES = 6 * 1024 * 1024  # in base64 a run holds it up to three times
 DEFAULT_TIMEOUT_SECONDS = 30.0
 MOST_TIMEOUT_SECONDS = 300.0
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors._schema import read_file
-from aileron.values import JSON, Outcome
-from tests.connectors.service import answer, json_answer, spec_of
+from aileron.testing import MemoryCredential
+from aileron.values import JSON, Finding, Outcome, Sought
+from tests.connectors.service import NOW, answer, json_answer, spec_of
 from tests.connectors.test_http import SECRET, TRACKER, Rig
 
 RESULT = (
@@ -28,6 +31,18 @@ method = "POST"
 path = "/chart"
 """
 CHARTS = TRACKER + FETCH
+FOUND = """
+[operations.draw.reconcile]
+op = "drawn"
+inputs = { key = "${effect.key}" }
+items = "items"
+result = { picture = { media_type = "image/png", base64 = "png" } }
+
+[operations.drawn]
+method = "GET"
+path = "/drawn/${in.key}"
+effect = "read"
+"""
 PNG = b"\x89PNG\r\n\x1a\n\xff\x00%5C\\u0041&amp;"
 
 
@@ -42,6 +57,12 @@ class AttachmentCase(SynchronousTestCase):
     def setUp(self) -> None:
         self.rig = Rig()
         self.rig.connector = self.rig.service.connector(spec_of(CHARTS + RESULT))
+
+    def settled(self, looking: Coroutine[Deferred[Any], Any, Finding]) -> Finding:
+        """What a look comes to."""
+        sending = Deferred.fromCoroutine(looking)
+        self.rig.advance(0)
+        return self.successResultOf(sending)
 
     def outcome(self, reply: bytes, operation: str) -> Outcome:
         """What one answer comes to."""
@@ -87,6 +108,8 @@ class FileTests(AttachmentCase):
             self.assertEqual({"media_type": "image/png", "text": "[redacted]"}, outcome.output)
             self.assertIn("echoed", outcome.notes)
         self.assertEqual({"echoed": ["plain"]}, text.notes)
+        told = self.fetched(b"\xff", f"image/{SECRET.decode().partition('/')[0]}; k={SECRET.decode()}")
+        self.assertEqual({"echoed": ["plain"]}, told.notes)
 
     def test_failure(self) -> None:
         """What is no success is no file."""
@@ -119,12 +142,33 @@ class PartTests(AttachmentCase):
             self.assertEqual({"id": 7}, self.outcome(json_answer({"id": 7, **odd}), "draw").output, odd)
 
     def test_echo(self) -> None:
-        """A picture that holds the secret is left out, however it is folded, and that is on record."""
+        """A picture that holds the secret is held back or left out, however it is written, and that is on record."""
+        held = {"id": 7, "picture": {"media_type": "image/png", "text": "[redacted]"}}
         whole = encoded(PNG + b"k:" + SECRET)
-        for way in (whole, "\n".join(whole[at : at + 7] for at in range(0, len(whole), 7))):
+        wide = SECRET.decode().encode("utf-16-le")
+        for way, output, kind in (
+            (whole, {"id": 7}, "base64"),
+            ("\n".join(whole[at : at + 7] for at in range(0, len(whole), 7)), {"id": 7}, "base64"),
+            (" ".join(whole), held, "plain"),
+            ("\t".join(whole), held, "plain"),
+            (encoded(PNG + wide), held, "plain"),
+            (encoded(PNG + SECRET.hex().encode()), held, "hex"),
+            (encoded(PNG + base64.b64encode(b"k:" + SECRET)), held, "base64"),
+        ):
             outcome = self.outcome(json_answer({"id": 7, "shown": {"png": way}}), "draw")
-            self.assertNotIn(encoded(PNG), str(outcome.output))
-            self.assertEqual({"echoed": ["base64"]}, outcome.notes)
+            self.assertEqual((output, {"echoed": [kind]}), (outcome.output, outcome.notes), way)
+
+    def test_echo_in_a_finding(self) -> None:
+        """What is found by looking for an effect is searched as well."""
+        spec = spec_of(CHARTS + RESULT + FOUND)
+        connector = self.rig.service.connector(spec)
+        for hidden, heard in ((" ".join(encoded(PNG + SECRET)), ["plain"]), (encoded(PNG), None)):
+            self.rig.service.replies.append(json_answer({"items": [{"png": hidden, "key": "effect-1"}]}))
+            sought = Sought("draw", {}, self.rig.base_url, "effect-1", NOW, NOW)
+            finding = self.settled(connector.reconcile(sought, MemoryCredential(SECRET), 60))
+            self.assertEqual((True, heard), (finding.happened, finding.notes.get("echoed")))
+            self.assertNotIn(encoded(PNG + SECRET), str(finding.output))
+            self.assertIn("picture", str(finding.output))
 
 
 class ReadingTests(SynchronousTestCase):
@@ -143,6 +187,7 @@ class ReadingTests(SynchronousTestCase):
             (RESULT + 'output = { type = "object" }', "without attachments"),
             ('answer = "file"\noutput = { type = "object" }', "without attachments"),
             ('answer = "file"\nresult = { a = "b" }', "must be json"),
+            ('answer = "file"\nmax_response_bytes = 6291457', "must be at most 6291456 for a file"),
         ):
             found = read_file((CHARTS + added).encode(), "x.toml").problems
             self.assertEqual([True], [message in each.message for each in found], (added, found))
