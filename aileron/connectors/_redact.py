@@ -46,7 +46,7 @@ class Echo:
     def outcome(self, outcome: _Answered) -> _Answered:
         """The same, without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
         fault = outcome.fault and self._fault(outcome.fault)
-        notes = self._table(outcome.notes)
+        notes: dict[str, JSON] = self._table(outcome.notes)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=notes)
         heard = sorted({*map(str, _listed(notes.get("echoed"))), *self.heard})
         return evolve(cleaned, notes={**notes, "echoed": heard}) if heard else cleaned

@@ -13,9 +13,9 @@ from aileron.values import JSON
 
 from ._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_TOOL, Card, own_cards
 from ._diagnosis import diagnosis
-from ._forms import Form, filled_in
+from ._forms import Form, filled_in, said_by_a_person
 from ._link import Link
-from ._texts import Said, is_misdirected, of_error, of_form, of_status
+from ._texts import Said, is_misdirected, of_error, of_form, of_status, with_their_words
 from .offering.access import ACCESS_CARDS, asked_for, described, found
 from .offering.history import recent_runs
 from .offering.shortlist import Shortlist
@@ -80,7 +80,8 @@ class Calls:
         given = filled_in(card, arguments, manner.answers)
         if isinstance(given, Form):
             return of_form(given)
-        return await Running(self.daemon, self.clock, self.withdrawals).run(card, given, manner)
+        said = await Running(self.daemon, self.clock, self.withdrawals).run(card, given, manner)
+        return with_their_words(said, said_by_a_person(card, arguments, manner.answers))
 
     async def withdraw(self, key: str) -> None:
         """See L{aileron.mcp.waiting.manner.ICalls}."""

@@ -26,7 +26,7 @@ _GATED = (
 
 _ASKED = (
     "For the user to say and never for you to make up: {names}. Leave out what they did not tell you: they are asked "
-    "where your program can show a form, and you are told if not."
+    "where your program shows forms. Where it does not, ask them yourself before you call."
 )
 
 

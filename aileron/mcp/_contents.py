@@ -24,14 +24,22 @@ _BEGINNINGS = {
 }
 
 
-def contents_of(said: Said) -> list[t.ContentBlock]:
-    """What a client is given to show of C{said}."""
-    return [t.TextContent(text=said.text), *_blocks(said)]
+def contents_of(said: Said, *, sound: bool = True) -> list[t.ContentBlock]:
+    """What a client is given to show of C{said}.
+
+    :param sound: whether its protocol knows of sound; else that is a document.
+    """
+    return [t.TextContent(text=said.text), *blocks_of(said, sound=sound)]
 
 
 def attachment_uri(run_id: str, number: object) -> str:
     """Where a run's attachment of that number is, counted from 1."""
-    return f"aileron://runs/{run_id}/attachments/{number}"
+    return f"{run_uri(run_id)}/attachments/{number}"
+
+
+def run_uri(run_id: str) -> str:
+    """Where a run is."""
+    return f"aileron://runs/{run_id}"
 
 
 def document_of(uri: str, attachment: Attachment) -> t.TextResourceContents | t.BlobResourceContents:
@@ -41,11 +49,12 @@ def document_of(uri: str, attachment: Attachment) -> t.TextResourceContents | t.
     return t.BlobResourceContents(uri=uri, mime_type=attachment.media_type, blob=attachment.base64)
 
 
-def _blocks(said: Said) -> Iterator[t.ContentBlock]:
+def blocks_of(said: Said, *, sound: bool = True) -> Iterator[t.ContentBlock]:
+    """The same without the text."""
     for number, attachment in enumerate(said.attachments, 1):
         if _is_picture(attachment):
             yield t.ImageContent(data=attachment.base64, mime_type=attachment.media_type)
-        elif attachment.media_type.startswith("audio/") and attachment.base64:
+        elif sound and attachment.media_type.startswith("audio/") and attachment.base64:
             yield t.AudioContent(data=attachment.base64, mime_type=attachment.media_type)
         else:
             document = document_of(attachment_uri(said.run_id, number), attachment)

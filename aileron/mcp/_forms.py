@@ -64,6 +64,11 @@ def filled_in(card: Card, arguments: Mapping[str, JSON], answers: Answers | None
     return {**arguments, **said}
 
 
+def said_by_a_person(card: Card, arguments: Mapping[str, JSON], answers: Answers | None) -> list[str]:
+    """Which arguments of a call were taken from C{answers}."""
+    return [name for name in card.asks if answers and name in answers and name not in arguments]
+
+
 def relaxed(card: Card) -> Mapping[str, JSON]:
     """The schema of what the agent must give itself, where the person is asked for the rest."""
     required: JSON = [name for name in _required(card) if name not in card.asks]
@@ -81,7 +86,8 @@ def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
     found = {key: value for key, value in schema.items() if key in _PLAIN}
     for options in (schema.get("oneOf"), schema.get("anyOf")):
         if isinstance(options, (list, tuple)):
-            found["enum"] = [each["const"] for each in options if isinstance(each, Mapping) and "const" in each]
+            titled = [each["const"] for each in options if isinstance(each, Mapping) and "const" in each]
+            found |= {"enum": titled} if len(titled) == len(options) else {}
     items = schema.get("items")
     return {**found, "items": _plainly(items)} if isinstance(items, Mapping) else found
 

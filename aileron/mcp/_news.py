@@ -70,11 +70,15 @@ class HeardCalls:
         loop = asyncio.get_running_loop()
         telling: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
         begun = loop.call_later(self._begun_seconds, lambda: telling.append(loop.create_task(self._tell())))
+        wanted = False
         try:
-            return await self._calls.call(tool, arguments, manner)
+            said = await self._calls.call(tool, arguments, manner)
+            wanted = said.wanted is not None  # nothing was begun
+            return said
         finally:
             begun.cancel()
-            await self._tell()
+            if not wanted:
+                await self._tell()
 
     async def _tell(self) -> None:
         await self._told()

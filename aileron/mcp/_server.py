@@ -72,7 +72,7 @@ class ToolServer:
             on_unsubscribe_resource=self._subscriptions.unsubscribe,
             on_subscriptions_listen=self._subscriptions.listen,
             on_list_prompts=shelf.prompts,
-            on_get_prompt=Prompting(tools, etiquette.session).answer,
+            on_get_prompt=Prompting(tools, etiquette.session, etiquette.beats).answer,
             on_completion=shelf.complete,
         )
         # Not by the constructor: it knows of no answer that is a task.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from attrs import evolve, frozen
 
-from aileron.client import Answer, DaemonError, DaemonFault, DaemonUnreachable
+from aileron.client import Answer, AnswerNotUnderstood, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.values import JSON, Attachment, set_apart
 
 from ._forms import Form
@@ -85,6 +85,14 @@ def of_form(form: Form) -> Said:
     return Said(text, is_error=True, wanted=form)
 
 
+def with_their_words(said: Said, names: Sequence[str]) -> Said:
+    """An error of a call of which a person said some themselves."""
+    if not said.is_error or not names:
+        return said
+    own = f"The user said themselves, in a form: {', '.join(names)}. Change nothing of that without asking them."
+    return evolve(said, text=_lines(said.text, own))
+
+
 def _pending(body: Mapping[str, Any], action: str) -> Pending | None:
     run_id, url = body.get("run_id"), body.get("review_url")
     if body.get("status") != "pending_approval" or not isinstance(run_id, str) or not isinstance(url, str):
@@ -132,7 +140,7 @@ def of_error(error: DaemonError, *, cut_off: bool = False) -> Said:
 
 
 def _after(error: DaemonError) -> str:
-    if isinstance(error, DaemonUnreachable) and error.sent:
+    if isinstance(error, AnswerNotUnderstood) or (isinstance(error, DaemonUnreachable) and error.sent):
         return (
             "Whether the call arrived is not known. It may still happen: do not repeat it, "
             "and ask the user to look at 'aileron approval list' and 'aileron audit list'."

@@ -60,6 +60,11 @@ class ContentsTests(SynchronousTestCase):
         assert isinstance(block, t.AudioContent)
         self.assertEqual((block.mime_type, base64.b64decode(block.data)), ("audio/wav", b"RIFF"))
 
+    def test_no_sound(self) -> None:
+        """To a protocol that knows of none it is a document."""
+        said = Said("Done.", run_id="R", attachments=(attachment("audio/wav", b"RIFF"),))
+        self.assertEqual([each.type for each in contents_of(said, sound=False)], ["text", "resource"])
+
     def test_documents(self) -> None:
         """Each of the others is a document at the place of its number."""
         one, two = blocks(Attachment("text/csv", "a;b"), attachment("application/pdf", b"%PDF"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._cards import Card, cards_of
-from aileron.mcp._forms import Form, filled_in, relaxed
+from aileron.mcp._forms import Form, filled_in, relaxed, said_by_a_person
 from aileron.values import JSON
 from tests.mcp.case import action
 
@@ -70,10 +70,17 @@ class FilledInTests(SynchronousTestCase):
             ({"type": "array", "items": {"anyOf": titled}}, ["a", "b"], ["c"]),
             ({"type": "array", "items": {"type": "string", "enum": ["a"]}, "maxItems": 1}, ["a"], ["a", "a"]),
             ({"type": "string", "pattern": "(a+)+$"}, "a" * 5000 + "!", 7),
+            ({"type": "string", "oneOf": [{"const": "x"}, {"pattern": "^y"}]}, "y", 7),
         ):
             asking = card(input_schema={"properties": {"one": schema}, "required": ["one"]}, asks=["one"])
             self.assertEqual(filled_in(asking, {}, {"one": taken}), {"one": taken})
             self.assertIsInstance(filled_in(asking, {}, {"one": refused}), Form)
+
+    def test_whose_words(self) -> None:
+        """What was taken from a form is known by its name."""
+        answers: Mapping[str, JSON] = {"channel": "#random", "note": "y", "text": "z"}
+        self.assertEqual(said_by_a_person(card(), {"note": "x"}, answers), ["channel"])
+        self.assertEqual(said_by_a_person(card(), {}, None), [])
 
     def test_given(self) -> None:
         """What the call gives is not asked, and nobody's answer changes it."""

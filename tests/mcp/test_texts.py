@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Answer, DaemonFault, DaemonUnreachable
-from aileron.mcp._texts import Said, of_error, of_run, of_status
+from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable
+from aileron.mcp._texts import Said, of_error, of_run, of_status, with_their_words
 from aileron.values import Attachment, Fault
 
 JSON_VALUES = st.recursive(
@@ -171,6 +171,19 @@ class ErrorTests(SynchronousTestCase):
         text = of_error(DaemonUnreachable("Cut off.", sent=True)).text
         self.assertNotIn("Nothing was sent", text)
         self.assertIn("do not repeat it", text)
+
+    def test_not_understood(self) -> None:
+        """Of an answer that is not understood, or too long, nobody knows what was done before it."""
+        said = of_error(AnswerNotUnderstood("The daemon's answer is too long.", 200))
+        self.assertIn("It may still happen: do not repeat it", said.text)
+        self.assertNotIn("Nothing was sent", said.text)
+
+    def test_their_words(self) -> None:
+        """What a person said themselves is not for the model to mend."""
+        refused = Said("No.", is_error=True)
+        self.assertIn("in a form: channel. Change nothing", with_their_words(refused, ["channel"]).text)
+        self.assertEqual(with_their_words(refused, []), refused)
+        self.assertEqual(with_their_words(Said("ok"), ["channel"]), Said("ok"))
 
     def test_refused_after_a_loss(self) -> None:
         """A refusal that follows a lost attempt says that the first may have arrived."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from aileron.mcp._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, Card
+from aileron.mcp._forms import relaxed
 from aileron.mcp._texts import Said
 from aileron.values import JSON, plain
 
@@ -111,7 +112,7 @@ def document(card: Card) -> str:
         f"# {card.title}",
         card.description,
         f"Action `{card.action}`, tool `{card.name}`; {_traits(card)}.",
-        f"Arguments:\n{_pretty(card.input_schema)}",
+        f"Arguments:\n{_pretty(relaxed(card) if card.asks else card.input_schema)}",
     ]
     if card.output_schema is not None:
         parts.append(f"Output:\n{_pretty(card.output_schema)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from .documents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE
+from .documents import ACTION_TEMPLATE, ATTACHMENT_TEMPLATE, RUN_TEMPLATE
 from .offers import IOffers
 from .prompts import ACTION_ARGUMENT, GUIDE, RUN_ARGUMENT, SHOW, USE, WISH_ARGUMENT
 
@@ -27,6 +27,7 @@ OF_PROMPTS: Mapping[str, Mapping[str, Kind]] = {
 
 OF_ADDRESSES: Mapping[str, Mapping[str, Kind]] = {
     ACTION_TEMPLATE: {"name": Kind.ACTION},
+    RUN_TEMPLATE: {"run": Kind.RUN},
     ATTACHMENT_TEMPLATE: {"run": Kind.RUN, "number": Kind.ANYTHING},
 }
 """By template, then by argument."""

@@ -10,18 +10,21 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from aileron.mcp._cards import Card
-from aileron.mcp._contents import attachment_uri
+from aileron.mcp._contents import attachment_uri, run_uri
 from aileron.mcp._texts import Said
 
 from .access import named
 
 RUNS_URI = "aileron://runs"
 RUNS_TYPE = "application/json"
+RUN_TYPE = "text/plain"
 ACTION_TYPE = "text/markdown"
 
 _ACTIONS = "aileron://actions/"
 ACTION_TEMPLATE = f"{_ACTIONS}{{name}}"
+RUN_TEMPLATE = run_uri("{run}")
 ATTACHMENT_TEMPLATE = attachment_uri("{run}", "{number}")
+_RUN = re.compile(run_uri("([0-9A-Z]{1,64})"))
 _ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
@@ -39,6 +42,12 @@ def action_at(uri: str, cards: Sequence[Card]) -> Card:
     if isinstance(card, Said):
         raise no_document(uri)
     return card
+
+
+def run_at(uri: str) -> str | None:
+    """The run that is at C{uri}; L{None}: it is no such address."""
+    found = _RUN.fullmatch(uri)
+    return found[1] if found else None
 
 
 def attachment_at(uri: str) -> tuple[str, int] | None:

@@ -6,7 +6,7 @@ Everything here runs in the asyncio loop.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import mcp.types as t
@@ -17,7 +17,7 @@ from aileron.client import DaemonError, DaemonFault
 from aileron.mcp._cards import Card
 from aileron.mcp._contents import document_of
 from aileron.mcp._forms import relaxed
-from aileron.mcp._texts import output_of
+from aileron.mcp._texts import of_status, output_of
 from aileron.values import plain, set_apart
 
 from .access import document
@@ -26,12 +26,15 @@ from .documents import (
     ACTION_TEMPLATE,
     ACTION_TYPE,
     ATTACHMENT_TEMPLATE,
+    RUN_TEMPLATE,
+    RUN_TYPE,
     RUNS_TYPE,
     RUNS_URI,
     action_at,
     address_of,
     attachment_at,
     no_document,
+    run_at,
 )
 from .offers import IOffers
 from .pages import BadCursor, page
@@ -90,6 +93,8 @@ class Shelf:
         """Answer C{resources/read}."""
         if params.uri == RUNS_URI:
             return _contents(params.uri, RUNS_TYPE, await self._runs())
+        if run_id := run_at(params.uri):
+            return _contents(params.uri, RUN_TYPE, of_status(await self._run(params.uri, run_id)).text)
         if place := attachment_at(params.uri):
             return await self._attachment(params.uri, *place)
         card = action_at(params.uri, await self._offers.actions())
@@ -103,15 +108,18 @@ class Shelf:
         return json.dumps({"runs": list(runs)}, ensure_ascii=False, indent=1)
 
     async def _attachment(self, uri: str, run_id: str, number: int) -> t.ReadResourceResult:
+        _, attachments = set_apart(output_of(await self._run(uri, run_id)))
+        if not 0 < number <= len(attachments):
+            raise no_document(uri)
+        return t.ReadResourceResult(contents=[document_of(uri, attachments[number - 1])])
+
+    async def _run(self, uri: str, run_id: str) -> Mapping[str, Any]:
         try:
-            _, attachments = set_apart(output_of(await self._offers.run_status(run_id)))
+            return await self._offers.run_status(run_id)
         except DaemonError as error:
             if isinstance(error, DaemonFault) and error.fault.kind == "not_found":
                 raise no_document(uri) from None
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
-        if not 0 < number <= len(attachments):
-            raise no_document(uri)
-        return t.ReadResourceResult(contents=[document_of(uri, attachments[number - 1])])
 
     async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
         """Answer C{prompts/list}."""
@@ -166,6 +174,13 @@ _TEMPLATES = (
         title="An action's documentation",
         description="What it does, whether it needs approval, and its arguments.",
         mime_type=ACTION_TYPE,
+    ),
+    t.ResourceTemplate(
+        uri_template=RUN_TEMPLATE,
+        name="run",
+        title="What came of a call",
+        description="How a run of this session stands, and its result.",
+        mime_type=RUN_TYPE,
     ),
     t.ResourceTemplate(
         uri_template=ATTACHMENT_TEMPLATE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from aileron.mcp._texts import Pending, Said
 
 from .cancelling import Cancelling
 from .clients import Client, Context, client_of
-from .forms import filled_in_here, form_first, heard
+from .forms import MOST_FORMS, filled_in_here, form_first, heard
 from .manner import ICalls, Manner
 from .progress import Beats, alive, usual_beats
 from .reviews import asked_first, asked_meanwhile
@@ -24,8 +25,7 @@ from .rounds import Round
 from .tasks import Tasks, result_of
 
 AUDIENCE = "aileron"
-MOST_FORMS = 3
-"""After which a call is given up whose person says what cannot be taken."""
+_FIRST_WITH_SOUND = "2025-03-26"
 
 CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 
@@ -63,43 +63,52 @@ class Calling:
         self._tasks.serve(server)
 
     async def answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
-        """The call's result; or a page to be opened first; or a task."""
+        """The call's result; or a form to be filled in or a page to be opened first; or a task."""
+        answer = await self._answer(ctx, params)
+        if not isinstance(answer, Said):
+            return answer
+        return result_of(answer, sound=str(ctx.session.protocol_version) >= _FIRST_WITH_SOUND)
+
+    async def _answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer | Said:
         if params.input_responses and params.request_state is None:
             # Without it nobody knows which run is meant, and to run it anew would be to do it twice.
-            return result_of(
-                Said("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
-            )
+            return Said("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
         client = client_of(ctx, self._etiquette.session)
         so_far = heard(Round.of(params.request_state, self._etiquette.new_key), params.input_responses)
         if isinstance(so_far, Said):
-            return result_of(so_far)
+            return so_far
         early = client.runs_tasks or (client.opens_urls and not so_far.shown)
         answers = so_far.answers if client.shows_forms else so_far.answers or {}
         manner = Manner(so_far.key, client.patience_seconds, early=early, answers=answers)
         with self._cancelling.calling(ctx, manner.key):
             said, manner = await self._after_forms(ctx, params, client, manner)
-            if said.wanted is not None and client.modern and client.shows_forms:
+            if said.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:
                 return form_first(said.wanted, evolve(so_far, answers=manner.answers))
             if said.pending is None or not early:
-                return result_of(said)
+                return said
             try:
                 return await self._while_pending(ctx, params, client, manner, said.pending)
             except DaemonError:  # it went away just now; that the call waits, and by which id, is known all the same
-                return result_of(said)
+                return said
 
     async def _after_forms(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner
     ) -> tuple[Said, Manner]:
-        """What the call brings once a client that can be asked meanwhile had its person say what is wanted."""
+        """What the call brings once a client that can be asked meanwhile had its person say what is wanted.
+
+        The time that this takes is the call's: its client gives up no later for it.
+        """
+        clock = asyncio.get_running_loop().time
+        over = clock() + client.patience_seconds
         said = await self._said(ctx, params, manner)
         for _ in range(MOST_FORMS):
             if said.wanted is None or client.modern or not client.shows_forms:
                 break
-            filled = filled_in_here(ctx, said.wanted, client.patience_seconds)
-            answers = await alive(ctx, filled, self._etiquette.beats)
+            answers = await filled_in_here(ctx, said.wanted, over - clock(), self._etiquette.beats)
             if isinstance(answers, Said):
                 return answers, manner
-            manner = evolve(manner, answers={**(manner.answers or {}), **(answers or {})})
+            told = {**(manner.answers or {}), **(answers or {})}
+            manner = evolve(manner, answers=told, wait_seconds=max(over - clock(), 0.0))
             said = await self._said(ctx, params, manner)
             if answers is None:
                 break
@@ -107,13 +116,13 @@ class Calling:
 
     async def _while_pending(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, manner: Manner, pending: Pending
-    ) -> CallAnswer:
+    ) -> CallAnswer | Said:
         if client.runs_tasks:
             return await self._tasks.begun(pending, shown=client.opens_urls)
         if client.modern:
             return asked_first(pending, Round(manner.key, manner.answers))
         waiting = self._said(ctx, params, evolve(manner, early=False))
-        return result_of(await asked_meanwhile(ctx, pending, waiting))
+        return await asked_meanwhile(ctx, pending, waiting)
 
     async def _said(self, ctx: Context, params: t.CallToolRequestParams, manner: Manner) -> Said:
         call = self._calls.call(params.name, params.arguments or {}, manner)

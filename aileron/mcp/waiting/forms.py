@@ -15,10 +15,14 @@ from aileron.mcp._texts import Said
 from aileron.values import plain
 
 from .clients import Context
+from .progress import FOR_A_FORM, Beats, alive
 from .rounds import Round
 
 FORM = "arguments"
 """What we call the question."""
+
+MOST_FORMS = 3
+"""After which a call is given up whose person says what cannot be taken."""
 
 _log = logging.getLogger(__name__)
 
@@ -27,28 +31,31 @@ def form_first(form: Form, so_far: Round) -> t.InputRequiredResult:
     """Of the protocol without a handshake: have it filled in, then call again."""
     schema: Any = plain(form.schema)
     question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
-    return t.InputRequiredResult(input_requests={FORM: question}, request_state=so_far.as_state())
+    state = evolve(so_far, forms=so_far.forms + 1).as_state()
+    return t.InputRequiredResult(input_requests={FORM: question}, request_state=state)
 
 
 def heard(so_far: Round, responses: Mapping[str, object] | None) -> Round | Said:
     """What is known with what the client brings back; or why the call is over."""
     answer = (responses or {}).get(FORM)
-    if not isinstance(answer, t.ElicitResult):
+    if not isinstance(answer, t.ElicitResult) or so_far.shown:
         return so_far
     if answer.action != "accept":
         return _NOT_SAID
     return evolve(so_far, answers={**(so_far.answers or {}), **(answer.content or {})})
 
 
-async def filled_in_here(ctx: Context, form: Form, seconds: float) -> Answers | Said | None:
+async def filled_in_here(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | Said | None:
     """Of the protocol with a handshake: have it filled in while the call waits.
 
+    :param seconds: how long the person has for that.
     :return: what the person said; or why the call is over; L{None}: the client shows no form after all.
     """
     schema: Any = plain(form.schema)
     try:
         async with asyncio.timeout(seconds):
-            answer = await ctx.session.elicit_form(form.message, schema, related_request_id=ctx.request_id)
+            asking = ctx.session.elicit_form(form.message, schema, related_request_id=ctx.request_id)
+            answer = await alive(ctx, asking, beats, FOR_A_FORM)
     except TimeoutError:
         return Said(f"The user was asked for {form.names} and has not answered. Nothing was sent.", is_error=True)
     except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call is answered

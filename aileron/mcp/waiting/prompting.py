@@ -18,7 +18,8 @@ from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
 from aileron.values import JSON
 
 from .clients import Client, Context, client_of
-from .forms import filled_in_here, form_first, heard
+from .forms import MOST_FORMS, filled_in_here, form_first, heard
+from .progress import Beats
 from .rounds import Round
 
 MOST_CHOICES = 100
@@ -28,9 +29,10 @@ MOST_CHOICES = 100
 class Prompting:
     """Answers who wants a prompt."""
 
-    def __init__(self, offers: IOffers, session: SessionEnvironment) -> None:
+    def __init__(self, offers: IOffers, session: SessionEnvironment, beats: Beats) -> None:
         self._offers = offers
         self._session = session
+        self._beats = beats
 
     async def answer(self, ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult | t.InputRequiredResult:
         """Answer C{prompts/get}."""
@@ -47,11 +49,11 @@ class Prompting:
         so_far = heard(Round.of(params.request_state, str), params.input_responses)
         given = _with(params.arguments, None if isinstance(so_far, Said) else so_far.answers)
         form = await self._lacking(params.name, given) if client.shows_forms else None
-        if form is None or isinstance(so_far, Said):
+        if form is None or isinstance(so_far, Said) or so_far.forms >= MOST_FORMS:
             return await prompt(params.name, given, self._offers)
         if client.modern:
             return form_first(form, evolve(so_far, answers=so_far.answers or {}))
-        answers = await filled_in_here(ctx, form, client.patience_seconds)
+        answers = await filled_in_here(ctx, form, client.patience_seconds, self._beats)
         return await prompt(params.name, _with(given, None if isinstance(answers, Said) else answers), self._offers)
 
     async def _lacking(self, name: str, given: Mapping[str, str]) -> Form | None:

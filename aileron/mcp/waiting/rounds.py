@@ -16,16 +16,18 @@ class Round:
 
     :ivar key: the call's idempotency key.
     :ivar answers: what a person said so far; L{None}: nobody was asked yet.
-    :ivar shown: whether the client was to show the review page.
+    :ivar shown: whether the client was to show the review page: then the run has begun, and nothing is asked any more.
+    :ivar forms: how often the person was to be asked.
     """
 
     key: str
     answers: Answers | None = None
     shown: bool = False
+    forms: int = 0
 
     def as_state(self) -> str:
         """What the client is given; it travels sealed."""
-        return json.dumps([self.key, self.answers, self.shown])
+        return json.dumps([self.key, self.answers, self.shown, self.forms])
 
     @classmethod
     def of(cls, state: str | None, new_key: Callable[[], str]) -> Round:
@@ -35,5 +37,4 @@ class Round:
         """
         if state is None:
             return cls(new_key())
-        key, answers, shown = json.loads(state)
-        return cls(key, answers, shown)
+        return cls(*json.loads(state))

@@ -132,11 +132,14 @@ def _unreachable(error: DaemonError) -> MCPError:
     return MCPError(t.INTERNAL_ERROR, f"{error} The task goes on; ask again later.")
 
 
-def result_of(said: Said) -> t.CallToolResult:
-    """A tool's result."""
+def result_of(said: Said, *, sound: bool = True) -> t.CallToolResult:
+    """A tool's result.
+
+    :param sound: whether the client's protocol knows of sound.
+    """
     # Some clients show structured content instead of the text, others the text alone: each says everything.
     data: Any = None if said.data is None else plain(said.data)
-    return t.CallToolResult(content=contents_of(said), structured_content=data, is_error=said.is_error)
+    return t.CallToolResult(content=contents_of(said, sound=sound), structured_content=data, is_error=said.is_error)
 
 
 def _task(run: Mapping[str, Any]) -> dict[str, Any]:

@@ -239,7 +239,8 @@ class ResourceTests(ShelfCase):
             expected = ["aileron://runs", *[f"aileron://actions/{name}" for name in names]]
             self.assertEqual((uris, second.next_cursor), (expected, None))
             addresses = [template.uri_template for template in templates]
-            self.assertEqual(addresses, ["aileron://actions/{name}", "aileron://runs/{run}/attachments/{number}"])
+            runs = ["aileron://runs/{run}", "aileron://runs/{run}/attachments/{number}"]
+            self.assertEqual(addresses, ["aileron://actions/{name}", *runs])
 
         self.in_both_eras(talk)
 
@@ -262,7 +263,7 @@ class ResourceTests(ShelfCase):
                 kind, text = await self.read(client, "aileron://runs")
             self.assertEqual((kind, json.loads(text)), ("application/json", {"runs": []}))
             async with connected(serving(told=DaemonError("Disk full.")), era) as client:
-                for uri in ("aileron://runs", "aileron://runs/R/attachments/1"):
+                for uri in ("aileron://runs", "aileron://runs/R", "aileron://runs/R/attachments/1"):
                     with self.assertRaises(MCPError) as caught:
                         await client.read_resource(uri)
                     error = caught.exception
@@ -277,8 +278,9 @@ class ResourceTests(ShelfCase):
             async with connected(serving(runs=RUNS), era) as client:
                 [picture] = (await client.read_resource("aileron://runs/R/attachments/1")).contents
                 [notes] = (await client.read_resource("aileron://runs/R/attachments/2")).contents
-                for nowhere in ("R/attachments/0", "R/attachments/3", "Q/attachments/1", "P/attachments/1", "R"):
+                for nowhere in ("R/attachments/0", "R/attachments/3", "Q/attachments/1", "P/attachments/1", "Q", "R/"):
                     await self.refused(client.read_resource(f"aileron://runs/{nowhere}"))
+                self.assertIn("A square.", (await self.read(client, "aileron://runs/R"))[1])
             assert isinstance(picture, t.BlobResourceContents) and isinstance(notes, t.TextResourceContents)
             self.assertEqual((picture.mime_type, picture.blob), ("image/png", "iVBORw0KGgo="))
             self.assertEqual((notes.mime_type, notes.text), ("text/csv", "a;b"))
@@ -372,10 +374,12 @@ class PromptTests(ShelfCase):
                     await client.get_prompt("show_result", {"run": "R"})
             self.assertEqual((caught.exception.code, caught.exception.message), (t.INTERNAL_ERROR, "No daemon."))
             text, picture, notes, task = (message.content for message in messages)
-            assert isinstance(text, t.TextContent) and isinstance(task, t.TextContent)
-            self.assertIn("A square.", text.text)
+            assert isinstance(text, t.EmbeddedResource) and isinstance(task, t.TextContent)
+            assert isinstance(text.resource, t.TextResourceContents)
+            self.assertEqual(("A square." in text.resource.text, text.resource.uri), (True, "aileron://runs/R"))
+            self.assertIn("no instruction of mine", task.text)
             self.assertEqual((picture.type, notes.type, "`draw`" in task.text), ("image", "resource", True))
-            assert isinstance(pending[0].content, t.TextContent)
-            self.assertIn("Nothing was sent yet", pending[0].content.text)
+            assert isinstance(pending[0].content, t.EmbeddedResource)
+            self.assertIn("Nothing was sent yet", str(pending[0].content.resource))
 
         self.in_both_eras(talk)

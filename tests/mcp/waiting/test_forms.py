@@ -241,9 +241,76 @@ class HandshakeTests(WaitingCase):
 
         asyncio.run(talk())
 
+    def test_time(self) -> None:
+        """The time that a form takes is the call's: what is left of it is how long the call waits then."""
+
+        async def talk() -> None:
+            tools = AskingTools()
+
+            async def slow(_context: object, _params: object) -> t.ElicitResult:
+                await asyncio.sleep(0.1)
+                return _accepted({"channel": "#random"})
+
+            async with connected(tools, "legacy", elicitation_callback=slow) as client:
+                self.assertEqual(text_of(await client.call_tool("ship_update", HI)), "ok")
+            first, second = (each.wait_seconds for each in tools.manners)
+            self.assertGreaterEqual(first - second, 0.1)
+
+        asyncio.run(talk())
+
+    def test_told(self) -> None:
+        """While the form stands the client hears what is waited for, and that is no approval."""
+
+        async def talk() -> None:
+            heard: list[str | None] = []
+            was_told = asyncio.Event()
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                heard.append(message)
+                was_told.set()
+
+            async def slow(_context: object, _params: object) -> t.ElicitResult:
+                await was_told.wait()
+                return _accepted({"channel": "#random"})
+
+            async with connected(AskingTools(), "legacy", elicitation_callback=slow) as client:
+                await client.call_tool("ship_update", HI, progress_callback=hear)
+            self.assertEqual(heard[0], "Waiting for what the user says in the form.")
+
+        asyncio.run(talk())
+
 
 class StatelessTests(WaitingCase):
     """Of the era in which the call comes again."""
+
+    def test_enough(self) -> None:
+        """Who says three times what cannot be taken is not asked a fourth time."""
+
+        async def talk() -> None:
+            tools, person = AskingTools(), Filling(*[{"channel": "#nowhere"}] * 4)
+            async with connected(tools, "auto", elicitation_callback=person.elicited) as client:
+                result = await client.call_tool("ship_update", HI)
+            self.assertEqual((len(person.asked), tools.sent, result.is_error), (3, [], True))
+
+        asyncio.run(talk())
+
+    def test_after_the_page(self) -> None:
+        """Once the run has begun no answer to a form undoes it: it is not told as not sent."""
+
+        async def talk() -> None:
+            tools = AskingTools(gated=True)
+            async with connected(tools, "auto", elicitation_callback=Filling().elicited) as client:
+                given = {**HI, "channel": "#general", "loud": True, "note": ""}
+                first = await client.session.call_tool("ship_update", given, allow_input_required=True)
+                assert isinstance(first, t.InputRequiredResult)
+                tools.decided.set()
+                late: Any = {"arguments": t.ElicitResult(action="decline")}
+                result = await client.session.call_tool(
+                    "ship_update", given, input_responses=late, request_state=first.request_state
+                )
+            self.assertEqual(text_of(result), "ok")
+
+        asyncio.run(talk())
 
     def test_other_answers(self) -> None:
         """Answers to what was not asked are no answers: the same is asked again."""
