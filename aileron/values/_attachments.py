@@ -81,18 +81,18 @@ def regular_base64(text: str) -> str | None:
 
 
 def set_apart(output: JSON) -> tuple[JSON, tuple[Attachment, ...]]:
-    """An output with a few words in the place of each attachment, and the attachments in that order."""
-    found: list[Attachment] = []
+    """An output with a few words in the place of each attachment, and the attachments in that order, each once."""
+    found: dict[Attachment, int] = {}
     return _without(output, found), tuple(found)
 
 
-def _without(value: JSON, found: list[Attachment]) -> JSON:
+def _without(value: JSON, found: dict[Attachment, int]) -> JSON:
     if isinstance(value, Mapping):
         attachment = _attachment(value)
         if attachment is None:
             return {key: _without(each, found) for key, each in value.items()}
-        found.append(attachment)
-        return f"[attachment {len(found)}: {attachment.media_type}, {attachment.size:,} bytes]"
+        number = found.setdefault(attachment, len(found) + 1)
+        return f"[attachment {number}: {attachment.media_type}, {attachment.size:,} bytes]"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_without(each, found) for each in value]
     return value

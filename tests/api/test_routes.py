@@ -414,6 +414,14 @@ class RunsTests(ApiCase):
         self.agents.ask("POST", RUN, self.token, {"args": {}})
         self.runner.finish("run-2", RunState.UNKNOWN)
 
+    def test_attachments(self) -> None:
+        """In a list there are a few words for what is attached to a result; alone it is whole."""
+        result = {"output": {"media_type": "image/png", "base64": "AAEC"}, "steps": {}}
+        self.runner.finish("run-1", RunState.COMPLETED, result=result)
+        listed = self.agents.ask("GET", "/v1/runs", self.token).json["items"]
+        self.assertEqual(listed[-1]["result"]["output"], "[attachment 1: image/png, 3 bytes]")
+        self.assertEqual(self.agents.ask("GET", "/v1/runs/run-1", self.token).json["result"], result)
+
     def test_list(self) -> None:
         """Runs are listed newest first, and filtered."""
         listed = self.operator.ask("GET", "/v1/runs", self.operator_key).json["items"]

@@ -90,13 +90,23 @@ class RecordsTests(CommandCase):
         code, _, err = self.as_operator("runs", "save", RUN, str(directory))
         self.assertEqual((code, "File exists" in err, (directory / f"{RUN}-1.png").read_bytes()), (1, True, b"mine"))
 
+    def test_save_of_a_step(self) -> None:
+        """What came with an earlier step, or with one of a run that failed, is there too."""
+        picture = {"media_type": "image/png", "base64": "AAEC"}
+        row = {**RUN_ROW, "state": "failed", "result": None, "steps": [{"id": "a", "output": {"shown": picture}}]}
+        self.site.answer("GET", f"/v1/runs/{RUN}", row)
+        self.assertIn(f"aileron runs save {RUN} DIRECTORY", self.as_operator("runs", "show", RUN)[1])
+        directory = Path(self.mktemp())
+        self.assertEqual(self.as_operator("runs", "save", RUN, str(directory))[0], 0)
+        self.assertEqual([each.name for each in directory.iterdir()], [f"{RUN}-1.png"])
+
     def test_save_nothing(self) -> None:
         """Nothing is attached: no directory is made."""
         for result in (None, {"output": "done", "steps": {}}):
             self.site.answer("GET", f"/v1/runs/{RUN}", {**RUN_ROW, "result": result})
             directory = Path(self.mktemp())
             code, out, _ = self.as_operator("runs", "save", RUN, str(directory))
-            self.assertEqual((code, out, directory.exists()), (0, "Nothing is attached to its result.\n", False))
+            self.assertEqual((code, out, directory.exists()), (0, "Nothing is attached to it.\n", False))
 
     def test_settle(self) -> None:
         """Settling says what was found out; without saying which it is a usage error."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.mcp._forms import Form
 from aileron.mcp._news import MOST_SEEN, HeardCalls
-from aileron.mcp._texts import Said
+from aileron.mcp._texts import Said, of_form
 from aileron.mcp.waiting.manner import Manner
 from tests.mcp.test_server import PATIENCE_SECONDS, ScriptedTools, done
 
@@ -57,6 +58,11 @@ class NewsCase(SynchronousTestCase):
         return HeardCalls(tools, self.tell, begun_seconds)
 
 
+async def wanting() -> Said:
+    """A call that lacks what a person is to say."""
+    return of_form(Form("?", {"a": {"type": "string"}}, ("a",)))
+
+
 class CallTests(NewsCase):
     """Calls of tools."""
 
@@ -77,6 +83,15 @@ class CallTests(NewsCase):
                 self.assertEqual((said, self.told - before), (await done(), news), tool)
                 self.assertEqual(tools.called[-1], (tool, {"text": "x"}))
             self.assertEqual(tools.keys, ["K"] * 5)
+
+        self.have(talk)
+
+    def test_wanting(self) -> None:
+        """One that lacks what a person is to say has begun nothing, and is no news."""
+
+        async def talk() -> None:
+            await self.calls(ScriptedTools(wanting)).call("ship_update", {}, MANNER)
+            self.assertEqual(self.told, 0)
 
         self.have(talk)
 

@@ -89,6 +89,14 @@ class SetApartTests(SynchronousTestCase):
         self.assertEqual(attachments, (Attachment("image/png", base64="AAEC"), Attachment("text/csv", "a;ü")))
         self.assertEqual(set_apart(PICTURE)[0], "[attachment 1: image/png, 3 bytes]")
 
+    def test_twice(self) -> None:
+        """The same thing has one number, wherever it stands."""
+        told = "[attachment 1: image/png, 3 bytes]"
+        other = "[attachment 2: text/csv, 4 bytes]"
+        output, attachments = set_apart({"output": PICTURE, "steps": {"a": PICTURE, "b": NOTES}})
+        self.assertEqual(output, {"output": told, "steps": {"a": told, "b": other}})
+        self.assertEqual([each.media_type for each in attachments], ["image/png", "text/csv"])
+
     def test_looks_like_one(self) -> None:
         """What is not exactly one stays as it is."""
         others: Sequence[JSON] = (

@@ -11,6 +11,7 @@ from tests.web.case import NOW, WebCase, read
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
+NOTES = {"media_type": "text/plain", "text": "it reads\u202e"}
 OPERATOR = Actor("human", "operator-1")
 
 
@@ -56,11 +57,12 @@ class RunPagesTests(WebCase):
 
     def test_attachments(self) -> None:
         """What is attached to a result is told, and how to have it."""
-        run = self.run_in(RunState.COMPLETED, result={"output": {"media_type": "image/png", "base64": "AAEC"}})
+        output = {"picture": {"media_type": "image/png", "base64": "AAEC"}, "notes": NOTES}
+        run = self.run_in(RunState.COMPLETED, result={"output": output, "steps": {"a": output}})
         text = self.fragment(f"/runs/{run.id}").text
-        for part in ("[attachment 1: image/png, 3 bytes]", f"aileron runs save {run.id} DIRECTORY"):
+        for part in ("[attachment 1: image/png, 3 bytes]", "[attachment 2: text/plain", f"aileron runs save {run.id} "):
             self.assertIn(part, text)
-        self.assertNotIn("AAEC", text)
+        self.assertEqual(("AAEC" in text, "attachment 3" in text, text.count(f"it reads{VISIBLE}")), (False, False, 1))
         plain = self.run_in(RunState.COMPLETED, result={"output": "done"})
         self.assertNotIn("attached", self.fragment(f"/runs/{plain.id}").text)
 

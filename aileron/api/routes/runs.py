@@ -22,7 +22,7 @@ from aileron.api.shapes.schemas import (
     page_of,
     ref,
 )
-from aileron.api.shapes.values import moment, page, run_json
+from aileron.api.shapes.values import listed_run_json, moment, page, run_json
 from aileron.errors import NotFound
 from aileron.values import JSON, AttemptRow, Run, RunQuery, RunState, StepRow, timestamp
 
@@ -111,7 +111,7 @@ def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
 )
 async def list_runs(visit: Visit, parts: Parts) -> Answer:
     """Runs, newest first; an agent sees its own."""
-    return answer(page(await parts.runner.runs(run_query(visit)), run_json))
+    return answer(page(await parts.runner.runs(run_query(visit)), listed_run_json))
 
 
 @TABLE.route(

@@ -28,6 +28,7 @@ from aileron.values import (
     Trusted,
     TrustItem,
     edits,
+    set_apart,
     timestamp,
 )
 
@@ -58,6 +59,11 @@ def moment(at: datetime | None) -> str | None:
 def changes_json(changes: Iterable[Change]) -> list[JSON]:
     """C{Change}s."""
     return [change.as_json() for change in changes]
+
+
+def listed_run_json(run: Run) -> dict[str, JSON]:
+    """C{Run} in a list: of what is attached to its result a few words."""
+    return {**run_json(run), "result": set_apart(run.result)[0]}
 
 
 def run_json(run: Run) -> dict[str, JSON]:

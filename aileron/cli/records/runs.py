@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -14,7 +14,7 @@ from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.differences import show_edits
 from aileron.cli.completing import names
-from aileron.values import set_apart
+from aileron.values import JSON, Attachment, set_apart
 
 from .saving import saved
 
@@ -131,11 +131,11 @@ def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd:
 @_options.passphrase_fd
 @pass_surroundings
 def save(around: Surroundings, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
-    """Write what is attached to a run's result into a directory: a file each, none of which is there already."""
+    """Write what is attached to a run's answers into a directory: a file each, none of which is there already."""
     run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
-    _, attachments = set_apart((run.get("result") or {}).get("output"))
+    _, attachments = _set_apart(run)
     if not attachments:
-        say("Nothing is attached to its result.")
+        say("Nothing is attached to it.")
         return
     for path in saved(attachments, directory, run["id"]):
         say("{path}", path=str(path))
@@ -165,10 +165,15 @@ def _show_run(run: Mapping[str, Any]) -> None:
         say("  {kind}: {message}", kind=run["failure"]["class"], message=run["failure"]["message"])
     if run.get("result") is not None:
         heading("Result")
-        result, attachments = set_apart(run["result"])
-        block(in_words(result), "  ")
-        if attachments:
-            say("  To have what is attached: aileron runs save {id} DIRECTORY", id=run["id"])
+        block(in_words(_set_apart(run)[0]), "  ")
+    if _set_apart(run)[1]:
+        say("To have what is attached: aileron runs save {id} DIRECTORY", id=run["id"])
+
+
+def _set_apart(run: Mapping[str, Any]) -> tuple[JSON, tuple[Attachment, ...]]:
+    """A run's result without what is attached; and that, and what is to the answers of its steps, each once."""
+    told, attachments = set_apart([run.get("result"), *(step["output"] for step in run.get("steps") or ())])
+    return cast("list[JSON]", told)[0], attachments
 
 
 def _show_attempts(run: Mapping[str, Any]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import Approval, AttemptRow, Fault, Run, RunQuery, RunState, StepRow, set_apart
+from aileron.values import JSON, Approval, Attachment, AttemptRow, Fault, Run, RunQuery, RunState, StepRow, set_apart
 from aileron.web._blocks import (
     Cell,
     Part,
@@ -202,21 +202,36 @@ def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:
     return name, attempt.state, attempt.started_at, lasted, sent, why
 
 
-def _outcome(run: Run, steps: Iterable[StepRow]) -> Iterator[Part]:
-    for step in steps:
+def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
+    result, outputs, attachments = _set_apart(run, steps)
+    for step, output in zip(steps, outputs, strict=True):
         yield tags.h3(f"What step {step.position + 1} answered")
-        yield whole(f"step-{step.position}", set_apart(step.output)[0], "Answer")
+        yield whole(f"step-{step.position}", output, "Answer")
     if run.fault is not None:
         yield tags.h2("What went wrong")
         yield facts(_fault(run.fault))
     elif run.result is not None:
         yield tags.h2("What the agent was told")
-        result, attachments = set_apart(run.result)
         yield whole("result", result, "Result")
-        if attachments:
-            yield quiet(f"To have what is attached: aileron runs save {run.id} DIRECTORY")
     elif not run.state.settled:
         yield quiet("It has no outcome yet.")
+    yield from _attached(run, attachments)
+
+
+def _set_apart(run: Run, steps: Sequence[StepRow]) -> tuple[JSON, Sequence[JSON], tuple[Attachment, ...]]:
+    """Result and answers without what is attached, and that, each once."""
+    told, attachments = set_apart([run.result, *(step.output for step in steps)])
+    assert isinstance(told, list)  # noqa: S101
+    return told[0], told[1:], attachments
+
+
+def _attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part]:
+    for number, attachment in enumerate(attachments, 1):
+        if attachment.text is not None:
+            yield tags.h3(f"Attachment {number}")
+            yield whole(f"attachment-{number}", attachment.text, f"Attachment {number}")
+    if attachments:
+        yield quiet(f"To have what is attached as files: aileron runs save {run.id} DIRECTORY")
 
 
 def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:

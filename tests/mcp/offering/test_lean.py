@@ -11,6 +11,7 @@ from aileron.client import DaemonError
 from aileron.mcp._calls import Calls
 from aileron.mcp._cards import Card, cards_of
 from aileron.mcp._texts import Said
+from aileron.mcp.offering.access import described
 from aileron.mcp.offering.shelf import tool_of
 from aileron.mcp.offering.shortlist import Shortlist
 from aileron.mcp.waiting.manner import Manner
@@ -166,6 +167,14 @@ class AccessTests(LeanCase):
         self.assertIn("action-004", self.successResultOf(self.call(calls, "search_actions", query="004")).text)
         text = self.successResultOf(self.call(calls, "describe_action", name="action-004")).text
         self.assertIn("links it to the branch", text)
+
+    def test_describe_what_is_asked(self) -> None:
+        """What is for the person to say is described as such, and not as what the agent must give."""
+        schema = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a", "b"]}
+        [card] = cards_of([action(input_schema=schema, asks=["b"])])
+        text = described([card], "ship-update").text
+        self.assertIn("never for you to make up: b.", text)
+        self.assertEqual(json.loads(text.split("```json")[1].split("```")[0])["required"], ["a"])
 
     def test_diagnosis(self) -> None:
         """The diagnosis says how many there are, which are listed, and how the others are found."""
