@@ -53,14 +53,16 @@ class ProfileTests(SynchronousTestCase):
             self.assertEqual(UNKNOWN.patience(seconds, hears_progress=False), seconds)
 
     def test_unknown_is_asked_nothing(self) -> None:
-        """Of an unknown client nothing is expected, and goose is never asked, for it may end of it."""
+        """Of an unknown client only what it says is expected, and goose is never asked, for it may end of it."""
         self.assertFalse(UNKNOWN.opens_urls or UNKNOWN.progress_extends or UNKNOWN.structured_wins)
-        self.assertFalse(PROFILES["goose"].opens_urls)
+        self.assertFalse(PROFILES["goose"].opens_urls or PROFILES["goose"].shows_forms)
 
     def test_documented(self) -> None:
         """The table of the page is this one."""
         rows = re.findall(
-            r"^\| `?([a-z ]+)`? \| (.+) \| (.+) \| (.+) \| (.+) \| (.+) \|$", DOC.read_text("utf-8"), re.MULTILINE
+            r"^\| `?([a-z ]+)`? \| (.+) \| (.+) \| (.+) \| (.+) \| (.+) \| (.+) \|$",
+            DOC.read_text("utf-8"),
+            re.MULTILINE,
         )
         told = {row[0].strip(): tuple(row[1:]) for row in rows}
         for profile in (*PROFILES.values(), UNKNOWN):
@@ -71,4 +73,5 @@ def _row(profile: Profile) -> tuple[str, ...]:
     limit = "none" if profile.limit_seconds is None else f"{profile.limit_seconds:g} s"
     extends, opens = ("yes" if yes else "no" for yes in (profile.progress_extends, profile.opens_urls))
     reads = "structured" if profile.structured_wins else "text"
-    return limit, extends, opens, reads, profile.learns.value
+    shows = "no" if not profile.shows_forms else "if it says so" if profile is UNKNOWN else "yes"
+    return limit, extends, opens, shows, reads, profile.learns.value
