@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aileron.values import JSON, SEMVER, Action, ConnectorPin, digest_of_bytes, schema_problem
+from twisted.logger import Logger
+
+from aileron.values import JSON, SEMVER, Action, ConnectorPin, LoadError, digest_of_bytes, schema_problem
 
 from ._approval import read_approval, with_preview
-from ._faults import Faults
+from ._faults import UNREADABLE, Faults, ManifestFault, brief
 from ._inputs import MAX_INPUTS, read_inputs
 from ._json_schema import input_schema
 from ._limits import read_limits
@@ -15,6 +17,8 @@ from ._source import read_source
 from ._steps import MAX_STEPS, Scope, read_steps
 from ._table import Rule, Table, repeated
 from ._tool_names import tool_name
+
+_log = Logger()
 
 MAX_CONNECTORS = 16
 DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
@@ -55,6 +59,16 @@ def parse(data: bytes, path: str) -> Action:
     :param path: where the bytes came from; faults and the action name it.
     :raises ManifestFault: with every fault of the file, each with its line.
     """
+    try:
+        return _parsed(data, path)
+    except ManifestFault:
+        raise
+    except Exception as error:  # whatever a file makes of our reading, the other files are read
+        _log.failure("reading the action file {path}", path=path)
+        raise ManifestFault((LoadError(UNREADABLE, f"the file cannot be read: {brief(repr(error))}", path),)) from error
+
+
+def _parsed(data: bytes, path: str) -> Action:
     source = read_source(data, path)
     root = Table(source.toml.values, (), Faults(path, source.toml, source.offset))
     action = _read_action(root, data, source.body, path)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import pathlib
+from typing import NoReturn
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.interfaces import ICatalogue
-from aileron.manifests import DirectoryCatalogue, check, parse
+from aileron.manifests import DirectoryCatalogue, _parse, check, parse
+from aileron.manifests._table import Table
 from aileron.testing import CatalogueContract, MemoryCatalogue
 
 from .files import manifest
@@ -59,6 +61,23 @@ class ReadingTests(DirectoryTests):
         self.assertEqual({os.path.basename(error.file) for error in found.load_errors}, {"bad.md"})
         self.assertIn((2, "`name` must be a string"), [(error.line, error.message) for error in found.load_errors])
         self.assertEqual(found.actions["a"].path, str(self.directory / "a.md"))
+
+    def test_broken_reader(self) -> None:
+        """A file of which reading makes an exception of ours is told as unreadable and logged; the others load."""
+
+        def read_limits(table: Table, names: object) -> NoReturn:
+            raise TypeError("\x1b" * 9000)
+
+        self.write("a.md", named("a"))
+        self.names()
+        self.patch(_parse, "read_limits", read_limits)
+        path = self.write("bad.md", named("bad"))
+        self.assertEqual(self.names(), ["a"])
+        (error,) = self.catalogue.current().load_errors
+        self.assertIn("the file cannot be read: TypeError", error.message)
+        self.assertEqual((error.kind, error.file, len(error.message) < 450), ("unreadable", str(path), True))
+        self.assertEqual(check(str(path)), [error])
+        self.assertEqual(len(self.flushLoggedErrors(TypeError)), 2)
 
     def test_missing_directory(self) -> None:
         """No directory is an empty catalogue, and it is noticed when it appears."""
