@@ -11,7 +11,7 @@ from aileron.values import JSON, Input
 from ._arguments import value_problems
 from ._asking import asking_problem
 from ._formats import FORMATS
-from ._json_schema import DEFAULT_MAX_LENGTH
+from ._json_schema import DEFAULT_MAX_LENGTH, property_schema
 from ._own_schema import read_schema
 from ._table import Rule, Table, repeated
 
@@ -105,7 +105,7 @@ def _check_keys_fit(table: Table, kind: str) -> None:
 
 
 def _check_asking(table: Table, one: Input) -> None:
-    problem = asking_problem(one) if one.ask else None
+    problem = asking_problem(property_schema(one)) if one.ask else None
     if problem is not None:
         table.fault("ask", f"`ask`: {problem}")
 

@@ -20,12 +20,20 @@ class AskTests(Faults):
             self.assertFalse(action(one_input("a", kind)).inputs[0].ask)
         for items in (
             'type = "string", enum = ["x", "y"]',
-            'enum = ["x"]',
             'anyOf = [{ const = "x", title = "X" }]',
-            'oneOf = [{ const = "x" }, { const = "y" }]',
         ):
             self.assertTrue(action(own(SEVERAL % items, "ask = true")).inputs[0].ask)
-        self.assertTrue(action(own('{ type = "string", oneOf = [{ const = "x" }] }', "ask = true")).inputs[0].ask)
+        for schema in (
+            'type = "string", oneOf = [{ const = "x", title = "X" }]',
+            'type = "string", anyOf = [{ const = "x", title = "X" }]',
+            'type = "string", enum = ["x"], enumNames = ["X"]',
+            'type = "string", minLength = 1, maxLength = 9, format = "email"',
+            'type = "string", pattern = "^x"',
+            'type = "number", minimum = 1, maximum = 2',
+            'type = "array", minItems = 1, maxItems = 2, items = { type = "string", enum = ["x", "y"] }',
+        ):
+            self.assertTrue(action(own(f"{{ {schema} }}", "ask = true")).inputs[0].ask)
+        self.assertTrue(action(one_input("a", "string", 'enum = ["x"]', "ask = true")).inputs[0].ask)
 
     def test_goes_with(self) -> None:
         """A default and not being required go with it, and the tool's schema says nothing of it."""
@@ -46,13 +54,36 @@ class AskTests(Faults):
         ]
         several = (
             'type = "string"',
-            "enum = [1]",
+            'enum = ["x"]',
+            'type = "string", enum = [1]',
             'type = "integer", enum = ["x"]',
-            'anyOf = [{ const = "x" }, { const = 1 }]',
-            'anyOf = [{ const = "x" }, { pattern = "y" }]',
+            'type = "string", enum = ["x"], minLength = 1',
+            'anyOf = [{ const = "x" }]',
+            'anyOf = [{ const = 1, title = "X" }]',
+            'anyOf = [{ const = "x", title = "X" }, { pattern = "y" }]',
+            'oneOf = [{ const = "x", title = "X" }]',
         )
         refused += [(own(SEVERAL % items, "ask = true"), "only for several of a choice") for items in several]
-        refused.append((own('{ type = "array", items = true }', "ask = true"), "only for several of a choice"))
+        refused += [
+            (own(f"{{ {schema} }}", "ask = true"), part)
+            for schema, part in (
+                ('type = "array"', "only for several of a choice"),
+                ('type = "array", uniqueItems = true, items = { type = "string", enum = ["x"] }', "`uniqueItems`"),
+                ('type = "string", anyOf = [{ format = "email" }, { format = "uri" }]', "can offer `anyOf` only where"),
+                (
+                    'type = "string", oneOf = [{ const = "x", title = "X" }, { minLength = 1 }]',
+                    "can offer `oneOf`",
+                ),
+                ('type = "string", oneOf = [{ const = "x" }]', "a `const` and a `title`"),
+                ('type = "string", enum = [1]', "only texts as `enum`"),
+                ('type = "string", enum = ["x"], oneOf = [{ const = "x", title = "X" }]', "both `enum` and `oneOf`"),
+                ('type = "string", const = "x"', "no form can say `const`"),
+                ('type = "string", format = "ipv4"', "another `format` than email"),
+                ('type = "integer", multipleOf = 2', "no form can say `multipleOf` of a value of type integer"),
+                ('type = "boolean", enum = [true]', "no form can say `enum` of a value of type boolean"),
+            )
+        ]
+        refused.append((one_input("a", "integer", "enum = [1]", "ask = true"), "no form can say `enum`"))
         for inputs, part in refused:
             self.assert_fault(manifest(inputs=inputs), part, "ask =")
         self.assert_fault(manifest(inputs=one_input("a", "string", 'ask = "yes"')), "must be true or false", "ask =")
