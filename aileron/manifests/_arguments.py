@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from jsonschema.protocols import Validator
+from twisted.logger import Logger
 
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Action, Input, json_pointer, json_problems, violation, visible
 
+from ._checks import MOST_STEPS, Check, TooMuchWork, Work, check_of
 from ._faults import brief
-from ._json_schema import argument_checks, property_schema
-from ._validators import MOST_STEPS, TooMuchWork, first_errors, validator
+from ._json_schema import ArgumentChecks, argument_checks, property_schema
 
 MOST_PROBLEMS = 100
 """No answer lists more: a caller can send a megabyte of them."""
 
-MOST_STEPS_OF_A_FILE = 20_000
-"""What checking one value that a file declares may take: files are read before anybody trusts them."""
+_TOO_MUCH = "holds too much to be checked by its schema"
+_log = Logger()
 
 
 def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
@@ -31,51 +33,63 @@ def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
     """
     if not isinstance(arguments, Mapping):
         raise _refusal([("/args", "must be an object")])
-    problems = [*json_problems(arguments, pointer="/args")]
-    checks = argument_checks(action)
-    if not problems and not checks.plainly_right(arguments):
-        problems = [
-            *_misnamed(action, arguments),
-            *_violations(checks.validator, arguments, "/args", names_told=True),
-        ]
+    problems = [*json_problems(arguments, pointer="/args")] or _found(action, arguments)
     if problems:
         raise _refusal(problems[:MOST_PROBLEMS])
     return {one.name: one.default for one in action.inputs if one.has_default} | dict(arguments)
 
 
-def value_problems(one: Input, value: JSON) -> list[str]:
-    """What is wrong with C{value} as a value of C{one}, in the file that holds it; empty if nothing is."""
-    checks = validator(property_schema(one))
-    found = [*json_problems(value)] or [*_violations(checks, value, "", steps=MOST_STEPS_OF_A_FILE)]
+def value_problems(one: Input, value: JSON, work: Work) -> list[str]:
+    """What is wrong with C{value} as a value of C{one}, in the file that holds it; empty if nothing is.
+
+    :param work: what may be done for the schemas of the file's author.
+    """
+    check = check_of(property_schema(one))
+    try:
+        found = [*json_problems(value)] or [*islice(_one(check, value, "", _bounded(one, work)), MOST_PROBLEMS)]
+    except TooMuchWork:
+        return [_TOO_MUCH]
     return [f"at {visible(pointer)} {message}" if pointer else message for pointer, message in found]
 
 
-def _misnamed(action: Action, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
-    declared = {one.name: one.required for one in action.inputs}
-    for name, required in declared.items():
-        if required and name not in arguments:
-            yield json_pointer("/args", name), "is missing"
-    for name in arguments:
-        if name not in declared:
-            yield json_pointer("/args", name), "is not an input of this action"
-
-
-def _violations(
-    checks: Validator, value: JSON, pointer: str, *, steps: int = MOST_STEPS, names_told: bool = False
-) -> Iterator[tuple[str, str]]:
-    """What the schema says of C{value}.
-
-    :param names_told: leave out which of its own members are missing or unknown.
-    """
+def _found(action: Action, arguments: Mapping[str, JSON]) -> list[tuple[str, str]]:
+    """Some of what is wrong, the first of it first; no fault of ours comes out of it."""
     try:
-        errors = first_errors(checks, value, MOST_PROBLEMS, steps)
+        return [*islice(_problems(argument_checks(action), arguments), MOST_PROBLEMS)]
     except TooMuchWork:
-        yield pointer, "holds too much to be checked by its schema"
-        return
-    for error in errors:
-        keyword, path = str(error.validator), error.absolute_path
-        if not (names_told and len(path) == 1 and keyword in _ABOUT_NAMES):
-            yield json_pointer(pointer, *path), _said(keyword, error.validator_value)
+        return [("/args", _TOO_MUCH)]
+    except Exception as error:  # noqa: BLE001 - a schema that we cannot follow ends its own call and nothing else
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        _log.error(
+            "checking arguments of {action} failed: {kind}, {file}:{line}",  # no message: it may repeat a value
+            action=action.name,
+            kind=type(error).__name__,
+            file=where.filename,
+            line=where.lineno,
+        )
+        return [("/args", "cannot be checked")]
+
+
+def _problems(checks: ArgumentChecks, arguments: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
+    for name in checks.required:
+        if name not in arguments:
+            yield json_pointer("/args", name), "is missing"
+    work, free = Work(MOST_STEPS), Work()
+    for name, value in arguments.items():
+        pointer = json_pointer("/args", name)
+        if name not in checks.each:
+            yield pointer, "is not an input of this action"
+        else:
+            yield from _one(checks.each[name], value, pointer, work if name in checks.costly else free)
+
+
+def _bounded(one: Input, work: Work) -> Work:
+    return Work() if one.schema is None else work
+
+
+def _one(check: Check, value: JSON, pointer: str, work: Work) -> Iterator[tuple[str, str]]:
+    for problem in check(value, work):
+        yield json_pointer(pointer, *problem.path), _said(problem.keyword, problem.wanted)
 
 
 _ABOUT_NAMES = {"required": "is missing", "additionalProperties": "is not known here"}

@@ -10,19 +10,21 @@ from aileron.values import JSON, Input
 
 from ._arguments import value_problems
 from ._asking import asking_problem
+from ._checks import Work
 from ._formats import FORMATS
 from ._json_schema import DEFAULT_MAX_LENGTH, property_schema
-from ._own_schema import read_schema
+from ._own_schema import TYPES, read_schema
 from ._table import Rule, Table, repeated
 
 MAX_INPUTS = 64
 MAX_CHOICES = 200
 MAX_LENGTH = 1_000_000
+MOST_STEPS_OF_A_FILE = 20_000
+"""What checking the values that a file declares may take: files are read before anybody trusts them."""
 
 _NAME = Rule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
-_TYPES = ("string", "integer", "number", "boolean", "array", "object")
-_TYPE = Rule.choice(_TYPES)
-_ITEMS_TYPE = Rule.choice([name for name in _TYPES if name != "array"])
+_TYPE = Rule.choice(TYPES)
+_ITEMS_TYPE = Rule.choice([name for name in TYPES if name != "array"])
 _FORMAT = Rule.choice(FORMATS)
 _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "items_type": ("array",),
@@ -38,13 +40,14 @@ _KEYS = ("name", "type", "description", "required", "label", "default", "schema"
 
 def read_inputs(tables: Sequence[Table]) -> tuple[Input, ...]:
     """The inputs, in order; what is wrong with them is kept with their tables."""
-    inputs = tuple(_read_input(table) for table in tables)
+    work = Work(MOST_STEPS_OF_A_FILE)
+    inputs = tuple(_read_input(table, work) for table in tables)
     for index in repeated([one.name for one in inputs]):
         tables[index].fault("name", f"the input `{inputs[index].name}` is declared twice")
     return inputs
 
 
-def _read_input(table: Table) -> Input:
+def _read_input(table: Table, work: Work) -> Input:
     default = table.json("default")
     has_default = default is not None
     one = Input(
@@ -60,15 +63,15 @@ def _read_input(table: Table) -> Input:
     )
     one = _by_schema(table, one) if "schema" in table.values else _by_keys(table, one)
     table.close(_KEYS)
-    if one.type in _TYPES:
+    if one.type in TYPES:
         _check_keys_fit(table, one.type)
-        _check_values(table, one)
+        _check_values(table, one, work)
         _check_asking(table, one)
     return one
 
 
 def _by_schema(table: Table, one: Input) -> Input:
-    schema = read_schema(table, _TYPES)
+    schema = read_schema(table)
     return one if schema is None else evolve(one, type=str(schema["type"]), schema=schema)
 
 
@@ -110,13 +113,13 @@ def _check_asking(table: Table, one: Input) -> None:
         table.fault("ask", f"`ask`: {problem}")
 
 
-def _check_values(table: Table, one: Input) -> None:
+def _check_values(table: Table, one: Input, work: Work) -> None:
     """What the declaration itself holds must be what it allows."""
     if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
         table.fault("minimum", "`minimum` is greater than `maximum`")
     if one.has_default and table.flag("required", default=False):
         table.fault("required", "an input with a `default` cannot be required")
     for key, values in (("enum", one.enum or ()), ("default", (one.default,) if one.has_default else ())):
-        problems = [message for value in values for message in value_problems(one, value)]
+        problems = [message for value in values for message in value_problems(one, value, work)]
         if problems:
             table.fault(key, f"`{key}`: a value {problems[0]}")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from attrs import field, frozen
-from jsonschema.protocols import Validator
 
-from aileron.values import JSON, Action, Input, plain, plainly
+from aileron.values import JSON, Action, Input
 
-from ._schema_parts import choices, moved
-from ._validators import TooMuchWork, bounded, validator
+from ._checks import Check, check_of
+from ._own_schema import choices
+from ._patterns import MOST_CHARACTERS
 
-DEFAULT_MAX_LENGTH = 65_536
+DEFAULT_MAX_LENGTH = MOST_CHARACTERS
 _CONSTRAINTS = ("minimum", "maximum", "format")
 
 
@@ -22,7 +22,7 @@ def input_schema(inputs: Sequence[Input]) -> Mapping[str, JSON]:
     """The schema of an action's arguments, as MCP hosts and the API's document show it."""
     return {
         "type": "object",
-        "properties": {one.name: moved(property_schema(one), f"/properties/{one.name}") for one in inputs},
+        "properties": {one.name: property_schema(one) for one in inputs},
         "required": [one.name for one in inputs if one.required],
         "additionalProperties": False,
     }
@@ -53,7 +53,21 @@ def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
         added["maxLength"] = DEFAULT_MAX_LENGTH
     if one.has_default:
         added["default"] = one.default
-    return {**added, **schema}
+    return {**added, **_limited(schema)}
+
+
+def _limited(schema: Mapping[str, Any]) -> dict[str, JSON]:
+    """The same, with the usual limit of a text wherever a pattern stands without one."""
+    limited = {key: _limited_part(key, value) for key, value in schema.items()}
+    return {"maxLength": DEFAULT_MAX_LENGTH, **limited} if "pattern" in schema else limited
+
+
+def _limited_part(key: str, value: Any) -> JSON:
+    if key == "properties":
+        return {name: _limited(each) for name, each in value.items()}
+    if key in ("oneOf", "anyOf"):
+        return [_limited(each) for each in value]
+    return _limited(value) if key == "items" else value
 
 
 def _words(one: Input) -> dict[str, JSON]:
@@ -63,23 +77,21 @@ def _words(one: Input) -> dict[str, JSON]:
 
 @frozen
 class ArgumentChecks:
-    """What checks an action's arguments."""
+    """What checks an action's arguments.
 
-    _plainly: Callable[[JSON], bool]
-    validator: Validator
+    :ivar each: checks one argument, by its name.
+    :ivar costly: those whose check is the author's, and is to be bounded.
+    """
 
-    def plainly_right(self, arguments: JSON) -> bool:
-        """Yes only where C{validator} would find nothing, and much sooner."""
-        try:
-            with bounded():
-                return self._plainly(arguments)
-        except TooMuchWork:
-            return False
+    required: tuple[str, ...]
+    each: Mapping[str, Check]
+    costly: frozenset[str]
 
 
 def argument_checks(action: Action) -> ArgumentChecks:
     """The checks of an action's arguments, made once for as long as it is in use."""
-    return _made(_Known(action.digest, action.input_schema))
+    own = frozenset(one.name for one in action.inputs if one.schema is not None)
+    return _made(_Known(action.digest, own, action.input_schema))
 
 
 @frozen
@@ -87,11 +99,12 @@ class _Known:
     """A schema that the digest of its file stands for."""
 
     digest: str
-    schema: Mapping[str, JSON] = field(eq=False)
+    own: frozenset[str]
+    schema: Mapping[str, Any] = field(eq=False)
 
 
 @lru_cache(maxsize=512)
 def _made(known: _Known) -> ArgumentChecks:
-    schema: Any = plain(known.schema)
-    whole: Any = validator(schema)
-    return ArgumentChecks(plainly(schema, lambda member: whole.evolve(schema=member)), whole)
+    members = known.schema.get("properties", {})
+    checks = {name: check_of(each) for name, each in members.items()}
+    return ArgumentChecks(tuple(known.schema.get("required", ())), checks, known.own)

@@ -1,26 +1,30 @@
-"""The key C{schema} of an input: its JSON Schema (2020-12), for what the other keys cannot say."""
+"""The key C{schema} of an input: its JSON Schema (2020-12), for what the other keys cannot say.
+
+It is made of a closed set of keywords, so that every part of it is seen here, and none can be referred to from another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
-from aileron.values import JSON, schema_problem
+from aileron.values import JSON, canonical, json_pointer
 
 from ._faults import brief
-from ._patterns import compiled
-from ._schema_parts import leads_in_a_circle, parts
+from ._patterns import MOST_CHARACTERS, pattern_problem, size_of
 from ._table import Table
 
+TYPES = ("string", "integer", "number", "boolean", "array", "object")
+MAX_SCHEMA_BYTES = 16 * 1024
+MAX_LEVELS = 16
+_MOST_INSTRUCTIONS = 10_000
+"""Of all patterns together: each takes time to be compiled, and the file is nobody's friend yet."""
+
 _REPLACED = ("type", "items_type", "enum", "minimum", "maximum", "max_length", "format")
-_UNBOUNDED = ("patternProperties", "unevaluatedProperties", "unevaluatedItems")
 
 
-def read_schema(table: Table, types: tuple[str, ...]) -> Mapping[str, JSON] | None:
-    """The schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table.
-
-    :param types: of which its own C{type} must be one.
-    """
+def read_schema(table: Table) -> Mapping[str, JSON] | None:
+    """The schema, or L{None}; what is wrong with it, or with keys beside it, is kept with the table."""
     beside = [key for key in _REPLACED if key in table.values]
     for key in beside:
         table.fault(key, f"`{key}` cannot stand beside `schema`: say it inside")
@@ -30,29 +34,159 @@ def read_schema(table: Table, types: tuple[str, ...]) -> Mapping[str, JSON] | No
     if not isinstance(schema, Mapping):
         table.fault("schema", "`schema` must be a table")
         return None
-    problem = schema_problem(schema) or next(_problems(schema, types), None)
+    problem = next(_problems(schema), None)
     if problem is not None:
         table.fault("schema", f"`schema` {brief(problem)}")
     return schema if problem is None and not beside else None
 
 
-def _problems(schema: Mapping[str, JSON], types: tuple[str, ...]) -> Iterator[str]:
-    if schema.get("type") not in types:
-        yield f"must say its own `type`: one of {', '.join(types)}"
+def choices(schema: Mapping[str, JSON]) -> Sequence[JSON] | None:
+    """The values of which one is to be chosen, as C{enum} or as C{const} of each alternative; else L{None}."""
+    if _is_list(options := schema.get("enum")):
+        return options
+    for key in ("oneOf", "anyOf"):
+        options = schema.get(key)
+        if _is_list(options) and all(isinstance(each, Mapping) and "const" in each for each in options):
+            return [each["const"] for each in options if isinstance(each, Mapping)]
+    return None
+
+
+def _problems(schema: Mapping[str, JSON]) -> Iterator[str]:
+    if len(canonical(schema)) > MAX_SCHEMA_BYTES:
+        yield f"must be at most {MAX_SCHEMA_BYTES} bytes"
+    if schema.get("type") not in TYPES:
+        yield f"must say its own `type`: one of {', '.join(TYPES)}"
     if "default" in schema:
         yield "must not hold `default`: write it beside `schema`"
-    yield from chain.from_iterable(map(_costly, parts(schema)))
-    if leads_in_a_circle(schema):
-        yield "refers to itself in a circle"
+    if _too_many_patterns(schema):
+        yield "has patterns that are too large together"
+    yield from _faults(schema, "", 1)
 
 
-def _costly(part: Mapping[str, JSON]) -> Iterator[str]:
-    """What of this part could not be checked in bounded time: agents choose the values."""
-    for keyword in _UNBOUNDED:
-        if keyword in part:
-            yield f"must not hold `{keyword}`, which takes too long to check"
-    if isinstance(pattern := part.get("pattern"), str):
+def _faults(schema: JSON, pointer: str, level: int) -> Iterator[str]:
+    """What is wrong with a schema that stands at C{pointer}, and with those in it."""
+    at = f"at {pointer} " if pointer else ""
+    if not isinstance(schema, Mapping):
+        yield f"{at}must be a table"
+    elif level > MAX_LEVELS:
+        yield f"{at}is nested too deeply: {MAX_LEVELS} levels are allowed"
+    else:
+        yield from (at + problem for problem in _own_faults(schema))
+        for keys, each in _inside(schema):
+            yield from _faults(each, json_pointer(pointer, *keys), level + 1)
+
+
+def _own_faults(schema: Mapping[str, JSON]) -> Iterator[str]:
+    for key, value in schema.items():
+        if key not in _KEYWORDS:
+            yield f"must not hold `{key}`; what may stand there is {', '.join(_KEYWORDS)}"
+            return
+        holds, phrase = _KEYWORDS[key]
+        if not holds(value):
+            yield f"has a `{key}` that must be {phrase}"
+            return
+    if "enumNames" in schema and "enum" not in schema:
+        yield "must not hold `enumNames` without `enum`"
+    if isinstance(pattern := schema.get("pattern"), str):
+        most: Any = schema.get("maxLength", MOST_CHARACTERS)
+        if problem := pattern_problem(pattern, most):
+            yield problem
+
+
+def _inside(schema: Mapping[str, JSON]) -> Iterator[tuple[tuple[str | int, ...], JSON]]:
+    """The schemas in this one, each with the steps that lead to it."""
+    if isinstance(members := schema.get("properties"), Mapping):
+        yield from ((("properties", name), each) for name, each in members.items())
+    if "items" in schema:
+        yield ("items",), schema["items"]
+    for key in ("oneOf", "anyOf"):
+        if _is_list(options := schema.get(key)):
+            yield from (((key, index), each) for index, each in enumerate(options))
+
+
+def _patterns(schema: JSON) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        if isinstance(pattern := schema.get("pattern"), str):
+            yield pattern
+        for _, each in _inside(schema):
+            yield from _patterns(each)
+
+
+def _too_many_patterns(schema: JSON) -> bool:
+    left = _MOST_INSTRUCTIONS
+    for pattern in _patterns(schema):
         try:
-            compiled(pattern)
-        except ValueError as error:
-            yield f"has the `pattern` {pattern!r}, which is none of RE2's: {error}"
+            left -= size_of(pattern)
+        except ValueError:  # no pattern at all, which is told with its place
+            return False
+        if left < 0:
+            return True
+    return False
+
+
+def _is_list(value: JSON) -> TypeGuard[Sequence[JSON]]:
+    return isinstance(value, (list, tuple))
+
+
+def _is_text(value: JSON) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: JSON) -> bool:
+    return _is_list(value) and all(map(_is_text, value))
+
+
+def _are_names(value: JSON) -> bool:
+    return _is_list(value) and _are_texts(value) and len(frozenset(value)) == len(value)
+
+
+def _is_number(value: JSON) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_step(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+def _is_count(value: JSON) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+_Word = tuple[Callable[[JSON], bool], str]
+_TEXT: _Word = (_is_text, "a text")
+_COUNT: _Word = (_is_count, "a whole number of 0 or more")
+_NUMBER: _Word = (_is_number, "a number")
+_YES_OR_NO: _Word = (lambda value: isinstance(value, bool), "true or false")
+_SEVERAL: _Word = (lambda value: _is_list(value) and bool(value), "an array that is not empty")
+_TABLE: _Word = (lambda value: isinstance(value, Mapping), "a table")
+
+_KEYWORDS: Mapping[str, _Word] = {
+    "type": (lambda value: value in TYPES, f"one of {', '.join(TYPES)}"),
+    "title": _TEXT,
+    "description": _TEXT,
+    "examples": (_is_list, "an array"),
+    "enum": _SEVERAL,
+    "const": (lambda _: True, "a value"),
+    "enumNames": (_are_texts, "an array of texts"),
+    "properties": _TABLE,
+    "required": (_are_names, "an array of names, none of them twice"),
+    "additionalProperties": _YES_OR_NO,
+    "items": _TABLE,
+    "minItems": _COUNT,
+    "maxItems": _COUNT,
+    "uniqueItems": _YES_OR_NO,
+    "minProperties": _COUNT,
+    "maxProperties": _COUNT,
+    "minLength": _COUNT,
+    "maxLength": _COUNT,
+    "pattern": _TEXT,
+    "format": _TEXT,
+    "minimum": _NUMBER,
+    "maximum": _NUMBER,
+    "exclusiveMinimum": _NUMBER,
+    "exclusiveMaximum": _NUMBER,
+    "multipleOf": (_is_step, "a number of more than 0"),
+    "oneOf": _SEVERAL,
+    "anyOf": _SEVERAL,
+}
+"""What a schema may hold, at every level; schemas inside are looked at by themselves."""

@@ -63,7 +63,7 @@ from ._grants import (
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
-from ._output_schemas import fits, part, schema_problem
+from ._output_schemas import fits, schema_problem
 from ._pages import Page
 from ._passkeys import Passkey, PasskeyRule, approval_statement
 from ._places import place
@@ -244,7 +244,6 @@ __all__ = [
     "json_problems",
     "loads_strict",
     "media_type_of",
-    "part",
     "place",
     "plain",
     "plainly",

@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) that an action or a connector declares: of what comes out, or of an argument."""
+"""JSON Schemas (2020-12) that an action or a connector declares of what comes out."""
 
 from __future__ import annotations
 
@@ -46,20 +46,6 @@ def fits(value: JSON, schema: Mapping[str, JSON]) -> bool:
         return False
 
 
-def part(whole: JSON, reference: str) -> JSON:
-    """The schema in C{whole} to which C{reference}, C{#} and a JSON pointer (RFC 6901), leads, or L{None}."""
-    there = whole
-    for piece in unquote(reference).removeprefix("#/").split("/"):
-        name = piece.replace("~1", "/").replace("~0", "~")
-        if isinstance(there, Mapping) and name in there:
-            there = there[name]
-        elif isinstance(there, (list, tuple)) and name.isdecimal() and int(name) < len(there):
-            there = there[int(name)]
-        else:
-            return None
-    return there if isinstance(there, (Mapping, bool)) else None
-
-
 def _leading_elsewhere(schema: JSON) -> Iterator[str]:
     if isinstance(schema, Mapping):
         for key, value in schema.items():
@@ -76,9 +62,23 @@ def _leading_elsewhere(schema: JSON) -> Iterator[str]:
 def _leading_nowhere(schema: JSON, whole: JSON) -> Iterator[str]:
     if isinstance(schema, Mapping):
         for key, value in schema.items():
-            if key in _REFERENCES and isinstance(value, str) and part(whole, value) is None:
+            if key in _REFERENCES and isinstance(value, str) and not _has(whole, value):
                 yield f"must not refer to {value!r}: no schema is there"
             yield from _leading_nowhere(value, whole)
     elif isinstance(schema, (list, tuple)):
         for value in schema:
             yield from _leading_nowhere(value, whole)
+
+
+def _has(whole: JSON, reference: str) -> bool:
+    """Whether a schema lies where C{reference}, C{#} and a JSON pointer (RFC 6901), leads."""
+    there = whole
+    for part in unquote(reference).removeprefix("#/").split("/"):
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(there, Mapping) and name in there:
+            there = there[name]
+        elif isinstance(there, (list, tuple)) and name.isdecimal() and int(name) < len(there):
+            there = there[int(name)]
+        else:
+            return False
+    return isinstance(there, (Mapping, bool))

@@ -46,7 +46,6 @@ _SAYS: Mapping[str, Callable[[Any], str]] = {
     "uniqueItems": lambda _: "must have no element twice",
     "minProperties": lambda bound: f"must have at least {bound} members",
     "maxProperties": lambda bound: f"must have at most {bound} members",
-    "propertyNames": lambda _: "has a name that is not allowed here",
     "anyOf": lambda options: _alternatives(options, "fits nothing that is allowed here"),
     "oneOf": lambda options: _alternatives(options, "fits none, or more than one, of what is allowed here"),
     "pattern": lambda pattern: f"must match {pattern}",

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import fits, part, schema_problem
+from aileron.values import fits, schema_problem
 
 _HELD: dict[str, Any] = {"a/b": {"type": "string"}, "all": {"anyOf": [{"type": "null"}, True]}}
 
@@ -35,13 +35,6 @@ class OutputSchemaTests(SynchronousTestCase):
             self.assertEqual(
                 schema_problem(self.referring(reference)), f"must not refer to {reference!r}: no schema is there"
             )
-
-    def test_part(self) -> None:
-        """What a reference leads to is told, where it is a schema."""
-        whole = self.referring("#/$defs/a~1b")
-        self.assertEqual(part(whole, "#/$defs/a~1b"), {"type": "string"})
-        self.assertIs(part(whole, "#/$defs/all/anyOf/1"), True)
-        self.assertIsNone(part(whole, "#/required/0"))
 
     def test_circle(self) -> None:
         """Nothing fits a schema that leads in a circle, and nothing is raised of what was done already."""
