@@ -52,15 +52,20 @@ class Call:
 
 @define(eq=False)
 class Book:
-    """All calls of one home, and what was said that outlasts them."""
+    """All calls of one home, and what was said that outlasts them.
+
+    :ivar resuming: it is being asked that things begin again, also of whatever nobody has seen yet.
+    """
 
     world: World
     calls: dict[str, Call] = field(factory=dict)
     words: Words = field(factory=Words)
+    resuming: bool = False
 
     def child(self, parent: Call, run_id: str) -> Call:
         """The call that stands for a run that does another again."""
-        child = Call(parent.text, evolve(parent.kind, approval="required = true"), None, run_id)
+        asked = {"resume"} if self.resuming else set[str]()
+        child = Call(parent.text, evolve(parent.kind, approval="required = true"), None, run_id, asked=asked)
         return parent.children.setdefault(run_id, child)
 
     def of(self, run_id: str, text: str, parent_id: str | None) -> Call:

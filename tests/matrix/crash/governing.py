@@ -65,7 +65,11 @@ class Governing:
         for call in self.book.all():  # also those of which nobody was told yet as which run they are kept
             call.asked.add("resume")
         self.book.words.resuming()
-        said = await operator.post("/v1/resume", {})
+        self.book.resuming = True
+        try:
+            said = await operator.post("/v1/resume", {})
+        finally:
+            self.book.resuming = False
         if not self._went(said):
             return
         anew = {run["id"] for run in said.body["asked_anew"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
@@ -17,11 +18,13 @@ from .world import World
 class _Answers:
     """A site that answers at once."""
 
-    def __init__(self, body: dict[str, Any]) -> None:
+    def __init__(self, body: dict[str, Any], then: Callable[[], object] = lambda: None) -> None:
         self.body = body
+        self.then = then
 
     async def post(self, path: str, body: dict[str, Any]) -> Said:
         """As told."""
+        self.then()
         return Said(200, self.body)
 
 
@@ -44,6 +47,14 @@ class ResumeTests(SynchronousTestCase):
         """Whatever was approved may be asked anew, also where no agent was told yet which run it is."""
         self.resume()
         self.assertEqual([call.asked for call in self.book.all()], [{"approve", "resume"}] * 2)
+
+    def test_seen_meanwhile(self) -> None:
+        """So may a run that does another again, which somebody sees for the first time, and approves, meanwhile."""
+        parent = self.book.calls["told"]
+        site = _Answers({"asked_anew": []}, lambda: self.book.child(parent, "run-2"))
+        self.successResultOf(Deferred.fromCoroutine(self.governing.resume(cast(Site, site))))
+        self.book.child(parent, "run-3")
+        self.assertEqual([child.asked for child in parent.children.values()], [{"resume"}, set()])
 
     def test_asked_anew(self) -> None:
         """The yes to what is asked anew counts no more."""
