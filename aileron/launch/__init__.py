@@ -7,7 +7,7 @@ from ._shown import Described
 from ._signals import OSSignals, Signals
 from .agents.agents import AGENTS
 from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
-from .sandbox import Sandbox, Walls, find_sandbox, sockets
+from .sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 
 __all__ = [
     "AGENTS",
@@ -25,13 +25,13 @@ __all__ = [
     "Programs",
     "Registration",
     "Sandbox",
+    "SandboxLayout",
+    "SandboxProject",
     "Signals",
     "Upstream",
-    "Walls",
     "find_programs",
     "find_sandbox",
     "foresee",
     "is_multiplexed",
     "plan",
-    "sockets",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import venv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from unittest import SkipTest
 import attrs
 
 from aileron.home import running_pid
-from tests.functional.operated import GATED, SHIP, OperatedTestCase
-from tests.functional.process import Command, Finished
+from tests.attacks.sandboxed import SandboxCase
+from tests.functional.operated import GATED, SHIP
+from tests.functional.process import Command
+from tests.functional.reactor import until
 
 # In the agent's place: tries everything, and prints what came of each as JSON.
 _AGENT = """
@@ -33,10 +36,6 @@ def connected(url):
 def written(path):
     with open(path, "a"):
         return "written"
-def spoken(path):
-    with socket.socket(socket.AF_UNIX) as line:
-        line.connect(path)
-        return "connected"
 def asked():
     address = urllib.parse.urlsplit(server["AILERON_URL"])
     connection = http.client.HTTPConnection(address.netloc, timeout=30)
@@ -52,53 +51,146 @@ print(json.dumps({
     "listed": {path: tried(os.listdir, path) for path in given["hidden"]},
     "read": {path: tried(pathlib.Path(path).read_text) for path in given["files"]},
     "written": {path: tried(written, path) for path in given["written"]},
-    "planted": {path: tried(written, path) for path in given["planted"]},
     "moved": {path: tried(os.rename, path, path + ".old") for path in given["moved"]},
-    "spoken": tried(spoken, given["socket"]),
     "signal": tried(os.kill, given["daemon"], signal.SIGTERM),
     "typed": tried(typed),
     "processes": sum(name.isdigit() for name in os.listdir("/proc")),
     "secrets": [name for name, value in os.environ.items() if name.startswith("AILERON_")],
 }), flush=True)
 """
-_PROFILES = (".mozilla", ".config/chromium", ".config/google-chrome", ".config/BraveSoftware", ".cache/chromium")
+# In the agent's place: asks whoever holds keys, by each kind of socket that is not a network's own.
+_CALLER = """
+import ctypes, errno, json, os, pathlib, socket, sys, time
+given = json.loads(sys.argv[-1])
+def tried(attempt, *arguments):
+    try:
+        return attempt(*arguments) or "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+def stream(path):
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(path)
+        return "connected"
+def datagram(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.sendto(b"x", path)
+def half_a_pair(path):
+    for one in socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM):
+        one.sendto(b"x", path)
+def virtual():
+    with socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM) as line:
+        line.connect((2, 1))
+def ring():
+    number = ctypes.CDLL(None, use_errno=True).syscall(425, 8, ctypes.create_string_buffer(120))
+    raise OSError(ctypes.get_errno(), "") if number < 0 else SystemExit("a ring")
+def local():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        one, other = socket.socketpair()
+        one.send(b"x")
+        return other.recv(1).decode()
+pathlib.Path("started").touch()
+while not os.path.exists(given["late"]):
+    time.sleep(0.05)
+print(json.dumps({
+    "streams": [tried(stream, path) for path in (*given["early"], given["late"])],
+    "datagrams": [tried(datagram, given["datagram"]), tried(half_a_pair, given["datagram"])],
+    "others": [tried(virtual), tried(ring)],
+    "local": tried(local),
+}), flush=True)
+"""
+# In the agent's place: writes what it is given, and says what came of each.
+_WRITER = """
+import errno, json, os, sys
+given = json.loads(sys.argv[-1])
+def written(path):
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "a") as file:
+            file.write("#")
+        return "written"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(json.dumps([written(path) for path in given]), flush=True)
+"""
+_PROFILES = (
+    ".mozilla",
+    ".librewolf",
+    ".zen",
+    ".config/chromium",
+    ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/BraveSoftware",
+    ".config/opera",
+    ".cache/chromium",
+)
 
 
-class SandboxTests(OperatedTestCase):
-    """C{aileron launch --sandbox}.
-
-    A root runs these with its rights: without them it could make no sandbox, as any other user can.
-    """
+class SandboxTests(SandboxCase):
+    """C{aileron launch --sandbox}."""
 
     async def test_nothing_to_be_had(self) -> None:
         """It sees no home, profile, process or site but its own; its calls still reach you, and wait."""
         await self.prepare()
-        found = json.loads((await self.launched_in(self.given())).splitlines()[-1])
+        found = json.loads((await self.run_in(self.given())).stdout.splitlines()[-1])
         self.assertEqual(found["asked"], 202)
         self.assertEqual(list(found["sites"].values()), ["ECONNREFUSED"] * 3 + ["ENETUNREACH"])
         self.assertEqual(set(map(str, found["listed"].values())), {"done"}, "an empty list is what is expected")
         self.assertEqual(set(found["read"].values()), {"ENOENT"})
-        self.assertEqual(list(found["written"].values()), ["written", "EROFS", "EROFS", "EROFS"])
+        self.assertEqual(list(found["written"].values()), ["written", "EROFS", "EROFS", "EROFS", "EROFS"])
+        self.assertEqual(set(found["moved"].values()), {"EBUSY"})
         self.assertEqual((found["signal"], found["secrets"]), ("ESRCH", []))
         self.assertLess(found["processes"], 6)
         self.assertEqual((len(await self.waiting()), self.workspace.requests), (1, []))
 
-    async def test_nothing_to_be_planted(self) -> None:
-        """What git, a shell or an editor would run later it cannot change, and what it makes anew is told to you."""
+    async def test_told(self) -> None:
+        """What it made or changed that a shell, an editor or a package manager obeys by itself is told to you."""
         await self.prepare()
-        found = json.loads((finished := await self.run_in(self.given())).stdout.splitlines()[-1])
-        self.assertEqual(list(found["planted"].values()), ["EROFS"] * 3 + ["written"])
-        self.assertEqual(set(found["moved"].values()), {"EBUSY"})
-        self.assertIn(f"Made in the sandbox: {self.home.project / '.vscode'}.", " ".join(finished.stderr.split()))
+        self.put_agent(_WRITER)
+        project = self.home.project
+        made = [".vscode/tasks.json", "sub/.envrc", ".npmrc", ".claude/settings.json", "sub/\x1b[2J.pth", "plain.txt"]
+        (project / ".npmrc").write_text("before")
+        finished = await self.run_in([str(project / name) for name in made])
+        self.assertEqual(json.loads(finished.stdout.splitlines()[-1]), ["written"] * len(made))
+        for name in (".vscode/tasks.json", "sub/.envrc", ".npmrc", ".claude/settings.json"):
+            self.assertIn(f"  {project / name}\n", finished.stderr)
+        self.assertNotIn("\x1b", finished.stderr)
+        self.assertNotIn("plain.txt", finished.stderr)
 
     async def test_nobody_to_be_asked(self) -> None:
-        """A socket of somebody who holds your keys is nobody's there."""
+        """No socket of somebody who holds your keys answers there, wherever it lies and however late it is made."""
         await self.prepare()
-        with socket.socket(socket.AF_UNIX) as holder:
-            holder.bind(self.given()["socket"])
+        self.put_agent(_CALLER)
+        user, project = self.home.user, self.home.project
+        early = [
+            user / ".gnupg/S.gpg-agent",
+            user / ".1password/agent.sock",
+            user / ".ssh/master",
+            project / "own.sock",
+        ]
+        late, letters = user / "late.sock", user / "letters.sock"
+        given = {"early": list(map(str, early)), "late": str(late), "datagram": str(letters)}
+        holders = [self.holder(path) for path in early] + [self.holder(letters, socket.SOCK_DGRAM)]
+        agent = self.start(self.agent(given, "--sandbox"))
+        await until(self.reactor, (project / "started").exists, 60, "the agent")
+        holders.append(self.holder(late))
+        finished = await agent.finish(60)
+        found = json.loads(finished.stdout.splitlines()[-1])
+        self.assertEqual(set(found["streams"] + found["datagrams"]), {"EAFNOSUPPORT"})
+        self.assertEqual((found["others"], found["local"]), (["EAFNOSUPPORT", "ENOSYS"], "x"))
+        for holder in holders:
+            with self.assertRaises(BlockingIOError):
+                holder.accept() if holder.type == socket.SOCK_STREAM else holder.recv(1)
+
+    def holder(self, path: Path, kind: socket.SocketKind = socket.SOCK_STREAM) -> socket.socket:
+        """Somebody who would answer at a path."""
+        path.parent.mkdir(exist_ok=True)
+        holder = socket.socket(socket.AF_UNIX, kind)
+        self.addCleanup(holder.close)
+        holder.bind(str(path))
+        holder.setblocking(False)
+        if kind == socket.SOCK_STREAM:
             holder.listen()
-            found = json.loads((await self.launched_in(self.given())).splitlines()[-1])
-        self.assertEqual(found["spoken"], "ECONNREFUSED")
+        return holder
 
     async def test_typing(self) -> None:
         """What it would type into the terminal that it shares with your shell is refused, and outside it is not."""
@@ -107,7 +199,7 @@ class SandboxTests(OperatedTestCase):
         await self.prepare()
         for options, typed in ((("--sandbox",), "EPERM"), ((), "done")):
             harmless = {**self.given(), "daemon": 1 << 22, "files": [], "written": [], "hidden": [], "sites": []}
-            harmless |= {"planted": [], "moved": []}
+            harmless |= {"moved": []}
             command = attrs.evolve(self.agent(harmless, *options), terminal=True)
             shown = (await self.run_command(command, 60)).stdout
             self.assertIn(f'"typed": "{typed}"', shown, options)
@@ -115,25 +207,19 @@ class SandboxTests(OperatedTestCase):
     async def prepare(self) -> None:
         """A daemon, an agent of the attacker's, and what a user has in the home."""
         await self.furnish()
-        programs = self.home.root / "programs"
-        programs.mkdir()
-        (programs / "opencode").write_text(f"#!{sys.executable} -I\n{_AGENT}")
-        (programs / "opencode").chmod(0o700)
+        self.put_agent(_AGENT)
         for name in _PROFILES:
             directory = self.home.user / name
             directory.mkdir(parents=True)
             (directory / "cookies").write_text("a login")
-        (self.home.user / ".gnupg").mkdir()
-        (self.home.project / ".git/hooks").mkdir(parents=True)
-        for name in (".git/config", ".envrc"):
-            (self.home.project / name).touch()
+        (self.home.project / ".envrc").touch()
 
     def given(self) -> Mapping[str, Any]:
         """What the attacker knows from outside."""
         found, user, project = self.home.discovery(), self.home.user, self.home.project
         profiles = [str(user / name) for name in _PROFILES]
         files = ("daemon.json", "secrets.json", "aileron.db", "config.yaml", "run")
-        written = (self.home.project / "mine", user / ".bashrc", Path(sys.prefix) / "evil.pth", "/etc/evil")
+        written = (project / "mine", project / ".envrc", user / ".bashrc", Path(sys.prefix) / "evil.pth", "/etc/evil")
         return {
             "action": GATED,
             "args": SHIP,
@@ -142,23 +228,68 @@ class SandboxTests(OperatedTestCase):
             "hidden": [str(self.home.aileron), *profiles, "/run/user", "/var/tmp"],
             "files": [*(str(self.home.aileron / name) for name in files), *(f"{path}/cookies" for path in profiles)],
             "written": list(map(str, written)),
-            "planted": [str(project / name) for name in (".git/hooks/post-commit", ".git/config", ".envrc", ".vscode")],
-            "moved": [str(project / name) for name in (".git", ".git/hooks", ".envrc")],
-            "socket": str(user / ".gnupg/S.gpg-agent"),
+            "moved": [str(project / ".envrc"), str(project)],
         }
 
-    def agent(self, given: Mapping[str, Any], *options: str) -> Command:
-        """The command by which the user launches it."""
-        command = self.home.script("aileron", "launch", *options, "opencode", "run", json.dumps(given))
-        path = f"{self.home.root / 'programs'}:{command.environment['PATH']}"
+
+class ProgramTests(SandboxCase):
+    """Programs that run outside, and lie where the agent works."""
+
+    async def test_environment(self) -> None:
+        """Where Aileron, Python and the agent lie in the project, none of their files can be written or replaced."""
+        command = await self.launched_from_project(["bin/evil", "pyvenv.cfg", f"{self.packages}/evil.pth"])
+        finished = await self.run_command(command, 60)
+        self.assertEqual(json.loads(finished.stdout.splitlines()[-1]), ["EROFS"] * 3, finished.stderr)
+
+    async def test_path(self) -> None:
+        """A directory of C{PATH} in the project stays as it is, and a program there that a link in another leads to."""
+        await self.furnish()
+        self.put_agent(_WRITER)
+        project = self.home.project
+        for name in ("tools", "scripts", "node_modules/.bin", "node_modules/left"):
+            (project / name).mkdir(parents=True)
+        (project / "scripts/linked").touch()
+        (self.programs / "linked").symlink_to(project / "scripts/linked")
+        paths = ["tools/git", "node_modules/left/index.js", "scripts/linked", "scripts/other"]
+        command = self.agent([str(project / path) for path in paths], "--sandbox")
+        finished = await self.run_command(self.with_path(command, f"{project}/tools:{project}/node_modules/.bin"), 60)
+        self.assertEqual(json.loads(finished.stdout.splitlines()[-1]), ["EROFS"] * 3 + ["written"], finished.stderr)
+
+    async def test_refused(self) -> None:
+        """What cannot be protected is refused before the agent starts, with the reason."""
+        await self.furnish()
+        self.put_agent(_WRITER)
+        project = self.home.project
+        (project / "bin").symlink_to(self.programs)
+        for entry, words in (
+            (".", "PATH has the relative entry ."),
+            ("", "PATH has the relative entry (empty)"),
+            (f"{project}/missing", "which does not exist and which the agent could make"),
+            (f"{project}/bin", "it is reached by a symbolic link"),
+            (str(project), "which runs outside: work in another directory"),
+        ):
+            finished = await self.run_command(self.with_path(self.agent([], "--sandbox"), entry), 60)
+            self.assertEqual((finished.exit_code, finished.stdout), (1, ""), finished)
+            self.assertIn(words, " ".join(finished.stderr.split()))
+
+    @property
+    def packages(self) -> str:
+        """Where an environment keeps its packages."""
+        return f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+
+    def with_path(self, command: Command, entries: str) -> Command:
+        """The same command, with more in C{PATH}."""
+        path = f"{command.environment['PATH']}:{entries}"
         return attrs.evolve(command, environment={**command.environment, "PATH": path})
 
-    async def launched_in(self, given: Mapping[str, Any]) -> str:
-        """What it prints in the sandbox."""
-        return (await self.run_in(given)).stdout
-
-    async def run_in(self, given: Mapping[str, Any]) -> Finished:
-        """What came of it in the sandbox."""
-        finished = await self.run_command(self.agent(given, "--sandbox"), 60)
-        self.assertEqual(finished.exit_code, 0, f"{finished.stdout}\n{finished.stderr}")
-        return finished
+    async def launched_from_project(self, names: list[str]) -> Command:
+        """A launch by an environment in the project, of an agent that writes these files of it."""
+        await self.furnish()
+        self.put_agent(_WRITER)
+        environment = self.home.project / ".venv"
+        venv.create(environment, symlinks=True)
+        installed = Path(sys.prefix) / self.packages
+        (environment / self.packages / "installed.pth").write_text(f"{installed}\n")
+        command = self.agent([str(environment / name) for name in names], "--sandbox")
+        python = (str(environment / "bin/python3"), "-P", "-m", "aileron")
+        return attrs.evolve(command, arguments=(*python, *command.arguments[1:]))

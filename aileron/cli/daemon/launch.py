@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
     from aileron.client import Daemon
-    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, Plan, Walls
+    from aileron.launch import DaemonFacts, Enclose, IAgent, Invocation, SandboxLayout
 
 _LOCKED = (
     "The vault is locked: the agent starts, but no action runs and the gateway passes nothing on "
@@ -84,7 +83,7 @@ def launch(
     invocation = Invocation(theirs, {**around.environ, **_listing()}, os.getcwd())
     if only_print:
         if sandbox:
-            _walls(around, chosen, invocation).arguments()
+            _layout(around, chosen, invocation).arguments()
         show_plan(around, chosen, invocation, through_gateway=not no_gateway, sandbox=sandbox, as_json=as_json)
         return
 
@@ -107,7 +106,7 @@ def launch(
             lease=Lease(lambda: _with_launch_key(around, links), cast("IReactorTime", reactor)),
             bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(around.environ)),
         )
-        enclose = _walled(around, chosen, invocation) if sandbox else None
+        enclose = _enclosing(around, chosen, invocation) if sandbox else None
         return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
 
     click.get_current_context().exit(around.drive(whole))
@@ -120,8 +119,8 @@ def _listing() -> Mapping[str, str]:
     return LEAN if click.get_current_context().meta[_LEAN] else {}
 
 
-def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Enclose:
-    """The walls for an agent, once it is known that they can stand.
+def _enclosing(around: Surroundings, agent: IAgent, invocation: Invocation) -> Enclose:
+    """Puts an agent into a sandbox, once it is known that there can be one.
 
     :raises NotFound: there is nothing here that makes them.
     :raises Forbidden: the system does not allow it.
@@ -129,38 +128,27 @@ def _walled(around: Surroundings, agent: IAgent, invocation: Invocation) -> Encl
     """
     from twisted.internet import reactor
 
-    from aileron.launch import find_sandbox
+    from aileron.launch import SandboxProject, find_sandbox
 
-    walls = _walls(around, agent, invocation)
-    walls.arguments()
+    layout = _layout(around, agent, invocation)
+    layout.arguments()
     sandbox = find_sandbox(reactor, invocation.environment)
-
-    @contextmanager
-    def enclose(plan: Plan, url: str) -> Iterator[Plan]:
-        with sandbox.around(plan, walls, url) as runs:
-            before = walls.absent
-            yield runs
-        for path in filter(os.path.lexists, before):
-            note("Made in the sandbox: {path}. Look at it before your shell, editor or git runs it.", path=path)
-
-    return enclose
+    project = SandboxProject(layout, invocation.environment, lambda line: note("{line}", line=line))
+    return lambda plan, url: sandbox.around(plan, project, url)
 
 
-def _walls(around: Surroundings, agent: IAgent, invocation: Invocation) -> Walls:
-    from aileron.launch import Walls, find_programs, sockets
+def _layout(around: Surroundings, agent: IAgent, invocation: Invocation) -> SandboxLayout:
+    from aileron.launch import SandboxLayout, find_programs
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent
-    home = invocation.environment.get("HOME", "/")
-    return Walls(
-        home=home,
+    return SandboxLayout(
+        home=invocation.environment.get("HOME", "/"),
         state=str(around.home.root),
         project=invocation.directory,
         own=agent.own_directories(invocation.environment),
         settings=agent.settings_directories(invocation.environment),
-        sockets=sockets(home, invocation.environment),
         programs=(
-            sys.prefix,
-            sys.base_prefix,
+            *dict.fromkeys((sys.prefix, sys.base_prefix, *map(os.path.abspath, sys.path))),
             *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
         ),
     )

@@ -1,8 +1,8 @@
-"""Walls around an agent (Linux, bubblewrap): what it may see, write and reach is what it needs to work."""
+"""Runs an agent in a sandbox (Linux, bubblewrap), where it can see, write and reach what it needs to work."""
 
 from ._enclosure import Sandbox
+from ._layout import SandboxLayout
 from ._probe import find_sandbox
-from ._sockets import sockets
-from ._walls import Walls
+from ._project import SandboxProject
 
-__all__ = ["Sandbox", "Walls", "find_sandbox", "sockets"]
+__all__ = ["Sandbox", "SandboxLayout", "SandboxProject", "find_sandbox"]

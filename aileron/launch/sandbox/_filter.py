@@ -1,51 +1,136 @@
-"""What the kernel refuses an agent: to type into the terminal that it shares with the user's shell.
+"""Builds the C{seccomp(2)} program by which the kernel refuses some of an agent's calls, as bubblewrap takes it.
 
-A program for C{seccomp(2)}, as bubblewrap takes it: C{ioctl} with TIOCSTI, or TIOCLINUX on a console, fails with EPERM.
-With it the agent can stay in the terminal's session, and so gets Ctrl-C and changes of its size.
+* C{ioctl} with TIOCSTI, or TIOCLINUX on a console, which would type into the terminal that it shares with the user's
+  shell.  So it can stay in the terminal's session, and gets Ctrl-C and changes of its size.
+* C{socket} for any family but IPv4, IPv6 and netlink, which the sandbox has of its own.  A socket of somebody who holds
+  keys is a path, which no network namespace keeps apart, or a virtual machine's.
+* C{socketpair} for datagrams: one end could be connected to another address.
+* C{io_uring_setup}: what is asked by a ring passes by every filter.
 """
 
 from __future__ import annotations
 
 import errno
+import socket
 import struct
+from collections.abc import Iterable
+
+from attrs import frozen
 
 _INSTRUCTION = struct.Struct("=HBBI")  # linux/filter.h: code, jump if true, jump if false, operand
-_LOAD, _EQUALS, _RETURN = 0x20, 0x15, 0x06
-_NUMBER, _ARCHITECTURE, _REQUEST = 0, 4, 24  # offsets in struct seccomp_data; of args[1] the lower half
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+_LOAD, _EQUALS, _AND, _RETURN = 0x20, 0x15, 0x54, 0x06
+_NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
+_FIRST, _SECOND = 16, 24  # of args[0] and args[1] the lower half
+_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_IO_URING_SETUP = 425  # on every architecture
+_TYPE_MASK = 0xF  # SOCK_CLOEXEC and SOCK_NONBLOCK stand above
+_SOCKETCALL_SOCKET, _SOCKETCALL_SOCKETPAIR = 1, 8  # linux/net.h
 _X32 = 0x40000000
 
-# Of each machine the architectures that its kernel runs programs of, with their numbers of ioctl (linux/audit.h).
-_CALLS = {
-    "x86_64": ((0xC000003E, (16, _X32 | 16, _X32 | 514)), (0x40000003, (54,))),
-    "aarch64": ((0xC00000B7, (29,)), (0x40000028, (54,))),
+_FAMILIES = (socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which not every system's module has
+_STREAMS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
+
+
+@frozen
+class _Calls:
+    """The numbers of the calls of one architecture (linux/audit.h)."""
+
+    architecture: int
+    ioctl: tuple[int, ...]
+    socket: tuple[int, ...]
+    socketpair: tuple[int, ...]
+    socketcall: tuple[int, ...] = ()
+    io_uring_setup: tuple[int, ...] = (_IO_URING_SETUP,)
+
+
+# Of each machine the architectures that its kernel runs programs of.
+_MACHINES = {
+    "x86_64": (
+        _Calls(
+            0xC000003E,
+            ioctl=(16, _X32 | 16, _X32 | 514),
+            socket=(41, _X32 | 41),
+            socketpair=(53, _X32 | 53),
+            io_uring_setup=(_IO_URING_SETUP, _X32 | _IO_URING_SETUP),
+        ),
+        _Calls(0x40000003, ioctl=(54,), socket=(359,), socketpair=(360,), socketcall=(102,)),
+    ),
+    "aarch64": (
+        _Calls(0xC00000B7, ioctl=(29,), socket=(198,), socketpair=(199,)),
+        _Calls(0x40000028, ioctl=(54,), socket=(281,), socketpair=(288,), socketcall=(102,)),
+    ),
+    "riscv64": (_Calls(0xC00000F3, ioctl=(29,), socket=(198,), socketpair=(199,)),),
 }
 
 
-def terminal_filter(machine: str) -> bytes | None:
-    """The program, or L{None} for a machine that is not known here.
+def filter_for(machine: str) -> bytes | None:
+    """The program for a machine; L{None} for one that is not known here.
 
     :param machine: as C{platform.machine()} calls it.
     """
-    calls = _CALLS.get(machine)
-    return None if calls is None else b"".join(_block(*each) for each in calls) + _step(_RETURN, operand=_ALLOW)
+    calls = _MACHINES.get(machine)
+    if calls is None:
+        return None
+    # A program of an architecture that is not listed gets none of its calls.
+    return b"".join((*map(_block, calls), _refuse(errno.EPERM)))
 
 
-def _block(architecture: int, numbers: tuple[int, ...]) -> bytes:
-    """For programs of one architecture: look at the number, then at the request, and decide; else go on behind."""
-    requests = [
-        _step(_LOAD, operand=_REQUEST),
-        _step(_EQUALS, 1, 0, _TIOCSTI),
-        _step(_EQUALS, 0, 1, _TIOCLINUX),
-        _step(_RETURN, operand=_REFUSE),
-        _step(_RETURN, operand=_ALLOW),
+def _block(calls: _Calls) -> bytes:
+    """Judges the programs of one architecture; those of others go on behind it."""
+    rules = b"".join(
+        (
+            _rule(calls.ioctl, _refuse_if(_SECOND, (_TIOCSTI, _TIOCLINUX), errno.EPERM)),
+            _rule(calls.socket, _allow_if(_FIRST, _FAMILIES, errno.EAFNOSUPPORT)),
+            _rule(calls.socketpair, _allow_if(_SECOND, _STREAMS, errno.EAFNOSUPPORT, mask=_TYPE_MASK)),
+            _rule(
+                calls.socketcall, _refuse_if(_FIRST, (_SOCKETCALL_SOCKET, _SOCKETCALL_SOCKETPAIR), errno.EAFNOSUPPORT)
+            ),
+            _rule(calls.io_uring_setup, _refuse(errno.ENOSYS)),
+            _step(_RETURN, operand=_ALLOW),
+        )
+    )
+    return (
+        _step(_LOAD, operand=_ARCHITECTURE)
+        + _step(_EQUALS, 0, _length(rules) + 1, calls.architecture)
+        + _number()
+        + rules
+    )
+
+
+def _rule(numbers: tuple[int, ...], decision: bytes) -> bytes:
+    """Decides a call that has one of these numbers; else goes on behind, with the call's number still loaded."""
+    chosen = [
+        _step(_EQUALS, len(numbers) - place, 0 if place < len(numbers) else _length(decision), number)
+        for place, number in enumerate(numbers, 1)
     ]
-    count = len(numbers)
-    chosen = [_step(_EQUALS, count - place, 0, number) for place, number in enumerate(numbers)]
-    inside = [_step(_LOAD, operand=_NUMBER), *chosen, _step(_RETURN, operand=_ALLOW), *requests]
-    head = [_step(_LOAD, operand=_ARCHITECTURE), _step(_EQUALS, 0, len(inside), architecture)]
-    return b"".join((*head, *inside))
+    return b"".join((*chosen, decision)) if numbers else b""
+
+
+def _refuse_if(argument: int, values: Iterable[int], reason: int) -> bytes:
+    return _decide(argument, tuple(values), _refuse(reason), _step(_RETURN, operand=_ALLOW))
+
+
+def _allow_if(argument: int, values: Iterable[int], reason: int, mask: int | None = None) -> bytes:
+    return _decide(argument, tuple(values), _step(_RETURN, operand=_ALLOW), _refuse(reason), mask)
+
+
+def _decide(argument: int, values: tuple[int, ...], if_one: bytes, if_none: bytes, mask: int | None = None) -> bytes:
+    masked = b"" if mask is None else _step(_AND, operand=mask)
+    chosen = (_step(_EQUALS, len(values) - place, 0, value) for place, value in enumerate(values))
+    return b"".join((_step(_LOAD, operand=argument), masked, *chosen, if_none, if_one))
+
+
+def _number() -> bytes:
+    return _step(_LOAD, operand=_NUMBER)
+
+
+def _refuse(reason: int) -> bytes:
+    return _step(_RETURN, operand=_REFUSE | reason)
+
+
+def _length(program: bytes) -> int:
+    return len(program) // _INSTRUCTION.size
 
 
 def _step(code: int, if_true: int = 0, if_false: int = 0, operand: int = 0) -> bytes:

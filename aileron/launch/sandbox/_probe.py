@@ -12,6 +12,7 @@ from typing import Any
 from aileron.errors import Forbidden, NotFound
 
 from ._enclosure import Sandbox
+from ._filter import filter_for
 
 _SECONDS = 20.0
 _TRIAL = ("--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
@@ -25,14 +26,17 @@ _OFF = (
 def find_sandbox(reactor: Any, environment: Mapping[str, str]) -> Sandbox:
     """What makes sandboxes on this machine; it was tried.
 
-    :raises NotFound: there is no Linux, or no bubblewrap.
+    :raises NotFound: there is no Linux, or no bubblewrap, or the kernel's filter is not known for this processor.
     :raises Forbidden: the system does not let it make one.
     """
     program = shutil.which("bwrap", path=environment.get("PATH")) if sys.platform == "linux" else None
     if program is None:
         raise NotFound("The sandbox needs Linux and bubblewrap: install the package bubblewrap (its program is bwrap).")
+    seccomp = filter_for(platform.machine())
+    if seccomp is None:
+        raise NotFound(f"The sandbox needs x86-64, ARM64 or RISC-V (64 bits); this machine is {platform.machine()}.")
     refuse_unable(program)
-    return Sandbox(reactor, program, sys.executable, platform.machine())
+    return Sandbox(reactor, program, sys.executable, seccomp)
 
 
 def refuse_unable(program: str) -> None:

@@ -1,0 +1,125 @@
+"""Runs git for the launcher: without hooks, monitors or prompts, and never by the caller's C{GIT_DIR}."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+from aileron.errors import InvalidRequest
+
+_SECONDS = 600.0
+_NEUTRAL = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+)
+_INHERITED = ("HOME", "PATH", "TMPDIR", "XDG_CONFIG_HOME")
+_OURS = {
+    "LC_ALL": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+_STEERING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+
+
+class GitError(Exception):
+    """A git command failed; the message is the last line that git printed."""
+
+
+@frozen
+class Git:
+    """One repository's git.
+
+    :ivar program: its absolute path.
+    :ivar environment: of its processes.
+    :ivar git_dir: the repository; empty: found from the work tree.
+    :ivar work_tree: where it runs.
+    """
+
+    program: str
+    environment: Mapping[str, str] = field(repr=False)
+    git_dir: str = ""
+    work_tree: str = "/"
+
+    def at(self, git_dir: str | Path, work_tree: str) -> Git:
+        """The same git for another repository."""
+        return evolve(self, git_dir=str(git_dir), work_tree=work_tree)
+
+    def with_index(self, path: Path) -> Git:
+        """The same git, with another file as the index."""
+        return evolve(self, environment={**self.environment, "GIT_INDEX_FILE": str(path)})
+
+    def run(self, *arguments: str, given: bytes = b"") -> bytes:
+        """Run a command and return what it printed.
+
+        :param given: its standard input.
+        :raises GitError: it failed, or did not end within ten minutes.
+        """
+        settings = [word for setting in _NEUTRAL for word in ("-c", setting)]
+        where = [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"] if self.git_dir else []
+        try:
+            ran = subprocess.run(
+                [self.program, *where, *settings, *arguments],
+                input=given,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+                cwd=self.work_tree,
+                env=self.environment,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitError(f"git {arguments[0]}: {error}") from error
+        if ran.returncode != 0:
+            raise GitError(_last_line(ran.stderr) or f"git {arguments[0]} ended with {ran.returncode}")
+        return ran.stdout
+
+    def text(self, *arguments: str) -> str:
+        """What a command prints, without its last line end; empty where it fails."""
+        try:
+            return os.fsdecode(self.run(*arguments)).rstrip("\n")
+        except GitError:
+            return ""
+
+    def records(self, *arguments: str) -> Iterator[bytes]:
+        """What a command prints with C{-z}, record by record."""
+        return filter(None, self.run(*arguments).split(b"\0"))
+
+
+def find_git(environment: Mapping[str, str]) -> Git | None:
+    """The git on the caller's C{PATH}, if there is one.
+
+    :raises InvalidRequest: a variable makes git look elsewhere than in the project.
+    """
+    if named := [name for name in _STEERING if environment.get(name)]:
+        raise InvalidRequest(f"A sandbox cannot protect a repository that {named[0]} names: unset it.")
+    program = shutil.which("git", path=environment.get("PATH", os.defpath))
+    if program is None:
+        return None
+    kept = {name: value for name, value in environment.items() if name in _INHERITED or name.startswith("GIT_CONFIG")}
+    return Git(os.path.abspath(program), {**kept, **_OURS})
+
+
+def copy_objects(source: Git, target: Git, *options: str, given: bytes) -> None:
+    """Copy objects that lie in one repository itself to another, which checks each of them.
+
+    :param options: of C{git pack-objects}.
+    :param given: which objects, as that command reads it.
+    :raises GitError: an object is missing or malformed.
+    """
+    pack = source.run("pack-objects", "--local", "--stdout", "-q", *options, given=given)
+    if int.from_bytes(pack[8:12], "big"):  # the number of objects: git refuses to store a pack of none
+        target.run("index-pack", "--stdin", "--strict", given=pack)
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""

@@ -1,0 +1,240 @@
+"""Imports into the real repository what an agent committed and staged in its copy; nothing that steers git comes along.
+
+A ref moves only where it still stands as it stood when the copy was made.  What cannot be imported stays in the copy,
+which is then kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from attrs import define, field
+
+from ._copy import MERGE_FILES, OPERATIONS, RepositoryCopy, head_of, refs_of
+from ._git import Git, GitError, copy_objects
+from ._index import GITLINK, Entries, entries_of, import_index, linked_paths
+from ._sanitize import merge_file, sanitize
+
+_IMPORTED = ("refs/heads/", "refs/tags/", "refs/notes/")
+_STASH = "refs/stash"
+_OBJECT_NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?").fullmatch
+_NAMING = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE")
+
+
+@define
+class Import:
+    """One import.
+
+    :ivar lines: what the user is to be told.
+    :ivar complete: nothing of the agent's work is in the copy alone.
+    """
+
+    copy: RepositoryCopy
+    lines: list[str] = field(factory=list)
+    complete: bool = True
+
+    def run(self) -> None:
+        """Import all that can be imported.  Twice is safe; nothing is raised."""
+        try:
+            discarded = sanitize(self.copy)
+            for name in discarded.names:
+                self.lines.append(f"Not imported: .git/{name}, which was changed in the sandbox.")
+            self._import(discarded.operation)
+        except (OSError, GitError) as error:
+            self._kept(f"the agent's work in git: {error}")
+
+    @property
+    def _source(self) -> Git:
+        return self.copy.git.at(self.copy.git_dir, self.copy.snapshot.repository.root)
+
+    @property
+    def _target(self) -> Git:
+        repository = self.copy.snapshot.repository
+        return self.copy.git.at(repository.git_dir, repository.root)
+
+    def _import(self, operation: str) -> None:
+        refs, head = refs_of(self._source), head_of(self._source)
+        moved = dict(self._moved(refs))
+        stashes = list(self._new_stashes(refs))
+        wanted = {*moved.values(), *stashes, *self._merging()}
+        if not head.startswith("refs/") and head:
+            wanted.add(head)
+        self._import_objects(wanted)
+        blocked = {ref for ref, name in moved.items() if not self._import_ref(ref, name)}
+        for name in stashes:
+            self._import_stash(name)
+        if operation:
+            self._tell_operation(operation, head)
+        elif head not in blocked and self._import_head(head, refs):
+            self._import_merge()
+            self._import_index()
+            self._tell_finished()
+
+    def _moved(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The refs that are new or moved; what is done to others is told."""
+        before = self.copy.snapshot.refs
+        for ref in sorted({*refs, *before}):
+            if refs.get(ref) == before.get(ref) or ref == _STASH:
+                continue
+            if ref not in refs:
+                self.lines.append(f"Not imported: {_short(ref)} was deleted in the sandbox.")
+            elif ref.startswith(_IMPORTED):
+                yield ref, refs[ref]
+            else:
+                self.lines.append(f"Not imported: {ref}, which was changed in the sandbox.")
+
+    def _import_objects(self, wanted: set[str]) -> None:
+        """Copy what the wanted objects lead to and the real repository has not; git checks every object."""
+        if not wanted:
+            return
+        lines = [*sorted(wanted), "--not", *sorted(set(self.copy.snapshot.refs.values()))]
+        if not self.copy.snapshot.head.startswith("refs/") and self.copy.snapshot.head:
+            lines.append(self.copy.snapshot.head)
+        copy_objects(self._source, self._target, "--revs", given="".join(f"{line}\n" for line in lines).encode())
+
+    def _import_ref(self, ref: str, name: str) -> bool:
+        """Move a ref to what it was moved to in the sandbox, or keep that under a name of its own."""
+        old = self.copy.snapshot.refs.get(ref, "")
+        if linked := self._new_gitlinks(name):
+            self._aside(ref, name, f"it adds the repository {linked[0]} as a submodule")
+        elif self._checked_out_elsewhere(ref):
+            self._aside(ref, name, "it is checked out in another worktree")
+        elif self._updated(ref, name, old):
+            self.lines.append(f"{_short(ref)}: {self._described(old, name)}")
+            return True
+        else:
+            self._aside(ref, name, "it was changed outside of the sandbox too")
+        return False
+
+    def _updated(self, ref: str, name: str, old: str) -> bool:
+        """Move a ref that is as it was; whether it was."""
+        try:
+            self._target.run(
+                "update-ref", "--create-reflog", "-m", "aileron: sandbox", ref, name, old or "0" * len(name)
+            )
+        except GitError:
+            return self._target.text("rev-parse", "--verify", "-q", ref) == name
+        return True
+
+    def _aside(self, ref: str, name: str, why: str) -> None:
+        place = f"refs/aileron/{self.copy.directory.name}/{ref.removeprefix('refs/')}"
+        self._target.run("update-ref", place, name)
+        self.lines.append(f"Not imported: {_short(ref)}, because {why}. Its commits are at {place}.")
+
+    def _described(self, old: str, name: str) -> str:
+        if not old:
+            return f"new, at {name[:10]}"
+        count = self._target.text("rev-list", "--count", f"{old}..{name}")
+        return f"{count or 'no'} new commit{'' if count == '1' else 's'}, now at {name[:10]}"
+
+    def _new_gitlinks(self, name: str) -> list[str]:
+        """The paths that a commit says are repositories of their own, and were none before."""
+        if self._target.text("cat-file", "-t", f"{name}^{{}}") != "commit":
+            return []
+        known = linked_paths(self._staged_before())
+        listed = (
+            record.partition(b"\t") for record in self._target.records("ls-tree", "-r", "-z", "--full-tree", name)
+        )
+        return [os.fsdecode(path) for mode, _, path in listed if mode.startswith(GITLINK) and path not in known]
+
+    def _checked_out_elsewhere(self, ref: str) -> bool:
+        here = f"worktree {self.copy.snapshot.repository.root}"
+        listed = os.fsdecode(self._target.run("worktree", "list", "--porcelain")).split("\n\n")
+        return any(f"branch {ref}" in block.split("\n") for block in listed if here not in block.split("\n"))
+
+    def _new_stashes(self, refs: Mapping[str, str]) -> Iterator[str]:
+        """The entries of the stash that were made in the sandbox, oldest first."""
+        if _STASH not in refs:
+            return
+        known = set(self._target.text("reflog", "show", "--format=%H", _STASH).split())
+        made = self._source.text("reflog", "show", "--format=%H", _STASH).split() or [refs[_STASH]]
+        yield from (name for name in reversed(made) if name not in known)
+
+    def _import_stash(self, name: str) -> None:
+        if linked := self._new_gitlinks(name):
+            self._aside(_STASH, name, f"it adds the repository {linked[0]} as a submodule")
+            return
+        message = self._target.text("log", "-1", "--format=%s", name)
+        self._target.run("stash", "store", "-m", message or "sandbox", name)
+        self.lines.append(f"stash: {message or name[:10]}")
+
+    def _tell_operation(self, operation: str, head: str) -> None:
+        """Keep a rebase or the like that is under way: its next steps may run commands."""
+        real = Path(self.copy.snapshot.repository.git_dir)
+        untouched = head == self.copy.snapshot.head and self._staged() == self._staged_before()
+        if not untouched or not (real / operation).exists():
+            self._kept(f"an unfinished operation ({operation}), with HEAD and the index")
+
+    def _tell_finished(self) -> None:
+        """Tell that an operation is over that was under way when the copy was made."""
+        real = Path(self.copy.snapshot.repository.git_dir)
+        for name in filter(lambda each: (real / each).exists(), OPERATIONS):
+            self.lines.append(
+                f"The operation that is under way here ({name}) was ended in the sandbox: quit it with git."
+            )
+
+    def _import_head(self, head: str, refs: Mapping[str, str]) -> bool:
+        """Have C{HEAD} name what it named in the sandbox; whether it does."""
+        now, before = head_of(self._target), self.copy.snapshot.head
+        if now == head:
+            return True
+        if now != before:
+            if head != before or self._staged() != self._staged_before():
+                self._kept("HEAD and the index, because HEAD was changed outside of the sandbox too")
+            return False
+        if head.startswith("refs/heads/") and (head in refs or before not in refs):
+            self._target.run("symbolic-ref", "-m", "aileron: sandbox", "HEAD", head)
+        elif head and not head.startswith("refs/") and not self._new_gitlinks(head):
+            self._target.run("update-ref", "--no-deref", "-m", "aileron: sandbox", "HEAD", head)
+        else:
+            self._kept("HEAD, which names no branch")
+            return False
+        self.lines.append(f"HEAD: now at {_short(head)}")
+        return True
+
+    def _import_index(self) -> None:
+        """Import the index, where it was not changed outside."""
+        index = Path(self.copy.snapshot.repository.git_dir) / "index"
+        now, before, after = entries_of(self._target, index), self._staged_before(), self._staged()
+        if after in (before, now):
+            return
+        if now != before:
+            self._kept("the index, because it was changed outside of the sandbox too")
+            return
+        for path in import_index(before, after, self._source, self._target):
+            self.lines.append(f"Not imported: {path} in the index, because it is a repository of its own.")
+
+    def _staged(self) -> Entries:
+        return entries_of(self._source, self.copy.git_dir / "index")
+
+    def _staged_before(self) -> Entries:
+        return entries_of(self._target, self.copy.before / "index")
+
+    def _import_merge(self) -> None:
+        """Import that a merge, a cherry-pick or a revert waits for its commit, or that it was committed."""
+        real = Path(self.copy.snapshot.repository.git_dir)
+        for name in MERGE_FILES:
+            old, new = merge_file(self.copy.before, name), merge_file(self.copy.git_dir, name)
+            if new == old or merge_file(real, name) != old:
+                continue
+            if new is None:
+                (real / name).unlink()
+            elif name not in _NAMING or all(map(_OBJECT_NAME, new.split())):
+                (real / name).write_bytes(new)
+
+    def _merging(self) -> Iterator[str]:
+        """The commits that an unfinished merge names."""
+        for name in _NAMING:
+            words = (merge_file(self.copy.git_dir, name) or b"").split()
+            yield from (word.decode() for word in words if _OBJECT_NAME(word))
+
+    def _kept(self, what: str) -> None:
+        self.complete = False
+        self.lines.append(f"Not imported: {what}. It is kept in {self.copy.directory}.")
+
+
+def _short(ref: str) -> str:
+    return ref.removeprefix("refs/heads/").removeprefix("refs/") if ref.startswith("refs/") else ref[:10]

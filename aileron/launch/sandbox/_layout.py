@@ -1,0 +1,146 @@
+"""Decides what an agent sees and may write in its sandbox, as options of bubblewrap.
+
+Everything can be read and nothing written, but for the project and what is the agent's own; then come the things that
+stay read-only within these, and last those that are hidden, so that they are hidden whatever lies around them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from os.path import realpath
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+
+from ._protection import is_within
+
+_PROFILES = tuple(
+    ".mozilla .librewolf .waterfox .zen .floorp .thunderbird .opera snap .var/app "
+    ".config/chromium .config/google-chrome .config/google-chrome-beta .config/google-chrome-unstable "
+    ".config/google-chrome-for-testing .config/BraveSoftware .config/microsoft-edge .config/microsoft-edge-beta "
+    ".config/microsoft-edge-dev .config/vivaldi .config/vivaldi-snapshot .config/opera .config/opera-beta "
+    ".config/opera-developer .config/thorium .config/yandex-browser .config/epiphany .config/falkon .config/mozilla "
+    ".config/librewolf .config/zen .local/share/epiphany .local/share/falkon .local/share/qutebrowser "
+    ".local/share/zen .local/share/librewolf "
+    ".cache/mozilla .cache/librewolf .cache/waterfox .cache/zen .cache/floorp .cache/thunderbird .cache/chromium "
+    ".cache/google-chrome .cache/google-chrome-beta .cache/google-chrome-unstable .cache/BraveSoftware "
+    ".cache/microsoft-edge .cache/vivaldi .cache/opera .cache/epiphany .cache/qutebrowser".split()
+)
+"""Where browsers keep profiles and caches, in the user's home; C{.var/app} is of flatpaks, C{snap} of snaps."""
+
+_MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks")
+"""Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
+
+_SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
+_NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
+_NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
+
+
+@frozen
+class SandboxLayout:
+    """The directories of one sandbox.
+
+    :ivar home: the user's.
+    :ivar state: Aileron's home.
+    :ivar project: where the agent works.
+    :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
+    :ivar programs: what it must be able to read, though it lies where others' files are hidden, and must not write.
+    :ivar settings: directories of the agent's settings: what it writes there is thrown away.
+    """
+
+    home: str
+    state: str
+    project: str
+    own: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The project's repository, or where there is none the project's directory.
+
+        :raises InvalidRequest: the project would have the user's whole home in it.
+        """
+        project, home = realpath(self.project), realpath(self.home)
+        if is_within(home, project):
+            raise InvalidRequest(
+                "In a sandbox an agent cannot work in your home directory itself, where it could change what your "
+                "shell does: go to a project's directory."
+            )
+        above = (path for path in (Path(project), *Path(project).parents) if os.path.lexists(path / ".git"))
+        repository = str(next(above, project))
+        return project if is_within(home, repository) else repository
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The directories in which the user works: the repository, and the project in it."""
+        return tuple(dict.fromkeys((self.root, realpath(self.project))))
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """The directories that the agent may write."""
+        return tuple(dict.fromkeys((self.root, *map(realpath, self.own))))
+
+    def arguments(self, read_only: Sequence[str] = (), repository: Sequence[str] = ()) -> list[str]:
+        """The options of bubblewrap that make this sandbox.
+
+        :param read_only: what is there in writable directories and stays as it is; sorted.
+        :param repository: the options that put a copy in the place of the project's repository.
+        :raises InvalidRequest: the project would have the user's whole home in it.
+        """
+        return [
+            *_NAMESPACES,
+            *_NO_RIGHTS,
+            *self._world(),
+            *_bound(self.root),
+            *self._thrown_away(),
+            *(word for path in dict.fromkeys(map(realpath, self.own)) for word in _bound(path)),
+            *self._read_only(read_only),
+            *repository,
+            *self._hidden(),
+            "--chdir",
+            self.project,
+        ]
+
+    def _world(self) -> Iterator[str]:
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        for place in _SHARED:
+            yield from ("--tmpfs", place)
+        for path in dict.fromkeys((realpath(self.home), *self.programs)):
+            if any(is_within(path, place) for place in _SHARED):
+                yield from ("--ro-bind", path, path)
+
+    def _thrown_away(self) -> Iterator[str]:
+        """A directory that is forgotten, with what the true one holds to be read in it."""
+        for directory in dict.fromkeys(map(realpath, self.settings)):
+            yield from ("--tmpfs", directory)
+            for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
+                if not any(path.match(pattern) for pattern in _MADE_ANEW):
+                    yield from ("--ro-bind", str(path), str(path))
+
+    def _read_only(self, paths: Sequence[str]) -> Iterator[str]:
+        """Each path mounted read-only, and the directories above it mounted, too: a mount cannot be moved away."""
+        places = self.writable
+        above = {
+            str(parent)
+            for path in paths
+            for parent in Path(path).parents
+            if any(is_within(str(parent), place) and str(parent) != place for place in places)
+        }
+        closed = set(paths)
+        covered = {path for path in above | closed if any(str(parent) in closed for parent in Path(path).parents)}
+        for path in sorted((above | closed) - covered):
+            yield from ("--ro-bind" if path in closed else "--bind", path, path)
+
+    def _hidden(self) -> Iterator[str]:
+        """An empty directory in the place of each that is there; last of all, so that nothing opens it again."""
+        profiles = (str(Path(self.home) / name) for name in _PROFILES)
+        for path in dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()):
+            yield from ("--tmpfs", path)
+
+
+def _bound(path: str) -> tuple[str, str, str]:
+    return ("--bind", path, path)

@@ -1,0 +1,129 @@
+"""Prepares a project for a sandbox, and afterwards imports the agent's work and tells what to look at."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import field, frozen
+
+from ._copy import RepositoryCopy, make_copy, read_copy
+from ._git import Git, find_git
+from ._import import Import
+from ._layout import SandboxLayout
+from ._protection import checked, protected_programs, protected_repositories, protected_settings
+from ._repository import Repository, find_repository
+from ._tree import read_tree
+
+_COPIES = "sandboxes"
+_KEPT = "kept"
+_MOST_PATHS = 50
+_CHANGED = "Sandbox: these files are new or changed, and programs of yours may run what they say. Review them first:"
+
+Say = Callable[[str], object]
+
+
+@frozen
+class SandboxProject:
+    """A project that an agent works in, behind a layout.
+
+    :ivar environment: the caller's, by which git and programs are found.
+    :ivar say: shows the user one line.
+    """
+
+    layout: SandboxLayout
+    environment: Mapping[str, str] = field(repr=False)
+    say: Say
+
+    @contextmanager
+    def prepared(self) -> Iterator[list[str]]:
+        """The options of bubblewrap while the agent runs; afterwards its work is imported, and what to review told.
+
+        :raises InvalidRequest: something that runs outside could not be protected from the agent.
+        """
+        root, git = self.layout.root, find_git(self.environment)
+        repository = None if git is None or not os.path.lexists(f"{root}/.git") else find_repository(root, git)
+        if git is not None:
+            self._recover(root, git)
+        before = read_tree(root)
+        replaced = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
+        read_only = checked(
+            [
+                *protected_settings(self.layout.places),
+                *protected_repositories(root, before, git, replaced),
+                *protected_programs(
+                    self.layout.writable, self.layout.programs, self.environment.get("PATH", os.defpath)
+                ),
+            ],
+            self.layout.writable,
+        )
+        try:
+            with self._copied(repository, git) as mounts:
+                yield self.layout.arguments(read_only, mounts)
+        finally:
+            self._tell(before.changes(read_tree(root)))
+
+    @contextmanager
+    def _copied(self, repository: Repository | None, git: Git | None) -> Iterator[list[str]]:
+        """The options that put a copy in the place of the repository, if there is one."""
+        if repository is None or git is None:
+            yield []
+            return
+        directory = self._copies / secrets.token_hex(6)
+        directory.mkdir(mode=0o700, parents=True)
+        with _locked(directory):
+            copy = make_copy(repository, git, directory)
+            try:
+                yield list(copy.mounts())
+            finally:
+                self._import(copy)
+
+    @property
+    def _copies(self) -> Path:
+        return Path(self.layout.state) / _COPIES
+
+    def _recover(self, root: str, git: Git) -> None:
+        """Import what sandboxes of this project left that were killed."""
+        for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
+            if (directory / _KEPT).exists():
+                continue
+            with suppress(BlockingIOError), _locked(directory):
+                copy = read_copy(directory, git)
+                if copy is not None and copy.snapshot.repository.root == root:
+                    self.say("Sandbox: importing the work of one that was killed.")
+                    self._import(copy)
+
+    def _import(self, copy: RepositoryCopy) -> None:
+        work = Import(copy)
+        work.run()
+        for line in work.lines:
+            self.say(f"Sandbox: {line}")
+        if work.complete:
+            shutil.rmtree(copy.directory)
+        else:
+            (copy.directory / _KEPT).touch()
+
+    def _tell(self, paths: tuple[str, ...]) -> None:
+        if not paths:
+            return
+        self.say(_CHANGED)
+        for path in paths[:_MOST_PATHS]:
+            self.say(f"  {path}")
+        if len(paths) > _MOST_PATHS:
+            self.say(f"  and {len(paths) - _MOST_PATHS} more")
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold a directory's lock, which the kernel drops when the process ends.
+
+    :raises BlockingIOError: another process holds it.
+    """
+    with open(directory / "lock", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield

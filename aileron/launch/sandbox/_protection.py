@@ -1,0 +1,142 @@
+"""Decides what of the writable directories an agent must not write: what runs outside of the sandbox later.
+
+Every path of the answer is there, and no component of it below its writable directory is a symbolic link, which could
+be replaced.  What cannot be protected is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from os.path import commonpath, isabs, isdir, join, lexists, realpath
+from pathlib import Path
+
+from aileron.errors import InvalidRequest
+
+from ._git import Git
+from ._repository import configured_files, gitlinks, hooks_directory, included_files
+from ._tree import TreeSnapshot
+
+_KEPT = (".envrc", ".vscode")
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+_DEPENDENCIES = "node_modules"
+_HUSKY = "_"  # its hooks run what lies beside their directory
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether a path is a directory, or lies below it; both are absolute."""
+    return commonpath((path, directory)) == directory
+
+
+def protected_settings(places: Iterable[str]) -> Iterator[str]:
+    """The settings of shells and editors that are there, in each of these directories."""
+    yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
+
+
+def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:
+    """The repositories in a directory, the hooks and programs that their settings name, and where submodules belong.
+
+    :param tree: of C{root}.
+    :param git: L{None}: there is none, and so nothing obeys settings.
+    :param replaced: the repository that a copy stands in for; empty: none.
+    :raises InvalidRequest: a setting names what cannot be protected.
+    """
+    yield from (path for path in tree.repositories if path != replaced)
+    if git is None:
+        return
+    for work_tree in {os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git")}:
+        yield from _named_by_settings(root, work_tree, git)
+        for path in gitlinks(git, work_tree):
+            if is_within(path, root) and not lexists(join(path, ".git")):
+                os.makedirs(path, exist_ok=True)
+                yield path
+
+
+def protected_programs(writable: Sequence[str], programs: Iterable[str], path: str) -> Iterator[str]:
+    """The programs that lie in writable directories, each with the environment that it belongs to.
+
+    :param programs: directories and files that run outside, Aileron's own among them.
+    :param path: the caller's C{PATH}.
+    :raises InvalidRequest: a program, or what C{PATH} names, cannot be protected.
+    """
+    for program in programs:
+        yield from _inside(writable, program, realpath(program))
+    for entry in path.split(os.pathsep):
+        if not isabs(entry):
+            raise InvalidRequest(
+                f"PATH has the relative entry {entry or '(empty)'}, by which programs of the project run as yours. "
+                "In a sandbox the agent could write them: take it out of PATH."
+            )
+        if not isdir(entry) and any(is_within(realpath(entry), place) for place in writable):
+            raise InvalidRequest(
+                f"PATH names {entry}, which does not exist and which the agent could make. "
+                "Make it, or take it out of PATH."
+            )
+        yield from _inside(writable, entry, realpath(entry))
+        yield from _linked_to(writable, entry)
+
+
+def checked(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
+    """The paths that lie in writable directories, once each, in order.
+
+    :raises InvalidRequest: to protect one would leave nothing to write, or it can be replaced.
+    """
+    found = {path for path in paths if any(is_within(path, place) or is_within(place, path) for place in writable)}
+    for path in found:
+        if any(is_within(place, path) for place in writable):
+            raise InvalidRequest(
+                f"In a sandbox the agent could change {path}, which runs outside: work in another directory."
+            )
+        if realpath(path) != path:
+            raise InvalidRequest(
+                f"In a sandbox the agent could replace {path}, which programs outside obey: "
+                "it is reached by a symbolic link."
+            )
+    return sorted(found)
+
+
+def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
+    hooks = hooks_directory(git, work_tree)
+    if hooks and is_within(hooks, root) and ".git" not in Path(hooks[len(root) :]).parts:
+        os.makedirs(hooks, exist_ok=True)
+        yield os.path.dirname(hooks) if os.path.basename(hooks) == _HUSKY else hooks
+    for path in included_files(git, work_tree):
+        if not is_within(path, root):
+            continue
+        if not lexists(path):
+            raise InvalidRequest(
+                f"git's settings include {path}, which does not exist and which the agent could make. "
+                "Make it, or take the setting out."
+            )
+        yield path
+    for path in configured_files(git, work_tree):
+        if is_within(path, root) and ".git" not in Path(path[len(root) :]).parts:
+            yield path
+
+
+def _inside(writable: Sequence[str], *paths: str) -> Iterator[str]:
+    for path in dict.fromkeys(paths):
+        for place in writable:
+            if lexists(path) and (is_within(path, place) or is_within(place, path)):
+                yield _environment(path, place)
+
+
+def _linked_to(writable: Sequence[str], directory: str) -> Iterator[str]:
+    """The programs in writable directories that links in a directory of C{PATH} lead to."""
+    try:
+        links = [entry.path for entry in os.scandir(directory) if entry.is_symlink()]
+    except OSError:
+        return
+    for link in links:
+        yield from _inside(writable, realpath(link))
+
+
+def _environment(path: str, place: str) -> str:
+    """The outermost Python environment or directory of packages, below C{place}, that a program belongs to."""
+    found = path
+    current = path
+    while is_within(current, place) and current != place:
+        if os.path.basename(current) == _DEPENDENCIES or any(lexists(join(current, name)) for name in _ENVIRONMENTS):
+            found = current
+        current = os.path.dirname(current)
+    return found

@@ -1,0 +1,110 @@
+"""Finds the repository that an agent works in, and what of the project its configuration names."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+
+from ._git import Git, GitError
+
+_GITLINK = b"160000"
+
+
+@frozen
+class Repository:
+    """A work tree and the directories of its repository, all without symbolic links.
+
+    :ivar root: the work tree's.
+    :ivar git_dir: what belongs to this work tree alone: C{HEAD} and the index.
+    :ivar common_dir: what all work trees share; the same as C{git_dir} but for a linked work tree.
+    """
+
+    root: str
+    git_dir: str
+    common_dir: str
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it is a linked work tree (C{git worktree add})."""
+        return self.git_dir != self.common_dir
+
+
+def find_repository(root: str, git: Git) -> Repository | None:
+    """The repository of a work tree, if git knows it for one.
+
+    :param root: a directory that holds C{.git}.
+    :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
+    """
+    if (Path(root) / ".git").is_symlink():
+        raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git")
+    found = _at(git, root).text("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir").split("\n")
+    if len(found) != 2 or not _belongs(git, root):
+        return None
+    return Repository(root, *map(os.path.realpath, found))
+
+
+def _belongs(git: Git, root: str) -> bool:
+    return os.path.realpath(_at(git, root).text("rev-parse", "--show-toplevel") or "/") == root
+
+
+def _at(git: Git, root: str) -> Git:
+    return git.at("", root)
+
+
+def gitlinks(git: Git, root: str) -> Iterator[str]:
+    """The directories of the work tree that the index says are repositories of their own."""
+    for record in _at(git, root).records("ls-files", "--stage", "-z"):
+        head, _, path = record.partition(b"\t")
+        if head.startswith(_GITLINK):
+            yield os.path.join(root, os.fsdecode(path))
+
+
+def hooks_directory(git: Git, root: str) -> str:
+    """Where the repository's hooks lie, as C{core.hooksPath} says; empty where it says nothing."""
+    named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]
+    return os.path.normpath(os.path.join(root, os.path.expanduser(named[-1]))) if named and named[-1] else ""
+
+
+def included_files(git: Git, root: str) -> Iterator[str]:
+    """The files that a work tree's configuration includes, whether they are there or not."""
+    for origin, key, value in _settings(git, root):
+        lowered = key.lower()
+        if lowered == "include.path" or (lowered.startswith("includeif.") and lowered.endswith(".path")):
+            beside = os.path.dirname(os.path.join(root, origin))
+            yield os.path.normpath(os.path.join(beside, os.path.expanduser(value)))
+
+
+def configured_files(git: Git, root: str) -> Iterator[str]:
+    """The files of the configuration, and those below C{root} that a word of it names: filters, monitors, helpers."""
+    for origin, _, value in _settings(git, root):
+        yield os.path.join(root, origin)
+        for word in {value, *_words(value)}:
+            path = os.path.normpath(os.path.join(root, os.path.expanduser(word.removeprefix("!"))))
+            if word and os.path.isfile(path):
+                yield path
+
+
+def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
+    """Each setting: the file that it stands in, its key, its value."""
+    try:
+        records = list(_at(git, root).records("config", "--list", "--includes", "--show-origin", "-z"))
+    except GitError as error:
+        raise InvalidRequest(f"git cannot read the configuration of {root}: {error}") from error
+    for origin, setting in zip(records[::2], records[1::2], strict=False):
+        kind, _, path = os.fsdecode(origin).partition(":")
+        key, _, value = os.fsdecode(setting).partition("\n")
+        if kind == "file":
+            yield path, key, value
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError:
+        return value.split()

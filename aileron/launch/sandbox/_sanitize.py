@@ -1,0 +1,121 @@
+"""Reduces a copy of a repository that an agent had to data: refs, index and objects, with settings of ours."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from attrs import frozen
+
+from ._copy import MERGE_FILES, OPERATIONS, RepositoryCopy
+
+_DATA = ("HEAD", "index", "packed-refs", "refs", "reftable", "logs", "objects", *MERGE_FILES)
+_CACHES = ("objects/info", "objects/pack/multi-pack-index", "objects/pack/multi-pack-index.d")
+_RESTORED = ("config", "config.worktree", "shallow")
+_MERGE_FILE_BYTES = 1 << 16
+
+
+@frozen
+class Discarded:
+    """What an agent left in its copy and is not imported.
+
+    :ivar names: settings, hooks and directories that lead elsewhere, relative to the repository.
+    :ivar operation: the operation of several steps that is under way in the copy; empty: none.
+    """
+
+    names: tuple[str, ...]
+    operation: str
+
+
+def sanitize(copy: RepositoryCopy) -> Discarded:
+    """Take all but data out of a copy, and restore the settings that it was made with.  Twice is safe.
+
+    What is taken out lies in C{discarded} beside the copy then.
+
+    :return: what steers git and was not there, or was otherwise, when the copy was made.
+    :raises OSError: something could not be moved or deleted.
+    """
+    _open_directories(copy.git_dir)
+    found = Discarded(tuple(_changed(copy)), _operation(copy))
+    aside = copy.directory / "discarded"
+    aside.mkdir(exist_ok=True)
+    for name in os.listdir(copy.git_dir):
+        if name not in _DATA and not name.startswith("sharedindex."):
+            _delete(aside / name)
+            (copy.git_dir / name).rename(aside / name)
+    for name in _CACHES:
+        _delete(copy.git_dir / name)
+    _delete_links(copy.git_dir)
+    for name in filter(lambda each: (copy.before / each).is_file(), _RESTORED):
+        shutil.copy2(copy.before / name, copy.git_dir / name)
+    (copy.git_dir / "objects" / "info").mkdir(parents=True)
+    objects = Path(copy.snapshot.repository.common_dir) / "objects"
+    (copy.git_dir / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    return found
+
+
+def merge_file(directory: Path, name: str) -> bytes | None:
+    """One of L{MERGE_FILES}, if it is there and short."""
+    path = directory / name
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _MERGE_FILE_BYTES:
+        return None
+    return path.read_bytes()
+
+
+def _changed(copy: RepositoryCopy) -> list[str]:
+    """What steers git and is not as it was."""
+    real = Path(copy.snapshot.repository.common_dir)
+    settings = [name for name in _RESTORED if not _same(copy.git_dir / name, copy.before / name)]
+    leading = [name for name in ("commondir", "gitdir") if os.path.lexists(copy.git_dir / name)]
+    below = [
+        f"{directory}/{name}"
+        for directory in ("hooks", "info", "worktrees", "modules")
+        for name in _names(copy.git_dir / directory)
+        if not _same(copy.git_dir / directory / name, real / directory / name)
+    ]
+    return [*settings, *leading, *below]
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two plain files hold the same, or neither is there."""
+    if not os.path.lexists(one) and not os.path.lexists(other):
+        return True
+    plain = all(path.is_file() and not path.is_symlink() for path in (one, other))
+    return plain and filecmp.cmp(one, other, shallow=False)
+
+
+def _names(directory: Path) -> list[str]:
+    return sorted(os.listdir(directory)) if directory.is_dir() and not directory.is_symlink() else []
+
+
+def _operation(copy: RepositoryCopy) -> str:
+    return next((name for name in OPERATIONS if os.path.lexists(copy.git_dir / name)), "")
+
+
+def _open_directories(root: Path) -> None:
+    """Let us enter every directory, whatever its mode was made."""
+    root.chmod(0o700)
+    for directory, directories, _ in os.walk(root):
+        for name in directories:
+            path = Path(directory) / name
+            if not path.is_symlink():
+                path.chmod(0o700)
+
+
+def _delete_links(root: Path) -> None:
+    """Delete what is neither a directory nor a plain file."""
+    for directory, directories, names in os.walk(root):
+        for name in (*directories, *names):
+            mode = os.lstat(os.path.join(directory, name)).st_mode
+            if not S_ISDIR(mode) and not S_ISREG(mode):
+                os.unlink(os.path.join(directory, name))
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        path.unlink()

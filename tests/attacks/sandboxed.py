@@ -1,0 +1,114 @@
+"""A user who launches a hostile program in the agent's place, in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from tests.functional.operated import OperatedTestCase
+from tests.functional.process import Command, Finished
+
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+# In the agent's place: runs the script that it is given.
+_SHELL = """
+import json, os, sys
+os.execvp("bash", ["bash", "-euc", json.loads(sys.argv[-1])])
+"""
+
+
+class SandboxCase(OperatedTestCase):
+    """C{aileron launch --sandbox}, with a program of the test's as the agent.
+
+    A root runs these with its rights: without them it could make no sandbox, as any other user can.
+    """
+
+    @property
+    def programs(self) -> Path:
+        """Where the program lies that passes for the agent."""
+        return self.home.root / "programs"
+
+    def put_agent(self, source: str, interpreter: str = sys.executable + " -I") -> None:
+        """Have C{opencode} be this program."""
+        self.programs.mkdir(exist_ok=True)
+        (self.programs / "opencode").write_text(f"#!{interpreter}\n{source}")
+        (self.programs / "opencode").chmod(0o700)
+
+    def agent(self, given: Any, *options: str, project: Path | None = None) -> Command:
+        """The command by which the user launches it; C{given} is its last argument, as JSON."""
+        command = self.home.script("aileron", "launch", *options, "opencode", "run", json.dumps(given))
+        path = f"{self.programs}:{command.environment['PATH']}"
+        environment = {**command.environment, **_IDENTITY, "PATH": path}
+        return attrs.evolve(command, environment=environment, directory=project or command.directory)
+
+    async def run_in(self, given: Any, project: Path | None = None) -> Finished:
+        """What came of it in the sandbox."""
+        finished = await self.run_command(self.agent(given, "--sandbox", project=project), 60)
+        self.assertEqual(finished.exit_code, 0, f"{finished.stdout}\n{finished.stderr}")
+        return finished
+
+
+class ProjectCase(SandboxCase):
+    """Projects with a repository, and an agent that runs a shell script in one."""
+
+    async def prepare(self) -> None:
+        """A daemon, and the agent."""
+        await self.furnish()
+        self.put_agent(_SHELL)
+
+    @property
+    def marker(self) -> Path:
+        """A file that a program can make outside of the sandbox only."""
+        return self.home.root / "ran"
+
+    def project(self, name: str, script: str = "") -> Path:
+        """A project with one commit, after C{script} was run in it."""
+        path = self.home.root / "projects" / name
+        path.mkdir(parents=True)
+        self.outside(path, "git init -qb main && echo one >file && git add file && git commit -qm one")
+        self.outside(path, script)
+        return path
+
+    def outside(self, project: Path, script: str) -> str:
+        """What a script of the user's prints, run in the project."""
+        environment = {
+            **_IDENTITY,
+            "HOME": str(self.home.user),
+            "PATH": os.environ["PATH"],
+            "MARKER": str(self.marker),
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "protocol.file.allow",
+            "GIT_CONFIG_VALUE_0": "always",
+        }
+        bash = shutil.which("bash") or "bash"
+        ran = subprocess.run(
+            [bash, "-euc", script],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual(ran.returncode, 0, f"{script}\n{ran.stdout}\n{ran.stderr}")
+        return ran.stdout
+
+    async def inside(self, project: Path, script: str) -> str:
+        """What the user is shown on standard error when the agent ran a script there in the sandbox.
+
+        C{$MARKER} in it stands for the marker's path.
+        """
+        finished = await self.run_in(f"MARKER='{self.marker}'\n{script}", project)
+        return " ".join(finished.stderr.split())

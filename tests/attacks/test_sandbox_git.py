@@ -1,0 +1,119 @@
+"""An agent in the sandbox that plants what a later C{git status} of the user's would run, outside."""
+
+from __future__ import annotations
+
+from tests.attacks.sandboxed import ProjectCase
+
+_EVIL_REPOSITORY = """
+git init -q "$1"
+git -C "$1" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x
+git -C "$1" config core.fsmonitor "touch $MARKER; false"
+"""
+_SUBMODULE = """
+git init -q ../{0} && git -C ../{0} commit -q --allow-empty -m inner
+git submodule --quiet add --name a/b/c ../{0} deep/sub && git commit -qm submodule
+"""
+
+
+class GitTests(ProjectCase):
+    """Each way that was found, with the real git before, inside and after."""
+
+    timeout = 240
+
+    async def tried(self, name: str, before: str, script: str, after: str = "git status") -> str:
+        """Nothing of the attacker's runs outside; what the user is told at the end."""
+        project = self.project(name, before)
+        evil = f"evil() {{\n{_EVIL_REPOSITORY}\n}}\n"
+        told = await self.inside(project, evil + script)
+        self.outside(project, after)
+        self.assertFalse(self.marker.exists(), name)
+        return told
+
+    async def test_commondir(self) -> None:
+        """The repository's own directory leads nowhere else."""
+        await self.prepare()
+        script = "evil ../evil || evil ./evil; echo ../evil/.git >.git/commondir || true"
+        await self.tried("commondir", "", script)
+
+    async def test_configuration(self) -> None:
+        """What is set inside, in any of the repository's own files, is not obeyed outside, and you are told of it."""
+        await self.prepare()
+        told = await self.tried(
+            "config",
+            "git config extensions.worktreeConfig true",
+            'for f in config config.worktree; do git config --file .git/$f core.fsmonitor "touch $MARKER; false"; done',
+        )
+        self.assertIn("config", told)
+
+    async def test_hooks(self) -> None:
+        """A hook that is written inside does not run outside, in the repository or where C{core.hooksPath} says."""
+        await self.prepare()
+        hook = 'printf "#!/bin/sh\\ntouch $MARKER\\n" >{0}/post-index-change && chmod +x {0}/post-index-change || true'
+        after = "echo two >file; git add file; git status"
+        await self.tried("hooks", "", hook.format(".git/hooks"), after)
+        there = "mkdir -p tools/hooks && git config core.hooksPath tools/hooks"
+        await self.tried("hookspath", there, hook.format("tools/hooks"), after)
+        moved = "mv tools tools.old || true; mkdir -p tools/hooks; " + hook.format("tools/hooks")
+        await self.tried("hookspath-moved", there, moved, after)
+        await self.tried(
+            "hookspath-missing", "git config core.hooksPath hooks", "mkdir -p hooks; " + hook.format("hooks"), after
+        )
+
+    async def test_included(self) -> None:
+        """A file of the project's that the configuration includes or names as a program stays as it is."""
+        await self.prepare()
+        there = "touch .gitconfig && git config include.path ../.gitconfig"
+        setting = 'git config --file .gitconfig core.fsmonitor "touch $MARKER; false" || true'
+        await self.tried("included", there, setting)
+        there = """
+            mkdir tools && printf '#!/bin/sh\\ncat' >tools/clean && chmod +x tools/clean
+            git config filter.x.clean ./tools/clean && echo 'file filter=x' >.gitattributes
+        """
+        written = "printf '#!/bin/sh\\ntouch '$MARKER'\\ncat' >tools/clean || true; sleep 1; echo two >file"
+        await self.tried("filter", there, written)
+
+    async def test_embedded(self) -> None:
+        """A repository that is made in the project, and put into the index, is not run by the outer one's status."""
+        await self.prepare()
+        told = await self.tried("embedded", "", "evil sub; git add sub; git status >&2 || true")
+        self.assertIn("sub/.git", told)
+        told = await self.tried("embedded-commit", "", "evil sub; git add sub; git commit -qm sub")
+        self.assertIn("sub/.git", told)
+        told = await self.tried("bare", "", "evil sub; mv sub/.git docs; rm -r sub")
+        self.assertIn("docs", told)
+
+    async def test_worktrees(self) -> None:
+        """A linked worktree keeps the repository that it had, whether it lies in the project or beside it."""
+        await self.prepare()
+        script = "evil evil; for d in .git/worktrees/*; do echo $PWD/evil/.git >$d/commondir; done || true"
+        await self.tried("worktree", "git worktree add -q ../beside", script, "git -C ../beside status")
+        script = "evil evil; rm -f tree/.git || mv tree tree.old || true; cp -rT evil/.git tree/.git || true"
+        await self.tried("worktree-in", "git worktree add -q tree", script, "git -C tree status")
+
+    async def test_submodules(self) -> None:
+        """A submodule keeps its repository and configuration, however its name and its place are nested."""
+        await self.prepare()
+        config = 'git config --file .git/modules/a/b/c/config core.fsmonitor "touch $MARKER; false" || true'
+        await self.tried("modules", _SUBMODULE.format("one"), config)
+        replaced = "evil evil; rm -f deep/sub/.git || true; cp -rT evil/.git deep/sub/.git || true"
+        await self.tried("gitfile", _SUBMODULE.format("two"), replaced)
+        moved = "evil evil; mv deep shallow || true; mkdir -p deep/sub; cp -rT evil/.git deep/sub/.git || true"
+        await self.tried("moved", _SUBMODULE.format("three"), moved)
+        empty = _SUBMODULE.format("four") + "git submodule --quiet deinit -f deep/sub"
+        await self.tried("uninitialised", empty, "evil evil; cp -rT evil/.git deep/sub/.git || true")
+        gone = empty.replace("four", "five") + "; rm -r deep"
+        await self.tried("gone", gone, "evil evil; mkdir -p deep/sub; cp -rT evil/.git deep/sub/.git || true")
+
+    async def test_nested(self) -> None:
+        """A repository that lay in the project before is not changed."""
+        await self.prepare()
+        there = "git init -q inner && git -C inner commit -q --allow-empty -m x && git add inner && git commit -qm x"
+        script = 'git -C inner config core.fsmonitor "touch $MARKER; false" || true'
+        await self.tried("nested", there, script)
+
+    async def test_no_repository(self) -> None:
+        """Where there was none, one that is made is told."""
+        await self.prepare()
+        project = self.home.root / "projects" / "plain"
+        project.mkdir(parents=True)
+        self.assertIn("plain/.git", await self.inside(project, "git init -q"))
