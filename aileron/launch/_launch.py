@@ -22,7 +22,7 @@ from ._summary import summary_of
 from .agents.iagent import Gateway, IAgent, Invocation, Upstream
 
 Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
-"""From what would be run, and the agent site's URL, to what is run in its place, behind walls."""
+"""From what would be run, and the agent site's URL, to what is run in its place, in a sandbox."""
 
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5

@@ -1,4 +1,4 @@
-"""An agent where a person sits before it, and behind walls."""
+"""An agent where a person sits before it, and in a sandbox."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _WATCHED = 'before=$(stty -g); "$@"; code=$?; [ "$(stty -g)" = "$before" ] && ec
 
 
 def walled(command: Command) -> Command:
-    """The same launch behind walls."""
+    """The same launch in a sandbox."""
     place = command.arguments.index("launch") + 1
     return attrs.evolve(command, arguments=(*command.arguments[:place], "--sandbox", *command.arguments[place:]))
 
@@ -89,7 +89,7 @@ class SandboxTestCase(case.AgentTestCase):
     kept: ClassVar[str]
 
     def launch_command(self, prompt: str) -> Command:
-        """The same behind walls."""
+        """The same in a sandbox."""
         return walled(super().launch_command(prompt))
 
     async def test_sandbox(self) -> None:

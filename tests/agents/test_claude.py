@@ -1,4 +1,4 @@
-"""Claude Code through all scenarios, on a terminal, in tmux, and behind walls."""
+"""Claude Code through all scenarios, on a terminal, in tmux, and in a sandbox."""
 
 import json
 import re
@@ -171,7 +171,7 @@ class SandboxTests(case.AgentTestCase):
     kind = Claude()
 
     def launch_command(self, prompt: str) -> Command:
-        """The same behind walls."""
+        """The same in a sandbox."""
         return surroundings.walled(super().launch_command(prompt))
 
     async def test_sandbox(self) -> None:

@@ -1,4 +1,4 @@
-"""Codex through all scenarios, on a terminal, in tmux, and behind walls."""
+"""Codex through all scenarios, on a terminal, in tmux, and in a sandbox."""
 
 import re
 
@@ -56,7 +56,7 @@ class SandboxTests(case.AgentTestCase):
     kind = Codex()
 
     def launch_command(self, prompt: str) -> Command:
-        """The same behind walls, where it has worked before."""
+        """The same in a sandbox, where it has worked before."""
         own = self.home.user / ".codex"
         (own / "installation_id").write_text("6456965c-8b07-4c30-bc1a-413f3491ac37")
         (own / "state_5.sqlite").touch()

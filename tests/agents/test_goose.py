@@ -1,4 +1,4 @@
-"""goose through all scenarios, on a terminal, in tmux, and behind walls."""
+"""goose through all scenarios, on a terminal, in tmux, and in a sandbox."""
 
 from tests.agents import scenarios, surroundings, tmux
 from tests.agents.kinds.goose import Goose

@@ -1,4 +1,4 @@
-"""OpenCode through all scenarios, on a terminal, in tmux, and behind walls."""
+"""OpenCode through all scenarios, on a terminal, in tmux, and in a sandbox."""
 
 from tests.agents import scenarios, surroundings, tmux
 from tests.agents.kinds.opencode import OpenCode

@@ -1,4 +1,4 @@
-"""The main job with the real agent behind walls."""
+"""The main job with the real agent in a sandbox."""
 
 from __future__ import annotations
 

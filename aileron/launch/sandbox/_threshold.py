@@ -1,4 +1,4 @@
-"""A script that runs inside the walls before the agent: listens as the daemon would, and hands that to the launcher.
+"""A script that runs in the sandbox before the agent: listens as the daemon would, and hands that to the launcher.
 
 C{_threshold.py PORT DESCRIPTOR PROGRAM [ARGUMENTS…]}.  The sandbox has a network of its own with nothing in it.  What
 connects to that port there is taken by the launcher, which is outside and hands it on to the daemon.

@@ -1,1 +1,1 @@
-"""Tests of the walls around an agent."""
+"""Tests of the sandbox for an agent."""

@@ -7,19 +7,36 @@ import struct
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch.sandbox._filter import terminal_filter
+from aileron.launch.sandbox._filter import filter_for
 
-_LOAD, _EQUALS, _RETURN = 0x20, 0x15, 0x06
-_ALLOWED, _REFUSED = 0x7FFF0000, 0x00050000 | errno.EPERM
+_LOAD, _EQUALS, _AND, _RETURN = 0x20, 0x15, 0x54, 0x06
+_ALLOWED, _REFUSED, _NO_FAMILY = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.EAFNOSUPPORT
+_NO_RING = 0x00050000 | errno.ENOSYS
 _TYPES, _TYPES_ON_A_CONSOLE, _ASKS_FOR_SIZE = 0x5412, 0x541C, 0x5413
 _X86_64, _I386, _AARCH64, _ARM = 0xC000003E, 0x40000003, 0xC00000B7, 0x40000028
-_READ = 0
+_X32 = 0x40000000
+_SOCKET = (
+    ("x86_64", _X86_64, 41),
+    ("x86_64", _X86_64, _X32 | 41),
+    ("x86_64", _I386, 359),
+    ("aarch64", _AARCH64, 198),
+    ("aarch64", _ARM, 281),
+    ("riscv64", 0xC00000F3, 198),
+)
+_PAIR = (
+    ("x86_64", _X86_64, 53),
+    ("x86_64", _X86_64, _X32 | 53),
+    ("x86_64", _I386, 360),
+    ("aarch64", _AARCH64, 199),
+    ("aarch64", _ARM, 288),
+    ("riscv64", 0xC00000F3, 199),
+)
 
 
-def decided(program: bytes, architecture: int, number: int, request: int = 0) -> int:
-    """What C{program} says to a call; C{request} is its second argument."""
+def decided(program: bytes, architecture: int, number: int, request: int = 0, first: int = 0) -> int:
+    """What C{program} says to a call; C{first} and C{request} are its arguments."""
     steps = list(struct.iter_unpack("=HBBI", program))
-    data = struct.pack("=IIQQQ", number, architecture, 0, 0, request).ljust(64, b"\0")
+    data = struct.pack("=IIQQQ", number, architecture, 0, first, request).ljust(64, b"\0")
     place, value = 0, 0
     while True:
         code, if_true, if_false, operand = steps[place]
@@ -27,6 +44,8 @@ def decided(program: bytes, architecture: int, number: int, request: int = 0) ->
             return int(operand)
         if code == _LOAD:
             (value,) = struct.unpack_from("=I", data, operand)
+        elif code == _AND:
+            value &= operand
         else:
             assert code == _EQUALS
             place += if_true if value == operand else if_false
@@ -46,19 +65,52 @@ class FilterTests(SynchronousTestCase):
             ("aarch64", _AARCH64, 29),
             ("aarch64", _ARM, 54),
         ):
-            program = terminal_filter(machine)
+            program = filter_for(machine)
             assert program
             for request in (_TYPES, _TYPES_ON_A_CONSOLE, _TYPES | 1 << 32, _TYPES_ON_A_CONSOLE | 7 << 40):
                 self.assertEqual(decided(program, architecture, number, request), _REFUSED, (machine, request))
             self.assertEqual(decided(program, architecture, number, _ASKS_FOR_SIZE), _ALLOWED)
 
+    def test_sockets(self) -> None:
+        """A socket has a family that the sandbox has of its own, whatever stands in the argument's upper half."""
+        for machine, architecture, number in _SOCKET:
+            program = filter_for(machine)
+            assert program
+            for family in (*range(46), 1 | 1 << 32, 2 | 7 << 40):
+                wanted = _ALLOWED if family & 0xFFFFFFFF in (2, 10, 16) else _NO_FAMILY
+                self.assertEqual(decided(program, architecture, number, first=family), wanted, (machine, family))
+
+    def test_pairs(self) -> None:
+        """A pair of sockets is connected for good: streams and sequences of packets, no datagrams."""
+        flags = 0o2000000 | 0o4000
+        for machine, architecture, number in _PAIR:
+            program = filter_for(machine)
+            assert program
+            for kind in range(16):
+                wanted = _ALLOWED if kind in (1, 5) else _NO_FAMILY
+                for more in (0, flags):
+                    self.assertEqual(decided(program, architecture, number, kind | more, 1), wanted, (machine, kind))
+
+    def test_ways_round(self) -> None:
+        """Neither a ring nor the call that does all that is done with sockets gets past the filter."""
+        for machine, architecture in (("x86_64", _X86_64), ("x86_64", _I386), ("aarch64", _AARCH64), ("aarch64", _ARM)):
+            program = filter_for(machine)
+            assert program
+            self.assertEqual(decided(program, architecture, 425), _NO_RING)
+        program = filter_for("x86_64")
+        assert program
+        self.assertEqual(decided(program, _X86_64, _X32 | 425), _NO_RING)
+        self.assertEqual([decided(program, _I386, 102, first=each) for each in (1, 8)], [_NO_FAMILY] * 2)
+        self.assertEqual(decided(program, _I386, 102, first=3), _ALLOWED)
+
     def test_all_else(self) -> None:
-        """Every other call is let through, of whatever architecture."""
-        for machine, architecture in (("x86_64", _X86_64), ("x86_64", _I386), ("aarch64", _AARCH64), ("x86_64", 1)):
-            program = terminal_filter(machine)
+        """Every other call of an architecture that is known is let through, and none of another."""
+        for machine, architecture in (("x86_64", _X86_64), ("x86_64", _I386), ("aarch64", _AARCH64)):
+            program = filter_for(machine)
             assert program
             self.assertEqual({decided(program, architecture, number, _TYPES) for number in (0, 1, 3, 59)}, {_ALLOWED})
+            self.assertEqual(decided(program, 1, 0), _REFUSED)
 
     def test_unknown(self) -> None:
         """For a machine that is not known there is none."""
-        self.assertIsNone(terminal_filter("riscv64"))
+        self.assertIsNone(filter_for("vax"))

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch import Plan
-from aileron.launch.sandbox import Sandbox, Walls, find_sandbox
+from aileron.launch.sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 from aileron.launch.sandbox._probe import refuse_unable
 
 _SECRET = "ail_a_canary"
@@ -51,35 +51,46 @@ class SandboxTests(SynchronousTestCase):
         """Have a project."""
         root = Path(self.mktemp()).resolve()
         (root / "project").mkdir(parents=True)
-        self.walls = Walls(str(root / "user"), str(root / "state"), str(root / "project"), (str(root / "own"),))
+        layout = SandboxLayout(str(root / "user"), str(root / "state"), str(root / "project"), (str(root / "own"),))
+        self.lines: list[str] = []
+        self.project = SandboxProject(layout, {"PATH": "/no/such/directory"}, self.lines.append)
         self.reactor = MemoryReactor()
-        self.sandbox = Sandbox(self.reactor, "/usr/bin/bwrap", "/usr/bin/python3", "x86_64")
+        self.sandbox = Sandbox(self.reactor, "/usr/bin/bwrap", "/usr/bin/python3", b"a program")
         self.plan = Plan(("/usr/bin/agent", "run"), {"TOKEN": _SECRET})
 
     def test_command(self) -> None:
         """bubblewrap starts what becomes the agent; the environment is the plan's, and in no argument."""
-        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             self.assertEqual(runs.argv[0], "/usr/bin/bwrap")
             behind = runs.argv[runs.argv.index("--") + 1 :]
             self.assertEqual(behind[:2] + behind[3:], ("/usr/bin/python3", "-I", "7777", "3", "/usr/bin/agent", "run"))
             self.assertTrue(Path(behind[2]).is_file())
             self.assertEqual(runs.environment, self.plan.environment)
             self.assertNotIn(_SECRET, " ".join(runs.argv))
-            self.assertTrue(Path(self.walls.own[0]).is_dir())
+            self.assertTrue(Path(self.project.layout.own[0]).is_dir())
 
-    def test_terminal(self) -> None:
-        """The terminal is guarded by a filter that is inherited; on a machine without one the agent loses its own."""
-        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+    def test_filter(self) -> None:
+        """bubblewrap reads the kernel's filter from a descriptor that it inherits."""
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             self.assertEqual(runs.argv[runs.argv.index("--seccomp") + 1], "4")
             self.assertEqual(set(runs.descriptors), {3, 4})
-        with evolve(self.sandbox, machine="vax").around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
-            self.assertIn("--new-session", runs.argv)
-            self.assertNotIn("--seccomp", runs.argv)
-            self.assertEqual(set(runs.descriptors), {3})
+            self.assertEqual(os.read(runs.descriptors[4], 100), b"a program")
+
+    def test_told(self) -> None:
+        """What lies in the project afterwards and a program obeys by itself is told, but not what lay there before."""
+        directory = Path(self.project.layout.project)
+        (directory / ".npmrc").touch()
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777"):
+            (directory / "sub").mkdir()
+            for number in range(60):
+                (directory / "sub" / f"{number:02}.pth").touch()
+        self.assertEqual(self.lines[1], f"  {directory}/sub/00.pth")
+        self.assertEqual(self.lines[-1], "  and 10 more")
+        self.assertEqual(len(self.lines), 52)
 
     def test_way_out(self) -> None:
         """The socket that comes from within is listened at until the sandbox is over."""
-        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777") as runs:
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             (passage,) = self.reactor.readers
             with (
                 socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
@@ -92,16 +103,16 @@ class SandboxTests(SynchronousTestCase):
 
     def test_nothing_came(self) -> None:
         """A sandbox that ends before it began leaves nothing behind."""
-        with self.sandbox.around(self.plan, self.walls, "http://127.0.0.1:7777"):
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777"):
             (passage,) = self.reactor.readers
         self.assertEqual((self.reactor.readers, self.reactor.adopted, passage.fileno()), ([], [], -1))
         passage.close()
 
     def test_refused(self) -> None:
         """Where it cannot stand nothing is begun."""
-        walls = evolve(self.walls, project="/")
+        project = evolve(self.project, layout=evolve(self.project.layout, project="/"))
         with self.assertRaises(InvalidRequest):
-            self.sandbox.around(self.plan, walls, "http://127.0.0.1:7777").__enter__()
+            self.sandbox.around(self.plan, project, "http://127.0.0.1:7777").__enter__()
         self.assertEqual(self.reactor.readers, [])
 
 

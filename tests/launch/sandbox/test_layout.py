@@ -1,4 +1,4 @@
-"""What is hidden, open and closed, as bubblewrap is told it."""
+"""The directories of a sandbox that are hidden, open and closed, as bubblewrap is told them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.launch.sandbox import Walls
+from aileron.launch.sandbox import SandboxLayout
 
 
-class WallsCase(SynchronousTestCase):
+class LayoutCase(SynchronousTestCase):
     """A user with a home, a project in it, and Aileron's home."""
 
     def setUp(self) -> None:
@@ -22,7 +22,7 @@ class WallsCase(SynchronousTestCase):
         self.home = self.made("user")
         self.project = self.made("user/code/project")
         self.state = self.made("user/.aileron")
-        self.walls = Walls(str(self.home), str(self.state), str(self.project))
+        self.layout = SandboxLayout(str(self.home), str(self.state), str(self.project))
 
     def made(self, name: str) -> Path:
         """A directory."""
@@ -30,9 +30,9 @@ class WallsCase(SynchronousTestCase):
         path.mkdir(parents=True, exist_ok=True)
         return path
 
-    def told(self, option: str, walls: Walls | None = None) -> list[str]:
+    def told(self, option: str, layout: SandboxLayout | None = None) -> list[str]:
         """The paths after each such option."""
-        arguments = (walls or self.walls).arguments()
+        arguments = (layout or self.layout).arguments()
         return [after for word, after in pairwise(arguments) if word == option]
 
     def last(self, arguments: Sequence[str], path: Path) -> str:
@@ -42,12 +42,12 @@ class WallsCase(SynchronousTestCase):
         return arguments[places[-1] - 2] if before == str(path) else before
 
 
-class WallsTests(WallsCase):
-    """The walls."""
+class LayoutTests(LayoutCase):
+    """One layout."""
 
     def test_apart(self) -> None:
         """It has processes, messages, a network and users of its own, no rights, and ends with the launcher."""
-        arguments = self.walls.arguments()
+        arguments = self.layout.arguments()
         for kind in ("user", "pid", "ipc", "net"):
             self.assertIn(f"--unshare-{kind}", arguments)
         self.assertEqual(arguments[arguments.index("--cap-drop") + 1], "ALL")
@@ -58,9 +58,9 @@ class WallsTests(WallsCase):
     def test_closed(self) -> None:
         """Everything is there to be read, and only the project and the agent's own to be written."""
         own = self.made("user/.local/share/agent")
-        walls = evolve(self.walls, own=(str(own),))
-        self.assertEqual(walls.arguments().index("--ro-bind"), walls.arguments().index("/") - 1)
-        self.assertEqual(self.told("--bind", walls), [str(self.project), str(own)])
+        layout = evolve(self.layout, own=(str(own),))
+        self.assertEqual(layout.arguments().index("--ro-bind"), layout.arguments().index("/") - 1)
+        self.assertEqual(self.told("--bind", layout), [str(self.project), str(own)])
         self.assertEqual(self.told("--chdir"), [str(self.project)])
 
     def test_hidden(self) -> None:
@@ -77,7 +77,7 @@ class WallsTests(WallsCase):
         state = self.made("user/code/project/state")
         profile = self.made("elsewhere")
         (self.home / ".mozilla").symlink_to(profile)
-        arguments = evolve(self.walls, state=str(state)).arguments()
+        arguments = evolve(self.layout, state=str(state)).arguments()
         self.assertEqual(self.last(arguments, state), "--tmpfs")
         self.assertEqual(self.last(arguments, profile), "--tmpfs")
         self.assertLess(arguments.index(str(self.project)), arguments.index(str(state)))
@@ -86,8 +86,8 @@ class WallsTests(WallsCase):
         """What the agent's settings say can be read, and what it writes beside them is gone afterwards."""
         settings = self.made("user/.config/agent")
         (settings / "agent.json").write_text("{}")
-        walls = evolve(self.walls, settings=(str(settings), str(self.root / "none")))
-        arguments = walls.arguments()
+        layout = evolve(self.layout, settings=(str(settings), str(self.root / "none")))
+        arguments = layout.arguments()
         self.assertEqual(self.last(arguments, settings), "--tmpfs")
         self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
         self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
@@ -98,7 +98,7 @@ class WallsTests(WallsCase):
         for name in ("state_5.sqlite", "state_5.sqlite-wal", "installation_id", "agent.toml"):
             (settings / name).touch()
         scratch = self.made("user/.agent/tmp")
-        arguments = evolve(self.walls, settings=(str(settings),)).arguments()
+        arguments = evolve(self.layout, settings=(str(settings),)).arguments()
         self.assertIn(str(settings / "agent.toml"), arguments)
         for path in (
             settings / "state_5.sqlite",
@@ -111,35 +111,53 @@ class WallsTests(WallsCase):
     def test_own_among_settings(self) -> None:
         """What is the agent's own can be written and stays, also in the midst of settings."""
         settings, own = self.made("user/.agent"), self.made("user/.agent/sessions")
-        arguments = evolve(self.walls, own=(str(own),), settings=(str(settings),)).arguments()
+        arguments = evolve(self.layout, own=(str(own),), settings=(str(settings),)).arguments()
         self.assertEqual((self.last(arguments, settings), self.last(arguments, own)), ("--tmpfs", "--bind"))
 
     def test_project_among_settings(self) -> None:
         """Settings cannot be written for being worked on."""
         settings = self.made("user/.agent")
-        arguments = evolve(self.walls, project=str(settings), settings=(str(settings),)).arguments()
+        arguments = evolve(self.layout, project=str(settings), settings=(str(settings),)).arguments()
         places = [number for number, word in enumerate(arguments) if word == str(settings)]
         self.assertEqual([arguments[place - 1] for place in places][-2:], ["--tmpfs", "--chdir"])
 
     def test_repository(self) -> None:
         """All of the project's repository can be written, but none that has the home in it."""
-        git = self.made("user/code/.git")
-        self.assertEqual(self.told("--bind"), [str(self.home / "code"), str(git)])
-        git = self.made("user/code/project/.git")
-        self.assertEqual(self.told("--bind"), [str(self.project), str(git)])
+        self.made("user/code/.git")
+        self.assertEqual(self.told("--bind"), [str(self.home / "code")])
+        self.made("user/code/project/.git")
+        self.assertEqual(self.told("--bind"), [str(self.project)])
         self.made(".git")
-        outside = evolve(self.walls, project=str(self.made("user/alone")))
+        outside = evolve(self.layout, project=str(self.made("user/alone")))
         self.assertEqual(self.told("--bind", outside), [str(self.home / "alone")])
+
+    def test_copy(self) -> None:
+        """What stands in for the repository is mounted over all that is open there."""
+        git = self.made("user/code/project/.git")
+        arguments = self.layout.arguments((str(self.project / ".envrc"),), ("--bind", "/copy", str(git)))
+        self.assertEqual(arguments[arguments.index("/copy") - 1 :][:3], ["--bind", "/copy", str(git)])
+        self.assertGreater(arguments.index("/copy"), arguments.index(str(self.project / ".envrc")))
+
+    def test_read_only(self) -> None:
+        """What stays as it is cannot be moved away with a directory above it, and what lies in it is left to it."""
+        inside = [self.made(f"user/code/project/{name}") for name in ("a/b/c", "a/b/c/d", "a/e")]
+        arguments = self.layout.arguments(sorted(map(str, inside)))
+        self.assertEqual(self.last(arguments, inside[0]), "--ro-bind")
+        self.assertEqual(self.last(arguments, inside[2]), "--ro-bind")
+        self.assertNotIn(str(inside[1]), arguments)
+        for name in ("a", "a/b"):
+            self.assertEqual(self.last(arguments, self.project / name), "--bind")
+            self.assertLess(arguments.index(str(self.project / name)), arguments.index(str(inside[0])))
 
     def test_not_at_home(self) -> None:
         """An agent that would work in the home itself, or above it, is not let in."""
         for project in (self.home, self.root, Path("/")):
             with self.assertRaises(InvalidRequest):
-                evolve(self.walls, project=str(project)).arguments()
+                evolve(self.layout, project=str(project)).arguments()
 
     def test_programs(self) -> None:
         """What it must run is there, though it lies where all else is hidden; other things are there anyway."""
-        walls = evolve(self.walls, programs=("/tmp/tools/agent", "/usr/bin/agent"))
-        opened = self.told("--ro-bind", walls)
+        layout = evolve(self.layout, programs=("/tmp/tools/agent", "/usr/bin/agent"))
+        opened = self.told("--ro-bind", layout)
         self.assertIn("/tmp/tools/agent", opened)
         self.assertNotIn("/usr/bin/agent", opened)
