@@ -29,7 +29,7 @@ os.execvp("bash", ["bash", "-euc", json.loads(sys.argv[-1])])
 """
 
 
-class SandboxCase(OperatedTestCase):
+class SandboxTestCase(OperatedTestCase):
     """C{aileron launch --sandbox}, with a program of the test's as the agent.
 
     A root runs these with its rights: without them it could make no sandbox, as any other user can.
@@ -60,7 +60,7 @@ class SandboxCase(OperatedTestCase):
         return finished
 
 
-class ProjectCase(SandboxCase):
+class ProjectTestCase(SandboxTestCase):
     """Projects with a repository, and an agent that runs a shell script in one."""
 
     async def prepare(self) -> None:

@@ -14,7 +14,7 @@ from unittest import SkipTest
 import attrs
 
 from aileron.home import running_pid
-from tests.attacks.sandboxed import SandboxCase
+from tests.attacks.sandboxed import SandboxTestCase
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 from tests.functional.reactor import until
@@ -125,7 +125,7 @@ _PROFILES = (
 )
 
 
-class SandboxTests(SandboxCase):
+class SandboxTests(SandboxTestCase):
     """C{aileron launch --sandbox}."""
 
     async def test_nothing_to_be_had(self) -> None:
@@ -232,7 +232,7 @@ class SandboxTests(SandboxCase):
         }
 
 
-class ProgramTests(SandboxCase):
+class ProgramTests(SandboxTestCase):
     """Programs that run outside, and lie where the agent works."""
 
     async def test_environment(self) -> None:

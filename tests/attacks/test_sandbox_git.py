@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.attacks.sandboxed import ProjectCase
+from tests.attacks.sandboxed import ProjectTestCase
 
 _EVIL_REPOSITORY = """
 git init -q "$1"
@@ -15,7 +15,7 @@ git submodule --quiet add --name a/b/c ../{0} deep/sub && git commit -qm submodu
 """
 
 
-class GitTests(ProjectCase):
+class GitTests(ProjectTestCase):
     """Each way that was found, with the real git before, inside and after."""
 
     timeout = 240

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.attacks.sandboxed import ProjectCase
+from tests.attacks.sandboxed import ProjectTestCase
 from tests.functional.reactor import until
 
 
-class WorkTests(ProjectCase):
+class WorkTests(ProjectTestCase):
     """Commits, branches, the index and the stash, with the real git before, inside and after."""
 
     timeout = 240
