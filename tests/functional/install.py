@@ -15,6 +15,7 @@ VERSION = "1.18.33"
 AXE = "axe-core"
 AXE_VERSION = "4.14.1"
 BROWSER = Path("/usr/bin/chromium")
+GIT = Path("/usr/bin/git")
 SANDBOX = Path("/usr/bin/bwrap")
 FRONT = Path("/usr/sbin/nginx")
 TMUX = Path("/usr/bin/tmux")
@@ -74,11 +75,12 @@ def install_browser() -> Path:
 
 
 def install_sandbox() -> Path:
-    """Make bubblewrap be there and return its program.
+    """Make bubblewrap be there, and git, whose repositories it guards; return the former's program.
 
     :raises subprocess.CalledProcessError: when apt fails.
     :raises RuntimeError: when it is missing and we may not install it.
     """
+    _install(GIT, "git")
     _install(SANDBOX, "bubblewrap")
     return SANDBOX
 
