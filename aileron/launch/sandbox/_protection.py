@@ -105,7 +105,7 @@ def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
             continue
         if not lexists(path):
             raise InvalidRequest(
-                f"git's settings include {path}, which does not exist and which the agent could make. "
+                f"The settings of git include {path}, which does not exist and which the agent could make. "
                 "Make it, or take the setting out."
             )
         yield path

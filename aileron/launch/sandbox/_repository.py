@@ -43,10 +43,11 @@ def find_repository(root: str, git: Git) -> Repository | None:
     """
     if (Path(root) / ".git").is_symlink():
         raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git")
-    found = _at(git, root).text("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir").split("\n")
+    found = _at(git, root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")
     if len(found) != 2 or not _belongs(git, root):
         return None
-    return Repository(root, *map(os.path.realpath, found))
+    git_dir, common_dir = (os.path.realpath(os.path.join(root, path)) for path in found)
+    return Repository(root, git_dir, common_dir)
 
 
 def _belongs(git: Git, root: str) -> bool:
@@ -95,7 +96,7 @@ def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
     try:
         records = list(_at(git, root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError as error:
-        raise InvalidRequest(f"git cannot read the configuration of {root}: {error}") from error
+        raise InvalidRequest(f"Git cannot read the configuration of {root}: {error}") from error
     for origin, setting in zip(records[::2], records[1::2], strict=False):
         kind, _, path = os.fsdecode(origin).partition(":")
         key, _, value = os.fsdecode(setting).partition("\n")
