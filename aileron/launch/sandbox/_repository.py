@@ -42,7 +42,7 @@ def find_repository(root: str, git: Git) -> Repository | None:
     :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
     """
     if (Path(root) / ".git").is_symlink():
-        raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git")
+        raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git.")
     found = _at(git, root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")
     if len(found) != 2 or not _belongs(git, root):
         return None
