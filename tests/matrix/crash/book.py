@@ -33,6 +33,7 @@ class Call:
     :ivar approvals: how often a yes was asked for.
     :ivar begins: no sooner than this, by the wall clock, whichever yes counts.
     :ivar done_again: somebody asked that it be done again; C{children}: as what.
+    :ivar parent_happened: it does another again, which was found out to have happened, so this must be asked anew.
     """
 
     text: str
@@ -48,6 +49,12 @@ class Call:
     begins: float = float("inf")
     done_again: bool = False
     children: dict[str, Call] = field(factory=dict)
+    parent_happened: bool = False
+
+    @property
+    def may_be_asked_anew(self) -> bool:
+        """Whether a yes that was confirmed may count no more when it would begin."""
+        return "resume" in self.asked or self.kind.is_limited or self.parent_happened
 
 
 @define(eq=False)
@@ -107,7 +114,7 @@ class Book:
             if run.get("parent_id") is None:
                 by_text.setdefault(run["arguments"]["text"], []).append(run)
             else:
-                yield from self._hold_child(run)
+                yield from self._hold_child(run, runs[run["parent_id"]])
         for call in self.calls.values():
             found = by_text.get(call.text, [])
             if len(found) > 1 and call.key is not None:
@@ -120,11 +127,13 @@ class Book:
                 yield from self._hold_one(call, runs[call.run_id], before[call.text])
         yield from self._doubled()
 
-    def _hold_child(self, run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    def _hold_child(self, run: Mapping[str, Any], parent: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """A run that does another again: whose effect is whose, the record tells in the end."""
         call = self.of(run["id"], run["arguments"]["text"], run["parent_id"])
+        call.parent_happened = parent["state"] == "completed"
         state = call.state = str(run["state"])
-        yield from ((LOST, f"{call.text}, again, {state}: {what}") for what in _forgotten(call, state))
+        told = f"{call.text} {call.kind.name}, again, {state}, asked to {sorted(call.asked)}"
+        yield from ((LOST, f"{told}: {what}") for what in _forgotten(call, state))
         if state in _EXECUTED and "approve" not in call.asked:
             yield UNASKED, f"{call.text} is done again, {state}, and nobody had approved it"
         if state in ENDS:
@@ -179,7 +188,7 @@ def _forgotten(call: Call, state: str) -> Iterator[str]:
         yield "it was withdrawn"
     # A withdrawal that a kill cut in two leaves no decision that counts: it is asked anew.
     withdrawn = "withdraw" in call.asked and state in ("cancelled", "pending_approval", "denied", "expired")
-    asked_anew = ("resume" in call.asked or call.kind.is_limited) and state in ("pending_approval", "denied", "expired")
+    asked_anew = call.may_be_asked_anew and state in ("pending_approval", "denied", "expired")
     if "approve" in call.confirmed and state not in _DECIDED and not withdrawn and not asked_anew:
         yield "it was approved"
     if "settle" in call.confirmed and state not in ("completed", "failed"):

@@ -109,8 +109,8 @@ class Kind:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it may have been approved and find no room."""
-        return self.most is not None
+        """Whether it may have been approved and find no room, by its file's limit or the operator's."""
+        return self.most is not None or self.name == LIMIT
 
     def text(self) -> str:
         """Its file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -25,7 +26,12 @@ async def _many(kills: int, chance: random.Random, points: Points, tally: Tally)
         left -= lives
         with tempfile.TemporaryDirectory(prefix="aileron-matrix-") as directory:
             trial = Trial(Path(directory).resolve() / "home", nursery, points, tally, chance)
+            broken = len(tally.faults)
             await trial.run(lives)
+            if len(tally.faults) > broken:
+                kept = tempfile.mkdtemp(prefix="aileron-broken-")
+                shutil.copytree(directory, kept, dirs_exist_ok=True)
+                print(f"a promise was broken; the home is kept in {kept}", file=sys.stderr, flush=True)
         print(f"{tally.kills} kills, {len(tally.faults)} faults", file=sys.stderr, flush=True)
     await nursery.close()
 
