@@ -3,86 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
-
-from attrs import frozen
+from typing import Generic
 
 from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
-from aileron.http1 import Body, Chunked, Client, Malformed, ResponseHead, UntilClose, announced, end_to_end
+from aileron.http1 import Body, Chunked, Malformed, ResponseHead, UntilClose, announced, end_to_end
 from aileron.interfaces import IMeter
 from aileron.values import Dialect, Ending
 
 from ._answers import read_beginning
-from ._eager import Write
+from ._budget import RESERVED_BYTES, Account, RequestBuffer
+from ._terms import A, Terms, Upstream
 from .counting.uncounted import UNCOUNTED
 from .injecting.screen import Screen
-
-A = TypeVar("A")
 
 MOST_KEPT_BYTES = 1024 * 1024
 """How much of a request is kept, until its answer begins, so that it can be sent again on another connection."""
 
 MOST_WAITING_BYTES = 256 * 1024
 """How much of a request is taken from its client before there is a connection to send it on."""
-
-
-class Upstream(Protocol):
-    """A connection to the provider, as an exchange sees it.
-
-    :ivar write: sends, now or as soon as possible.
-    """
-
-    write: Write
-
-    def hold(self) -> None:
-        """Deliver no more of what the provider sends."""
-
-    def release(self) -> None:
-        """Deliver again."""
-
-    def done(self, keep: bool) -> None:
-        """The exchange is over.
-
-        :param keep: whether the connection may serve another.
-        """
-
-    def abort(self) -> None:
-        """Drop the connection at once; the exchange hears nothing more of it."""
-
-
-class Carrier(Protocol[A]):
-    """Finds an upstream for each exchange."""
-
-    def begin(self, exchange: Exchange[A], asked: A) -> None:
-        """Call its C{open} and have an upstream attached to it, or call its C{fail}."""
-
-    def hindrance(self) -> AileronError | None:
-        """Why nothing may leave now; asked again where an exchange had to wait for its upstream."""
-
-    def refusal(self, exchange: Exchange[A], error: AileronError, status: int) -> bytes:
-        """The whole answer in the provider's place."""
-
-    def ended(self, exchange: Exchange[A]) -> None:
-        """It is over."""
-
-
-@frozen
-class Terms(Generic[A]):
-    """What one client's requests have in common that differ in their length alone.
-
-    :ivar write: to the client.
-    :ivar dialect: in which the client expects errors.
-    :ivar keep: whether it may send another request on its connection.
-    :ivar most_bytes: of a body, framing included; L{None}: without limit.
-    """
-
-    client: Client
-    write: Write
-    carrier: Carrier[A]
-    method: bytes
-    dialect: Dialect
-    keep: bool
-    most_bytes: int | None
 
 
 class Exchange(Generic[A]):
@@ -100,11 +38,10 @@ class Exchange(Generic[A]):
         "_answer",
         "_asked",
         "_begun",
+        "_buffer",
         "_held",
         "_keep",
-        "_kept",
         "_partial",
-        "_replayable",
         "_request",
         "_reusable",
         "_screen",
@@ -135,9 +72,8 @@ class Exchange(Generic[A]):
         self.upstream: Upstream | None = None
         self.give_up: Callable[[], object] | None = None
         self._request = announced(length)
-        self._kept: list[bytes] = []
+        self._buffer = RequestBuffer()
         self._uploaded = 0
-        self._replayable = True
         self._partial = b""
         self._answer: Body | None = None
         self._screen: Screen | None = None
@@ -171,17 +107,23 @@ class Exchange(Generic[A]):
             return -1
         if data:
             self._send(data)
+        if end >= 0:
+            self._reserve()
         return end
 
     def _send(self, data: bytes) -> None:
-        if self._replayable:
-            self._kept.append(data)
+        roomy = self._buffer.keep(data)
         if self.upstream is not None:
             self.upstream.write(data)
-            if self._uploaded > MOST_KEPT_BYTES:
-                self._forget_request()
-        elif self._uploaded > MOST_WAITING_BYTES:
+            if not roomy or self._uploaded > MOST_KEPT_BYTES:
+                self._buffer.forget()
+        elif not roomy or self._uploaded > MOST_WAITING_BYTES:
             self.upstream_is_slow()
+
+    def _reserve(self) -> None:
+        """Count what waits outside of the buffer: on the way to the upstream, and on the way to the client."""
+        uploading = self._request is not None or self._held
+        self._buffer.reserve(RESERVED_BYTES * (uploading + self._slow))
 
     def start(self) -> None:
         """See L{Taken.start}."""
@@ -195,20 +137,35 @@ class Exchange(Generic[A]):
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
-    def open(self, head: bytes, screen: Screen | None = None) -> None:
+    @property
+    def wanted_bytes(self) -> int:
+        """How many bytes it would be counted for, if it were opened now."""
+        return self._buffer.size + (0 if self._request is None else RESERVED_BYTES)
+
+    def open(self, head: bytes, account: Account, screen: Screen | None = None) -> None:
         """What goes before everything that the client sends.
 
+        :param account: counts what is held of the request and the answer.
         :param screen: watches the answer; L{None}: it goes on unseen.
         """
-        self._kept.insert(0, head)
+        self._buffer.open(head, account)
         self._screen = screen
+        self._reserve()
 
-    def attach(self, upstream: Upstream) -> None:
-        """Send what there is of the request, and go on with the rest as it comes."""
+    def attach(self, upstream: Upstream, *, fresh: bool = False) -> None:
+        """Send what there is of the request, and go on with the rest as it comes.
+
+        :param fresh: nothing was sent by that connection before, so it never has to be replaced by another.
+        """
         self.upstream, self.give_up = upstream, None
-        upstream.write(b"".join(self._kept))
+        waited, self._held = self._held, False
+        upstream.write(self._buffer.whole())  # which may be told at once that this has to wait
         self.meter.sent()
-        self.upstream_has_caught_up()
+        if fresh:
+            self._buffer.forget()
+        if waited and not self._held:
+            self._held = True
+            self.upstream_has_caught_up()
 
     def detained(self) -> bool:
         """Whether it was refused, because of what happened while it waited for its upstream."""
@@ -221,17 +178,19 @@ class Exchange(Generic[A]):
     @property
     def replayable(self) -> bool:
         """Whether the request so far is all in hand, and not one byte of an answer has come."""
-        return self._replayable and not self._spoiled
+        return self._buffer.replayable and not self._spoiled
 
     def client_is_slow(self) -> None:
         """See L{Taken.client_is_slow}."""
         self._slow = True
+        self._reserve()
         if self.upstream is not None:
             self.upstream.hold()
 
     def client_has_caught_up(self) -> None:
         """See L{Taken.client_has_caught_up}."""
         self._slow, self.stirred = False, True
+        self._reserve()
         if self.upstream is not None:
             self.upstream.release()
 
@@ -294,7 +253,7 @@ class Exchange(Generic[A]):
         self._write(onward + whole)
         self._answer, self._begun = body, True
         self._reusable = head.keep and not closes
-        self._forget_request()
+        self._buffer.forget()
         self.meter.answered(head.code, raw)
         if whole:
             self.meter.passed(whole)
@@ -345,12 +304,14 @@ class Exchange(Generic[A]):
         """What was sent to the upstream waits: take no more from the client."""
         if not self._held:
             self._held = True
+            self._reserve()
             self._terms.client.hold()
 
     def upstream_has_caught_up(self) -> None:
         """It was sent."""
         if self._held:
             self._held, self.stirred = False, True
+            self._reserve()
             self._terms.client.release()
 
     # ends -----------------------------------------------------------------------------------------------------------
@@ -383,11 +344,9 @@ class Exchange(Generic[A]):
         if give_up is not None:
             give_up()
 
-    def _forget_request(self) -> None:
-        self._replayable, self._kept = False, []
-
     def _end(self, ending: Ending) -> None:
         self.over = True
-        self._forget_request()
+        self._buffer.forget()
+        self._buffer.reserve(0)
         self._terms.carrier.ended(self)
         self.meter.ended(ending, self._uploaded)

@@ -10,19 +10,29 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.errors import AileronError, Forbidden, InternalError, InvalidRequest, NetworkError, VaultLocked
+from aileron.errors import (
+    AileronError,
+    Forbidden,
+    InternalError,
+    InvalidRequest,
+    LimitExceeded,
+    NetworkError,
+    VaultLocked,
+)
 from aileron.http1 import Client, Likeness, RequestHead, Way
 from aileron.interfaces import IMeters, ISessions, IVault
 from aileron.values import Ending, GatewaySettings, Session
 
 from ._admission import Keyed, check, keyed
+from ._budget import ByteBudget
 from ._destination import Destination
 from ._door import Door
 from ._eager import writer
-from ._exchange import Exchange, Terms
+from ._exchange import Exchange
 from ._failures import answer
 from ._routes import RelayTo, RouteTable, routes
 from ._silence import Silence
+from ._terms import Terms
 from ._ways import Asked, Dismissed
 from .injecting.injection import Injection
 
@@ -30,6 +40,7 @@ _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
 _NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
 _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
+_NO_ROOM = "Too much of this session's LLM traffic is waiting to be sent or read: nothing was sent. Try again later."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 
@@ -58,6 +69,7 @@ class Gateway:
         self._looping: frozenset[str] = frozenset()
         self._table = RouteTable(routes(settings))
         self._silence = Silence(settings.silence_seconds)
+        self._budget = ByteBudget()
         self._looking = LoopingCall(self._look)
         self._looking.clock = clock
 
@@ -166,6 +178,10 @@ class Gateway:
     def _send(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
         to, screen = asked.to, None
         destination = self._destinations[to.provider.name]
+        account = self._budget.account(None if session is None else session.id)
+        if not account.has_room(exchange.wanted_bytes):
+            exchange.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status)
+            return
         onward = asked.onward.telling(exchange.length)
         if to.provider.credential is not None:
             try:
@@ -173,7 +189,7 @@ class Gateway:
             except AileronError as error:
                 exchange.fail(error, to.refusal)
                 return
-        exchange.open(destination.for_proxy(onward), screen)
+        exchange.open(destination.for_proxy(onward), account, screen)
         self._silence.watch(exchange)
         destination.pool.carry(exchange)
 

@@ -57,7 +57,7 @@ class Connection(Protocol):
         self._served += 1
         self._exchange = exchange
         self.idle_since = self._pool.seconds()
-        exchange.attach(self)
+        exchange.attach(self, fresh=self._served == 1)
 
     def dataReceived(self, data: bytes) -> None:
         """Bytes of an answer; those that nobody asked for end the connection."""

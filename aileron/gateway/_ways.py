@@ -6,8 +6,9 @@ from attrs import field, frozen
 
 from aileron.http1 import Client, Likeness
 
-from ._exchange import Exchange, Terms
+from ._exchange import Exchange
 from ._routes import RelayTo
+from ._terms import Terms
 
 
 @frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 from typing import Protocol
@@ -15,6 +16,7 @@ _SIZE = rb"([0-9A-Fa-f]{1,15})" + _EXTENSION + rb"\r\n"
 _FIRST_CHUNK = re.compile(_SIZE).match
 _NEXT_CHUNK = re.compile(rb"\r\n" + _SIZE).match  # with the line end that closes the chunk before
 _TRAILER = re.compile(rb"(?:" + FIELD + rb"\r\n)*\r\n").match
+_NO_TRAILER = re.compile(rb"\r\n").match
 # What may still become one of these, so that a bad line is refused at its first bad byte.
 _UNFINISHED_SIZE = rb"(?:[0-9A-Fa-f]{1,15}" + _EXTENSION + rb"\r?)?"
 _UNFINISHED_FIRST = re.compile(_UNFINISHED_SIZE).fullmatch
@@ -51,11 +53,15 @@ class Fixed:
 
 
 class Chunked:
-    """A chunked body, followed without decoding it."""
+    """A chunked body, followed without decoding it.
 
-    __slots__ = ("_between", "_chunk", "_in_trailer", "_pending", "_skip")
+    :param trailers: whether fields may follow the last chunk.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_between", "_chunk", "_in_trailer", "_pending", "_skip", "_trailers")
+
+    def __init__(self, *, trailers: bool = True) -> None:
+        self._trailers = trailers
         self._between = True  # chunks: the next byte begins one
         self._chunk = _FIRST_CHUNK
         self._skip = 0
@@ -85,7 +91,7 @@ class Chunked:
             if size - position == 2 and self._chunk is _NEXT_CHUNK and not self._in_trailer and data.endswith(b"\r\n"):
                 self._between, self._chunk, position = True, _FIRST_CHUNK, size
                 break
-            match = (_TRAILER if self._in_trailer else self._chunk)(data, position)
+            match = (self._trailer() if self._in_trailer else self._chunk)(data, position)
             if match is None:
                 self._check_unfinished(data[position:])
                 break
@@ -100,8 +106,13 @@ class Chunked:
         self._skip = max(0, position - size)
         return -1
 
+    def _trailer(self) -> Callable[[bytes, int], re.Match[bytes] | None]:
+        return _TRAILER if self._trailers else _NO_TRAILER
+
     def _check_unfinished(self, line: bytes) -> None:
         if self._in_trailer:
+            if not self._trailers and line not in (b"", b"\r"):
+                raise Malformed("Fields after the body are not taken: send them before it.")
             _check_trailer(len(line))
             unfinished = _UNFINISHED_TRAILER
         else:
@@ -151,6 +162,8 @@ class UntilClose:
 def announced(length: int) -> Body | None:
     """A fresh finder of the end of a request's body, or L{None} where no body follows.
 
+    Fields after a chunked body are refused: whoever judged the request's head has not seen them.
+
     :param length: in bytes, or L{CHUNKED}.
     """
-    return Chunked() if length == CHUNKED else Fixed(length) if length else None
+    return Chunked(trailers=False) if length == CHUNKED else Fixed(length) if length else None

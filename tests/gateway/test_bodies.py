@@ -7,10 +7,11 @@ from attrs import evolve
 from tests.gateway.case import HOST, OK, GatewayCase, get, request, status_of
 
 CHUNKS = b"5;a=b\r\nhello\r\n0\r\nX-Trailer: 1\r\nX-Other: 2\r\n\r\n"
+PLAIN_CHUNKS = b"5;a=b\r\nhello\r\n0\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS
 
 
-def chunked_request(body: bytes = CHUNKS) -> bytes:
+def chunked_request(body: bytes = PLAIN_CHUNKS) -> bytes:
     """A request of unknown length."""
     return f"POST /v1/messages HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body
 
@@ -110,9 +111,21 @@ class RequestBodyTests(GatewayCase):
     """Requests."""
 
     def test_chunked(self) -> None:
-        """Chunks and trailers go on as they came."""
+        """Chunks and their extensions go on as they came."""
         _, there = self.ask(chunked_request(), "anthropic")
-        self.assertTrue(there.take().endswith(b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS))
+        self.assertTrue(there.take().endswith(b"Transfer-Encoding: chunked\r\n\r\n" + PLAIN_CHUNKS))
+
+    def test_trailer(self) -> None:
+        """Fields after the body were judged by nobody: they are refused, and no byte of them goes on, however cut."""
+        whole = chunked_request(CHUNKS)
+        start = whole.index(b"X-Trailer")
+        for cut in (start - 2, start, start + 1, start + 10):
+            line = self.line()
+            heard = line.say(whole[:cut]) + line.say(whole[cut:])
+            self.assertEqual((status_of(heard), b"send them before it" in heard), (400, True), cut)
+            there = self.places["anthropic"].peers[-1]
+            self.assertNotIn(b"X-", there.take().partition(b"\r\n\r\n")[2])
+            self.assertTrue(there.lost)
 
     def test_piecemeal(self) -> None:
         """A request goes on from the end of its head, each byte when it comes."""
