@@ -91,6 +91,7 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     _log.info(
         "aileron {version} serves {agent} and {operator}", version=__version__, agent=agent.url, operator=operator.url
     )
+    _watch_turns(sites, life)
 
 
 async def _open_store(reactor: Any, home: Home, witness: Witness, life: Life) -> Store:
@@ -145,6 +146,15 @@ async def _start_runner(
     await runner.start()
     _follow(reactor, runner, life)
     return runner, connectors, passkeys
+
+
+def _watch_turns(sites: Sites, life: Life) -> None:
+    """Notice when others are kept waiting, from now on: while it starts, and while it ends, nobody waits."""
+    if sites.watchdog is None:
+        _log.info("this reactor does not measure its turns: long ones are not noticed")
+        return
+    life.at_end(sites.watchdog.stop)
+    sites.watchdog.start()
 
 
 def _watch_over(reactor: Any, sites: Sites, life: Life) -> None:

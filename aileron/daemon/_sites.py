@@ -25,12 +25,14 @@ from ._notifying import make_notifier
 from ._relay import make_relay
 from ._settings import Settings
 from ._tools import make_mcp
+from ._watchdog import watchdog_of
 
 
 class Sites:
     """Both listeners over one set of parts.
 
     :ivar notifier: not yet started.
+    :ivar watchdog: not yet started; L{None}: this reactor does not measure its turns.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Sites:
         self._relay = make_relay(reactor, settings.gateway, store, vault)
         self.notifier = make_notifier(reactor, settings.notices, store, vault, lambda: self._bound[1].url)
         self._mcp = make_mcp(reactor, settings.mcp)
+        self.watchdog = watchdog_of(reactor)
         self._parts = Parts(
             runner=runner,
             sessions=store.sessions,
@@ -82,6 +85,7 @@ class Sites:
             notifier=self.notifier,
             mcp=self._mcp,
             clients=settings.clients,
+            long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
         )
         share = share_of(allow_descriptors())
         self._agent_site = GuardedSite(

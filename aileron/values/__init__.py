@@ -99,7 +99,7 @@ from ._sessions import (
 )
 from ._strict import json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
-from ._traffic import GatewayTotals, Histogram, Traffic
+from ._traffic import GatewayTotals, Histogram, LongTurns, Traffic
 from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState
 from ._vault import Binding, BindingFlag, NewBinding, Scope, VaultState
 from ._versions import SEMVER
@@ -171,6 +171,7 @@ __all__ = [
     "Input",
     "Link",
     "LoadError",
+    "LongTurns",
     "LoopLimits",
     "Maced",
     "Mark",
