@@ -35,7 +35,7 @@ from tests.hostile import MANY, hostile_strings
 from .case import ADDRESS, NOW, Heard, OneChannel, Reading, WebCase, planned, sent
 from .hostility import Misled, Words
 
-_OUR_OWN = ("operators", "door", "known_by", "clock", "version", "started_at")
+_OUR_OWN = ("in_thread", "operators", "door", "known_by", "clock", "version", "started_at")
 """What of a page's parts says nothing that is foreign: who is logged in, and where that is put on record."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")

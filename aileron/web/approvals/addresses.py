@@ -13,9 +13,9 @@ from aileron.values import visible
 MOST_PLACES = 1000
 """So many of a kind are looked at in one text."""
 
-_MOST_NAME, _MOST_SCHEME = 64, 21
-_NO_NAME = re.compile(r"[\s<>\"'(),;:@\[\]{}|]")
-_NO_SCHEME = re.compile(r"[^A-Za-z0-9+.-]")
+_MOST_BEFORE = 64
+_NAME_BACKWARDS = re.compile(r"[^\s<>\"'(),;:@\[\]{}|]{0,64}")
+_SCHEME_BACKWARDS = re.compile(r"[A-Za-z0-9+.-]{0,20}[A-Za-z]")
 _MAIL_HOST = re.compile(r"[^\s<>\"'(),;:@/\[\]{}|]{1,253}")
 _AUTHORITY = re.compile(r"[^\s/?#<>\"'|)\]}]{1,400}")
 _PORT = re.compile(r":\d{0,5}\Z")
@@ -57,16 +57,19 @@ def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str
 
 def _mail(text: str, at: int) -> str:
     """The address around an C{@}; empty where there is none."""
-    name = _NO_NAME.split(text[max(0, at - _MOST_NAME) : at])[-1]
-    host = _MAIL_HOST.match(text, at + 1)
-    return f"{name}@{host[0]}".rstrip(".") if name and host else ""
+    name, host = _NAME_BACKWARDS.match(_backwards(text, at)), _MAIL_HOST.match(text, at + 1)
+    return f"{name[0][::-1]}@{host[0]}".rstrip(".") if name and name[0] and host else ""
 
 
 def _authority(text: str, colon: int) -> str:
     """What a URL names behind its scheme; empty where it is none."""
-    scheme = _NO_SCHEME.split(text[max(0, colon - _MOST_SCHEME) : colon])[-1].lstrip("+.-0123456789")
-    found = _AUTHORITY.match(text, colon + 3)
-    return found[0] if len(scheme) > 1 and found else ""
+    scheme, found = _SCHEME_BACKWARDS.match(_backwards(text, colon)), _AUTHORITY.match(text, colon + 3)
+    return found[0] if scheme and len(scheme[0]) > 1 and found else ""
+
+
+def _backwards(text: str, place: int) -> str:
+    """What stands before a place, the nearest first."""
+    return text[max(0, place - _MOST_BEFORE) : place][::-1]
 
 
 def _without_port(place: str) -> str:

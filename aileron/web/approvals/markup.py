@@ -23,7 +23,7 @@ _EVERYBODY = re.compile(
     r"|(?<![\w@])@(?:everyone|here|channel)\b"
 )
 _PERSON = re.compile(r"<@[!&]?[A-Z0-9]{1,32}(?:\|[^<>\n]{0,80})?>")
-_SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]++)\|(?P<words>[^<>\n]*+)>")
+_SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]+)\|(?P<words>[^<>\n]*+)>")
 _MARKDOWN = re.compile(r"(?P<picture>!?)\[(?P<words>[^\[\]]*+)\]\(\s*+|\]\(\s*+")
 _TARGET_END, _CLOSE, _TAG_END = re.compile(r"[)\s]"), re.compile(r"\)"), re.compile(">")
 _TAG = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
