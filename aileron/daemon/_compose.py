@@ -30,6 +30,7 @@ from ._life import Life
 from ._record import keep_on, make_witness, take_over
 from ._settings import Settings
 from ._sites import Sites
+from ._threads import in_thread
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
@@ -115,7 +116,8 @@ async def _start_runner(
     home = settings.home
     transport = system_transport(reactor, lambda: own.ports)
     connectors = Registry(
-        home.connectors, lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
+        home.connectors,
+        lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor)),
     )
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))

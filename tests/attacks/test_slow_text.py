@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
+from typing import Any
 
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import CONNECTOR
+from tests.functional.slack import Workspace
 
 _LONGEST = 60_000
 _PIECES = (
@@ -26,6 +29,7 @@ _PIECES = (
     "<@U1|",
     " \n",
 )
+_VALUES: tuple[list[Any], ...] = ([29] * 255_000, [[]] * 255_000, [{"a": 0}] * 100_000, [["a"]] * 145_000)
 _NAMES = tuple(f"text_{number}" for number in range(len(_PIECES)))
 _HEAD = """\
 +++
@@ -60,6 +64,28 @@ args = {{ channel = "#general" }}
 render = {{ {render} }}
 +++
 # Posts
+"""
+_TABLE = """
+[[inputs]]
+name = "table"
+description = "Anything"
+
+[inputs.schema]
+type = "array"
+items = {{ anyOf = {options} }}
+"""
+_OPTIONS = ", ".join(f"{{ const = {number} }}" for number in range(1, 30))
+_WRITE = """
+[[execute]]
+id = "post"
+connector = "{connector}"
+op = "post_message"
+inputs = {{ channel = "#general", text = "x", more = "${{args.table}}" }}
+
+[approval]
+required = true
++++
+# Writes
 """
 _READ = """
 [[execute]]
@@ -104,6 +130,24 @@ class SlowTextTests(BrowsedTestCase):
         for path in (f"/approvals/{reads}", f"/runs/{reads}", "/runs", "/audit"):
             await self.opened(page, path)
 
+    async def test_many_values(self) -> None:
+        """As many values as fit into a request, or an answer, are refused or taken without a long turn."""
+        await self.begin()
+        self.patch(Workspace, "_history", lambda workspace, request: {"ok": True, "messages": [0] * 340_000})
+        checked = _TABLE.format(options=f"[{_OPTIONS}]") + _WRITE.format(connector=CONNECTOR)
+        free = _TABLE.format(options="[{}]") + _WRITE.format(connector=CONNECTOR)
+        await self.add(self.reading(), self.written("write-checked", checked), self.written("write-free", free))
+        page = await self.browser.page()
+        await self.log_in(page)
+        for name, values in product(("write-checked", "write-free"), _VALUES):
+            reply = await self.run_action(self.agent, name, {"table": values})
+            self.assertEqual((name, reply.status), (name, 400), reply.text[:500])
+        reads = await self.asked("read-all", {})
+        await self.approve(reads)
+        await self.result(self.agent, reads, wait=60)
+        for path in (f"/approvals/{reads}", f"/runs/{reads}"):
+            await self.opened(page, path)
+
     def posting(self) -> str:
         """The file of an action that takes as much as can be given, and shows as much as is shown."""
         render = ", ".join(f'"Message {number}" = "messages.{number}.text"' for number in range(4))
@@ -120,7 +164,7 @@ class SlowTextTests(BrowsedTestCase):
         path.write_text(_HEAD.format(name=name, connector=CONNECTOR) + text)
         return str(path)
 
-    async def asked(self, name: str, arguments: Mapping[str, str]) -> str:
+    async def asked(self, name: str, arguments: Mapping[str, Any]) -> str:
         """The id of a call that waits."""
         reply = await self.run_action(self.agent, name, arguments)
         self.assertEqual(reply.status, 202, reply.text)

@@ -99,6 +99,7 @@ class OperatedTestCase(FunctionalTestCase):
     A test begins with `furnish`, or with those steps of it that it is about.
     """
 
+    maxDiff = None
     _furnished: ClassVar[dict[str, Furnished]] = {}
 
     def setUp(self) -> None:
@@ -271,7 +272,8 @@ class OperatedTestCase(FunctionalTestCase):
         """
         lines = [line for path in self.state.log.glob("aileron.log*") for line in path.read_text().splitlines()]
         found = [turn for line in lines if (turn := _TURN.search(line))]
-        self.assertEqual([turn[0] for turn in found if turn["kind"] == "busy" or float(turn["seconds"]) > _STUCK], [])
+        long = [turn[0] for turn in found if turn["kind"] == "busy" or float(turn["seconds"]) > _STUCK]
+        self.assertEqual("\n".join(long), "")
 
     async def kill_daemon(self) -> None:
         """``kill -9`` whatever daemon serves the home, and wait until it is gone."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, evolve, field, frozen
 from treq.testing import StubTreq
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -192,7 +192,7 @@ class WebCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Build everything anew."""
-        self.beside = 0
+        self.beside, self.fails = 0, cast(Exception | None, None)
         self.clock = Clock()
         self.clock.advance(NOW)
         self.operators = MemoryOperators(clock=self.clock)
@@ -230,9 +230,12 @@ class WebCase(SynchronousTestCase):
         self.browser, self.session = self.operators.open_browser()
 
     def in_thread(self, work: Callable[[], object]) -> Deferred[object]:
-        """Call it here and now, and count that another thread would have."""
+        """Call it here and now, and count that another thread would have.
+
+        Where C{fails} is set, it fails so instead.
+        """
         self.beside += 1
-        return maybeDeferred(work)
+        return maybeDeferred(work) if self.fails is None else fail(self.fails)
 
     def get(self, path: str, browser: SigningBrowser | None = None, method: str = "GET", **headers: Any) -> Heard:
         """Ask for a path, as this browser or as nobody."""
