@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from tests.functional.browsed import BrowsedTestCase
@@ -148,21 +149,21 @@ class SlowTextTests(BrowsedTestCase):
         for path in (f"/approvals/{reads}", f"/runs/{reads}"):
             await self.opened(page, path)
 
-    def posting(self) -> str:
+    def posting(self) -> Path:
         """The file of an action that takes as much as can be given, and shows as much as is shown."""
         render = ", ".join(f'"Message {number}" = "messages.{number}.text"' for number in range(4))
         post = _POST.format(connector=CONNECTOR, text="".join(f"${{args.{name}}}" for name in _NAMES), render=render)
         return self.written("post-all", "".join(_INPUT.format(name=name) for name in _NAMES) + post)
 
-    def reading(self) -> str:
+    def reading(self) -> Path:
         """The file of an action whose result is all that others wrote."""
         return self.written("read-all", _READ.format(connector=CONNECTOR))
 
-    def written(self, name: str, text: str) -> str:
-        """The path of a file of that name."""
+    def written(self, name: str, text: str) -> Path:
+        """A file of that name."""
         path = self.home.project / f"{name}.md"
         path.write_text(_HEAD.format(name=name, connector=CONNECTOR) + text)
-        return str(path)
+        return path
 
     async def asked(self, name: str, arguments: Mapping[str, Any]) -> str:
         """The id of a call that waits."""

@@ -126,7 +126,7 @@ class ReactorWatchdogTests(SynchronousTestCase):
 
     def frames(self) -> Mapping[int, FrameType]:
         """This thread is where whoever asks is."""
-        return {threading.get_ident(): cast(FrameType, sys._getframe()), 1: cast(FrameType, None)}
+        return {threading.get_ident(): sys._getframe(), 1: cast(FrameType, None)}
 
     def turn(self) -> None:
         """Another turn begins."""
