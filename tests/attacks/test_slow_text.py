@@ -122,10 +122,10 @@ class SlowTextTests(BrowsedTestCase):
         await self.log_in(page)
         texts = dict(zip(_NAMES, map(filled, _PIECES), strict=True))
         posts, reads = await self.asked("post-all", texts), await self.asked("read-all", {})
-        for _ in range(8):
+        for _ in range(4):
             await self.asked("post-all", texts)
         await self.opened(page, "/approvals")
-        await self.waiting(10)
+        await self.waiting(6)
         for run_id in (posts, reads):
             await self.opened(page, f"/approvals/{run_id}")
             await self.opened(page, f"/runs/{run_id}")
