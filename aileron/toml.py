@@ -16,12 +16,13 @@ MAX_KEY_PARTS = 32
 
 _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
 
+# A text that is not closed is a word as well, as far as it goes: none is looked through twice.
 _WORD = re.compile(
     r"""
-      "{3} (?: \\. | (?!"{3})[^\\] )* "{3,5}
-    | '{3} (?: (?!'{3}). )* '{3,5}
-    | " (?: \\. | [^"\\\n] )* "
-    | ' [^'\n]* '
+      "{3} (?: \\. | (?!"{3})[^\\] )* (?: "{3,5} )?
+    | '{3} (?: (?!'{3}). )* (?: '{3,5} )?
+    | " (?: \\. | [^"\\\n] )* "?
+    | ' [^'\n]* '?
     | \# [^\n]*
     | \n
     | [\[\]{}=,.]

@@ -110,3 +110,6 @@ class RefusedTests(SynchronousTestCase):
         self.assertEqual(self.refused("\n" + ".".join(["a"] * 30_000) + " = 1").line, 2)
         self.assertEqual(self.refused("a = " + "[" * 50_000).problem, "is nested too deeply")
         self.assertEqual(self.refused("a = " + "9" * 5000).problem, "has a value that cannot be read")
+        for opened in ('"""', "'''", '"', "'"):  # nothing hides behind a text that is not closed
+            self.refused(f"a = {opened}\n" + ".".join(["a"] * 100))
+            self.refused("\n" + ".".join(["a"] * 100) + f" = {opened}")

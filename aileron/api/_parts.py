@@ -26,7 +26,7 @@ from aileron.interfaces import (
     ITotals,
     IVault,
 )
-from aileron.values import GatewaySettings, NoticeSettings, RelayedPath, utc
+from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPath, utc
 
 from ._door import Door
 from ._leases import Leases
@@ -59,6 +59,7 @@ class Parts:
     :ivar notifier: tells them; L{None}: nobody does.
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
+    :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
     :ivar door: the record of logins.
     :ivar leases: who stands behind which session.
     """
@@ -90,6 +91,7 @@ class Parts:
     notifier: INotifier | None = field(default=None, validator=optional(_provides(INotifier)))
     mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
     clients: frozenset[str] = frozenset()
+    long_turns: Callable[[], LongTurns | None] = lambda: None
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from twisted.web.iweb import IRequest
 
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, loads_strict
+from aileron.values import JSON, MOST_VALUES, loads_strict
 
 MAX_WAIT_SECONDS = 3600
 
@@ -33,7 +33,7 @@ def read_body(request: IRequest) -> JSON:
     if not data:
         return {}
     try:
-        return loads_strict(data)
+        return loads_strict(data, most_values=MOST_VALUES)
     except ValueError as error:
         raise InvalidRequest.listing("The body cannot be read as JSON.", ("", str(error))) from None
 

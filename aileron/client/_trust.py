@@ -16,7 +16,7 @@ _UNVERIFIED = "certificate verify failed"
 """What OpenSSL calls all that is wrong with a chain."""
 
 _MOST_BYTES = 1 << 20
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def certificates_in(path: str) -> tuple[Certificate, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
 from attrs import evolve, field, frozen
@@ -33,6 +33,7 @@ from ._redact import Echo
 from ._spec import HttpOperation, HttpSpec
 from ._template import Scope
 
+_LONG_BYTES = 64 * 1024
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -46,12 +47,14 @@ class HttpConnector:
     :ivar transport: what sends.
     :ivar clock: what seconds are counted on.
     :ivar now: the time of day, for a C{Retry-After} that names a date.
+    :ivar in_thread: calls a function in another thread; L{None}: long answers are read here as well.
     """
 
     spec: HttpSpec
     transport: Transport = field(repr=False)
     clock: IReactorTime = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
+    in_thread: Callable[..., Awaitable[Outcome]] | None = field(default=None, repr=False)
 
     def describe(self) -> ConnectorDescription:
         """As the file says."""
@@ -124,7 +127,7 @@ class HttpConnector:
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
-        return echo.outcome(await attempt.outcome(message))
+        return await attempt.outcome(message)
 
     def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """What is secret in the header that will be sent, and the header; nothing for a connector that wants none.
@@ -182,7 +185,15 @@ class _Attempt:
             return self._failed(large.fault(), error.status)
         except Unreachable:
             return self._failed(self._broken(name))
-        return Reader(name, self.operation, self.echo).outcome(answer, self.connector.now())
+        return await self._read(name, answer)
+
+    async def _read(self, name: str, answer: Answer) -> Outcome:
+        """What an answer means, without an echo; one that is long is read while others are served."""
+        reader, now = Reader(name, self.operation, self.echo), self.connector.now()
+        in_thread = self.connector.in_thread
+        if in_thread is None or len(answer.body) < _LONG_BYTES:
+            return self.echo.outcome(reader.outcome(answer, now))
+        return await in_thread(lambda: self.echo.outcome(reader.outcome(answer, now)))
 
     def _broken(self, name: str) -> Fault:
         if self.flight.sent:
@@ -191,7 +202,7 @@ class _Attempt:
         return NetworkError(f"{name} could not be reached.").fault()
 
     def _failed(self, fault: Fault, status: int | None = None) -> Outcome:
-        return Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status)
+        return self.echo.outcome(Outcome(fault=fault, sent=self.flight.sent, classified=False, status=status))
 
     async def _answered(self, message: Message, deadline: float) -> Answer:
         answer = await self._once(message, deadline)

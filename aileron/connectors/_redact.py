@@ -7,13 +7,15 @@ from typing import TypeVar
 
 from attrs import define, evolve, field
 
-from aileron.values import JSON, Fault, Finding, Outcome, plain
+from aileron.values import JSON, Fault, Finding, Outcome
 
 from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
 from ._forms import BASE64_CHARACTERS, Form, forms
 
 REDACTED = "[redacted]"
 _BLOT = "█" * len(REDACTED)  # no header carries it, so no secret holds it
+
+_LONGEST_NUMBER = 25  # characters, of any that was read
 
 _Answered = TypeVar("_Answered", Outcome, Finding)
 
@@ -33,6 +35,7 @@ class Echo:
     _forms: Mapping[str, Form]
     _instead: str
     heard: set[str] = field(factory=set)
+    _shortest: int = field(default=0, kw_only=True)
 
     @classmethod
     def of(cls, *secrets: str) -> Echo:
@@ -41,7 +44,8 @@ class Echo:
         for secret in secrets:
             for form in forms(secret):
                 sought.setdefault(form.text, form)
-        return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT)
+        shortest = min(map(len, sought), default=0)
+        return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT, shortest=shortest)
 
     def outcome(self, outcome: _Answered) -> _Answered:
         """The same, without an echo; C{notes["echoed"]} tells in which kinds of forms there was one."""
@@ -55,11 +59,13 @@ class Echo:
         """The same value, keys as well."""
         if isinstance(value, str):
             return self.text(value)
+        if value is None or isinstance(value, (int, float)):  # first: to ask what is a mapping takes long
+            return value if self._shortest > _LONGEST_NUMBER else self._number(value)
         if isinstance(value, Mapping):
             return self._table(value)
         if isinstance(value, Sequence):
             return [self.value(each) for each in value]
-        return self._number(value)
+        raise TypeError(f"{type(value).__name__} is no JSON")
 
     def text(self, text: str) -> str:
         """The same text."""
@@ -85,6 +91,8 @@ class Echo:
 
     def _may_hold(self, text: str) -> bool:
         """Whether to look closer: most texts hold no form, and no escape that could hide one."""
+        if len(text) < self._shortest:  # an escape makes it longer, never shorter
+            return False
         return any(form in text for form in self._forms) or (bool(self._forms) and may_be_escaped(text))
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -118,11 +126,11 @@ class Echo:
             return form.kind
         return next((kind for sign, kind in _SIGNS if written.count(sign) > form.text.count(sign)), "split")
 
-    def _number(self, value: JSON) -> JSON:
+    def _number(self, value: float | None) -> JSON:
         """A secret of digits may come back as a number."""
         if value is None or isinstance(value, bool):
             return value
-        written = str(plain(value))
+        written = str(value)
         cleaned = self.text(written)
         return value if cleaned == written else cleaned
 

@@ -17,7 +17,7 @@ from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFrom
 
 from aileron.values import AUTHORITIES
 
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def verifying(places: Iterable[str] = AUTHORITIES) -> Callable[[str], IOpenSSLClientConnectionCreator]:

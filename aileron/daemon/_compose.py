@@ -30,6 +30,7 @@ from ._life import Life
 from ._record import keep_on, make_witness, take_over
 from ._settings import Settings
 from ._sites import Sites
+from ._threads import in_thread
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
@@ -91,6 +92,7 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     _log.info(
         "aileron {version} serves {agent} and {operator}", version=__version__, agent=agent.url, operator=operator.url
     )
+    _watch_turns(sites, life)
 
 
 async def _open_store(reactor: Any, home: Home, witness: Witness, life: Life) -> Store:
@@ -114,7 +116,8 @@ async def _start_runner(
     home = settings.home
     transport = system_transport(reactor, lambda: own.ports)
     connectors = Registry(
-        home.connectors, lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()))
+        home.connectors,
+        lambda spec: HttpConnector(spec, transport, reactor, lambda: utc(reactor.seconds()), in_thread(reactor)),
     )
     passkeys = Passkeys(vault, lambda: own.urls, reactor)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
@@ -145,6 +148,15 @@ async def _start_runner(
     await runner.start()
     _follow(reactor, runner, life)
     return runner, connectors, passkeys
+
+
+def _watch_turns(sites: Sites, life: Life) -> None:
+    """Notice when others are kept waiting, from now on: while it starts, and while it ends, nobody waits."""
+    if sites.watchdog is None:
+        _log.info("this reactor does not measure its turns: long ones are not noticed")
+        return
+    life.at_end(sites.watchdog.stop)
+    sites.watchdog.start()
 
 
 def _watch_over(reactor: Any, sites: Sites, life: Life) -> None:

@@ -13,6 +13,8 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.main import installReactor
 from twisted.logger import Logger
 
+from ._watchdog import TurnClock
+
 _MOST_EVENTS = 512
 
 _log = Logger()
@@ -23,7 +25,13 @@ class LeanReactor(EPollReactor):
     """Twisted's own tells the log, for each event, whose it is, and looks twice what is due around a lone one.
 
     The first is a quarter of a relayed request, the second a third of a relayed event.
+
+    :ivar turns: measures what passes between two looks for events.
     """
+
+    def __init__(self) -> None:
+        self.turns = TurnClock()
+        super().__init__()  # type: ignore[no-untyped-call]
 
     def mainLoop(self) -> None:
         """See L{EPollReactor.mainLoop}; events are followed until a call is due or the reactor was stopped."""
@@ -46,10 +54,13 @@ class LeanReactor(EPollReactor):
 
     def doPoll(self, timeout: float | None) -> None:
         """See L{EPollReactor.doPoll}; what an event fails with is logged."""
+        self.turns.end()
         try:
             events = self._poller.poll(-1 if timeout is None else timeout, _MOST_EVENTS)
         except InterruptedError:
             return
+        finally:
+            self.turns.begin()
         selectables = self._selectables
         for descriptor, event in events:
             selectable = selectables.get(descriptor)
@@ -74,4 +85,4 @@ def install() -> None:
 
     :raises ReactorAlreadyInstalledError: there is one.
     """
-    installReactor(LeanReactor())  # type: ignore[no-untyped-call]
+    installReactor(LeanReactor())

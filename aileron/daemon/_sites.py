@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from attrs import fields
+from twisted.internet.defer import Deferred
 
 from aileron import __version__
 from aileron.audit import Notary
@@ -24,13 +26,16 @@ from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._notifying import make_notifier
 from ._relay import make_relay
 from ._settings import Settings
+from ._threads import in_thread
 from ._tools import make_mcp
+from ._watchdog import watchdog_of
 
 
 class Sites:
     """Both listeners over one set of parts.
 
     :ivar notifier: not yet started.
+    :ivar watchdog: not yet started; L{None}: this reactor does not measure its turns.
     """
 
     def __init__(
@@ -46,9 +51,8 @@ class Sites:
     ) -> None:
         from aileron.api import LAUNCH_KEY, GuardedSite, Parts, SiteRules, agent_site, mint, operator_site, token_digest
 
-        self._reactor, self._settings = reactor, settings
-        self._instance = secrets.token_hex(8)
-        self._started_at = utc(reactor.seconds())
+        self._reactor, self._settings, self.watchdog = reactor, settings, watchdog_of(reactor)
+        self._instance, self._started_at = secrets.token_hex(8), utc(reactor.seconds())
         self._launch_key = mint(LAUNCH_KEY, secrets.token_bytes)
         self._bound: tuple[Bound, ...] = ()
         operators = Operators(vault, self._instance, self._addresses, reactor)
@@ -82,6 +86,7 @@ class Sites:
             notifier=self.notifier,
             mcp=self._mcp,
             clients=settings.clients,
+            long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
         )
         share = share_of(allow_descriptors())
         self._agent_site = GuardedSite(
@@ -92,7 +97,7 @@ class Sites:
             taker=self._relay.gateway,
             most_relays=share.relayed,
         )
-        site = operator_site(self._parts, web=lambda: _pages(self._parts))
+        site = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor)))
         self._operator_site = GuardedSite(site, SiteRules(), reactor)
 
     async def look_at_leases(self) -> None:
@@ -162,11 +167,12 @@ def _landing() -> Any:
     return Answer(200, landing(), headers, "text/html; charset=utf-8")
 
 
-def _pages(parts: Any) -> Any:
+def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:
     """The pages, which reach of what the routes reach the very same; loaded when a browser first asks for one."""
     from aileron.api import INSTANCE, POLL, signed_request
     from aileron.web import KnownBy, PageParts, pages
 
-    shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name != "known_by"}
+    own = ("known_by", "in_thread")
+    shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name not in own}
     known_by = KnownBy(parts.cookie, POLL, (INSTANCE, parts.instance), signed_request)
-    return pages(PageParts(known_by=known_by, **shared))
+    return pages(PageParts(known_by=known_by, in_thread=in_thread, **shared))

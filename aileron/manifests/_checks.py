@@ -18,8 +18,8 @@ from aileron.values import JSON
 from ._formats import FORMATS
 from ._patterns import MOST_CHARACTERS, compiled
 
-MOST_STEPS = 200_000
-"""What one call may cause, all its arguments together that have a schema of the author's: some tenths of a second."""
+MOST_STEPS = 100_000
+"""What one call may cause, all its arguments together that have a schema of the author's: a tenth of a second."""
 
 _AN_IDENTITY = 3
 _CHARACTERS_A_STEP = 25

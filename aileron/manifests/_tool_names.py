@@ -15,6 +15,7 @@ MAX_TOOL_NAME = 48
 """Agents put their own prefix before it, and model providers refuse more than 64 characters."""
 
 _MARK = 6
+_OTHER = re.compile(r"[^a-z0-9_]")
 
 
 def tool_name(name: str) -> str:
@@ -24,7 +25,7 @@ def tool_name(name: str) -> str:
 
     :param name: a valid action name, so at most 64 characters.
     """
-    plain = re.sub(r"[^a-z0-9_]", "_", name)
+    plain = _OTHER.sub("_", name)
     return plain if len(plain) <= MAX_TOOL_NAME else _marked(plain, name)
 
 

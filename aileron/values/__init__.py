@@ -97,10 +97,10 @@ from ._sessions import (
     SessionTally,
     SignedRequest,
 )
-from ._strict import json_pointer, json_problems, loads_strict
+from ._strict import MOST_VALUES, json_pointer, json_problems, loads_strict
 from ._time import from_timestamp, timestamp, utc
-from ._traffic import GatewayTotals, Histogram, Traffic
-from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState
+from ._traffic import GatewayTotals, Histogram, LongTurns, Traffic
+from ._trust import Candidate, Mark, Trusted, TrustItem, TrustKind, TrustState, comparing_steps
 from ._vault import Binding, BindingFlag, NewBinding, Scope, VaultState
 from ._versions import SEMVER
 from ._violations import violation
@@ -120,6 +120,7 @@ __all__ = [
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
     "MOST_USES",
+    "MOST_VALUES",
     "NOTICE",
     "NO_CHECKPOINT",
     "OPENAI",
@@ -171,6 +172,7 @@ __all__ = [
     "Input",
     "Link",
     "LoadError",
+    "LongTurns",
     "LoopLimits",
     "Maced",
     "Mark",
@@ -234,6 +236,7 @@ __all__ = [
     "base64_inside",
     "canonical",
     "compact",
+    "comparing_steps",
     "differences",
     "digest",
     "digest_of_bytes",

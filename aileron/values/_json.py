@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from json.encoder import c_make_encoder, encode_basestring_ascii  # type: ignore[attr-defined]
-from typing import Any, TypeAlias, cast
+from json.encoder import c_make_encoder, encode_basestring, encode_basestring_ascii  # type: ignore[attr-defined]
+from typing import Any, TypeAlias
 
 import rfc8785
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 """Whatever RFC 8259 can say.  Values are read-only by agreement: nobody changes one that was handed over."""
+
+_MAX_EXACT = 2**53 - 1
+_quoted: Callable[[str], str] = encode_basestring  # escapes what RFC 8785 says, and that in lower case
 
 
 def canonical(value: JSON) -> bytes:
@@ -19,7 +22,29 @@ def canonical(value: JSON) -> bytes:
 
     :raises ValueError: a number outside what RFC 8785 can carry, or a lone surrogate.
     """
-    return rfc8785.dumps(cast("dict[str, object]", plain(value)))  # type: ignore[arg-type]
+    try:
+        return _canonical(value).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("a lone surrogate cannot be written") from None  # the other error holds the text
+
+
+def _canonical(value: JSON) -> str:
+    """The same as text.  The library calls Python for every quote and line feed of a text, which others may fill."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if type(value) is int and -_MAX_EXACT <= value <= _MAX_EXACT:
+        return str(value)
+    if value is None or isinstance(value, (int, float)):
+        return rfc8785.dumps(value).decode("ascii")
+    if isinstance(value, Mapping):
+        pairs = sorted(value.items(), key=_utf_16)
+        return f"{{{','.join(f'{_quoted(key)}:{_canonical(item)}' for key, item in pairs)}}}"
+    return f"[{','.join(map(_canonical, value))}]"
+
+
+def _utf_16(pair: tuple[str, JSON]) -> bytes:
+    """By what RFC 8785 sorts keys."""
+    return pair[0].encode("utf-16-be")
 
 
 def digest(value: JSON) -> str:

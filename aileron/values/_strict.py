@@ -12,18 +12,24 @@ from ._json import JSON
 MAX_DEPTH = 32
 """Most containers within one another, the outermost counted."""
 
+MOST_VALUES = 20_000
+"""Most values in the body of a request: each is looked at several times before anybody else is served."""
+
 MAX_NUMBER = 2**53 - 1
 """Beyond this a double no longer tells one integer from the next (RFC 8785, appendix D)."""
 
 
-def loads_strict(data: bytes, max_depth: int = MAX_DEPTH) -> JSON:
+def loads_strict(data: bytes, max_depth: int = MAX_DEPTH, most_values: int | None = None) -> JSON:
     """The value that C{data} says, if there is only one way to read it.
 
     :param data: UTF-8 without a byte order mark.
     :raises ValueError: it is no JSON, or has a key twice, a number that is not finite or beyond 2^53-1,
-        a lone surrogate, or too many levels.  The message is fit for the caller's eyes and repeats no value.
+        a lone surrogate, too many levels, or more than C{most_values}.  The message is fit for the caller's eyes and
+        repeats no value.
     """
     value = _read(data)
+    if most_values is not None and len(data) > most_values and _has_more_values(value, most_values):
+        raise ValueError(f"the body has more than {most_values} values")
     for pointer, message in json_problems(value, max_depth):
         raise ValueError(f"{pointer or 'the body'}: {message}")
     return value
@@ -43,6 +49,19 @@ def json_pointer(base: str, *keys: str | int) -> str:
     """C{base} and the steps below it, escaped as RFC 6901 says; a lone surrogate is shown as C{?}."""
     shown = (str(key).encode("utf-8", "replace").decode("utf-8") for key in keys)
     return base + "".join("/" + key.replace("~", "~0").replace("/", "~1")[:80] for key in shown)
+
+
+def _has_more_values(value: JSON, most: int) -> bool:
+    """Whether there are more within it; it stops as soon as that is known."""
+    count, within = 0, [value]
+    while within:
+        each = within.pop()
+        if isinstance(each, (dict, list)):
+            count += len(each)
+            if count > most:
+                return True
+            within.extend(each.values() if isinstance(each, dict) else each)
+    return False
 
 
 def _sound(value: JSON, depth_left: int) -> bool:

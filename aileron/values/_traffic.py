@@ -1,4 +1,4 @@
-"""What the gateway counted since the daemon's start: numbers alone, nothing of what was said."""
+"""What was counted since the daemon's start: numbers alone, nothing of what was said."""
 
 from __future__ import annotations
 
@@ -69,3 +69,17 @@ class GatewayTotals:
     """
 
     providers: Mapping[str, Traffic] = field(factory=dict)
+
+
+@frozen
+class LongTurns:
+    """Turns of the reactor that took longer than they may.
+
+    :ivar busy: in which its own thread computed for too long.
+    :ivar blocked: in which it was kept from it.
+    :ivar longest_seconds: of them.
+    """
+
+    busy: int = 0
+    blocked: int = 0
+    longest_seconds: float = 0.0

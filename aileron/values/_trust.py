@@ -92,13 +92,13 @@ class TrustItem:
             return ""
         # Split at line feeds alone, so that no other separator vanishes from what is shown.
         now, before = self.candidate.text.split("\n"), None if self.before is None else self.before.split("\n")
-        if before is None or _steps(before, now) > _MOST_STEPS:
+        if before is None or comparing_steps(before, now) > _MOST_STEPS:
             return self.candidate.text
         return "\n".join(difflib.unified_diff(before, now, "trusted", "now", lineterm=""))
 
 
-def _steps(before: Sequence[str], now: Sequence[str]) -> int:
-    """At most how many steps it takes to compare: each block looks at every line and at every pair that is alike."""
+def comparing_steps(before: Sequence[str], now: Sequence[str]) -> int:
+    """At most how many steps C{difflib} takes: each block looks at every line and at every pair that is alike."""
     often = len(now) // 100 + 1 if len(now) >= _OFTEN_FROM else len(now)
     there = {line: times for line, times in Counter(now).items() if times <= often}
     return (len(before) + sum(there.get(line, 0) for line in before)) * min(len(before), len(now))

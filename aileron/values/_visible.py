@@ -36,7 +36,7 @@ def visible(text: str, multiline: bool = False) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_shown(character, multiline) for character in text)
+    return text.translate({ord(each): _shown(each, multiline) for each in set(text)})
 
 
 def _shown(character: str, multiline: bool) -> str:

@@ -6,19 +6,19 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 
 from klein import Klein
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource
-from twisted.web.template import flattenString
+from twisted.web.template import Flattenable, flattenString
 from werkzeug.exceptions import HTTPException
 
 from aileron.errors import AileronError, InternalError, InvalidRequest
 from aileron.values import ADVICE, timestamp, visible
 
 from ._entrance import admit, enter, entering, register
-from ._parts import PageParts, Visit
+from ._parts import Drawing, PageParts, Visit
 from ._shell import HTML, Shell
 from ._table import FRAGMENTS, SHOWN, Draw
 
@@ -34,7 +34,7 @@ _TEXT = b"text/plain; charset=utf-8"
 
 def pages(parts: PageParts) -> IResource:
     """What the operator site serves to a browser outside C{/v1}."""
-    app, shell = Klein(), Shell()
+    app, shell, one_at_a_time = Klein(), Shell(), DeferredLock()
     for rule, method, serve in (
         ("/handover", "POST", lambda request, path: enter(request, parts, shell)),
         ("/handover/key", "POST", lambda request, path: register(request, parts)),
@@ -43,7 +43,7 @@ def pages(parts: PageParts) -> IResource:
         app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
     app.route("/static/<name>", endpoint="static")(shell.file)
     for rule, draw in FRAGMENTS.items():
-        app.route(rule, endpoint=rule)(_guarded(draw, parts))
+        app.route(rule, endpoint=rule)(_guarded(draw, parts, one_at_a_time))
     for rule in SHOWN:
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
@@ -51,18 +51,37 @@ def pages(parts: PageParts) -> IResource:
     return app.resource()
 
 
-def _guarded(draw: Draw, parts: PageParts) -> Callable[..., Deferred[bytes]]:
-    """The handler of a fragment, which nobody passes but a browser session's cookie and signature together."""
+def _guarded(draw: Draw, parts: PageParts, one_at_a_time: DeferredLock) -> Callable[..., Deferred[bytes]]:
+    """The handler of a fragment, which nobody passes but a browser session's cookie and signature together.
+
+    :param one_at_a_time: held while something is drawn beside the reactor: two at once would be no faster.
+    """
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
         visit = Visit(admit(request, parts), _query(request))
-        body: bytes = await flattenString(request, await draw(parts, visit, **path))
+        found = await draw(parts, visit, **path)
+        body: bytes
+        if isinstance(found, Drawing):
+            async with one_at_a_time:
+                body = await parts.in_thread(lambda: _flat(found.draw()))
+        else:
+            body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
         request.setHeader(PAUSED, _paused(parts))
         request.setHeader(WAITING, b"%d" % await parts.runner.pending(None))
         return body
 
     return _at_the_rim(fragment)
+
+
+def _flat(drawn: Flattenable) -> bytes:
+    """The bytes of what waits for nothing, in whatever thread this is."""
+    found: list[bytes | Failure] = []
+    flattenString(None, drawn).addBoth(found.append)
+    (body,) = found
+    if isinstance(body, Failure):
+        body.raiseException()
+    return body
 
 
 def _query(request: IRequest) -> Mapping[str, str]:

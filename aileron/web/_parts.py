@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 from twisted.web.iweb import IRequest
-from twisted.web.template import XMLString
+from twisted.web.template import Flattenable, XMLString
 
 from aileron.interfaces import (
     IAudit,
@@ -65,6 +65,7 @@ class PageParts:
     :ivar gateway: as the operator has it.
     :ivar totals: what the gateway counted; L{None}: nobody counts.
     :ivar notifier: tells the operator elsewhere of what waits; L{None}: nobody does.
+    :ivar in_thread: calls a function in another thread, and answers what it returns.
     :ivar clock: says how late it is.
     :ivar version: Aileron's.
     :ivar started_at: when this life of the daemon began.
@@ -88,6 +89,7 @@ class PageParts:
     clock: IReactorTime
     version: str
     started_at: datetime
+    in_thread: Callable[..., Awaitable[Any]]
 
     def now(self) -> datetime:
         """The moment, by the clock."""
@@ -104,6 +106,16 @@ class Visit:
 
     operator: OperatorSession
     query: Mapping[str, str]
+
+
+@frozen
+class Drawing:
+    """What may take long to draw, since others wrote what it shows: it is drawn beside the reactor.
+
+    :ivar draw: needs nothing but frozen values, and waits for nothing.
+    """
+
+    draw: Callable[[], Flattenable]
 
 
 def template(name: str) -> XMLString:

@@ -9,7 +9,7 @@ from twisted.web.template import Flattenable
 
 from aileron.errors import NotFound
 
-from ._parts import PageParts, Visit
+from ._parts import Drawing, PageParts, Visit
 from .approvals.listing import draw_list
 from .approvals.page import draw_approval
 from .records.audit import draw_audit, draw_record
@@ -23,7 +23,7 @@ from .setup.settings import draw_settings
 from .setup.trust import draw_trust
 from .traffic.gateway import draw_gateway
 
-Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable]]
+Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
 """A coroutine function of L{PageParts}, a L{Visit} and what the path names, to what is shown."""
 
 PAGES: Mapping[str, Draw] = {

@@ -15,7 +15,7 @@ from aileron.api._guard import Who
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.interfaces import ITotals
 from aileron.testing import scripted_offer
-from aileron.values import Ending, GatewayTotals, Histogram, Traffic, Usage
+from aileron.values import Ending, GatewayTotals, Histogram, LongTurns, Traffic, Usage
 
 from .case import COOKIE, LAUNCH_KEY, ApiCase, Site
 from .test_guard import routes
@@ -198,6 +198,18 @@ class MetricsTests(CountedCase):
         found = self.scrape()
         self.assertEqual(self.value(found["aileron_store_up"], "aileron_store_up"), 0)
         self.assertTrue({"aileron_sessions", "aileron_pending_approvals"}.isdisjoint(found))
+
+    def test_reactor(self) -> None:
+        """Long turns of the reactor are there by kind, with the longest, where somebody measures them."""
+        self.assertNotIn("aileron_reactor_stalls", self.scrape())
+        self.build(long_turns=lambda: LongTurns(2, 3, 0.75), metrics_token_digest=token_digest(SCRAPER))
+        found = self.scrape()
+        stalls = found["aileron_reactor_stalls"]
+        self.assertEqual(
+            [self.value(stalls, "aileron_reactor_stalls_total", kind=kind) for kind in ("busy", "blocked")], [2, 3]
+        )
+        longest = "aileron_reactor_longest_stall_seconds"
+        self.assertEqual(self.value(found[longest], longest), 0.75)
 
     def test_library(self) -> None:
         """A daemon that is never scraped does not load what it takes."""

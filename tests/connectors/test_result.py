@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from attrs import evolve
+from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.connectors import _http
 from aileron.connectors._schema import read_file
 from aileron.testing import MemoryCredential
 from aileron.values import JSON, Finding, Outcome, Sought
@@ -68,6 +70,28 @@ class AttachmentCase(SynchronousTestCase):
         """What one answer comes to."""
         self.rig.service.replies.append(reply)
         return self.successResultOf(self.rig.send(operation, {}))
+
+
+class LongTests(SynchronousTestCase):
+    """Answers that take long to read."""
+
+    def test_beside(self) -> None:
+        """A long answer is read in another thread, and its echo taken out there; a short one is read at once."""
+        self.patch(_http, "_LONG_BYTES", 200)
+        rig, asked = Rig(), list[object]()
+
+        def in_thread(work: Callable[[], Outcome]) -> Deferred[Outcome]:
+            asked.append(work)
+            return succeed(work())
+
+        rig.connector = evolve(rig.connector, in_thread=in_thread)
+        for length, times in ((10, 0), (200, 1)):
+            secret = SECRET.decode()
+            rig.service.replies.append(json_answer({"id": secret, "more": "x" * length}))
+            outcome = self.successResultOf(rig.send("show"))
+            self.assertEqual(len(asked), times)
+            self.assertNotIn(secret, str(outcome))
+            self.assertEqual(outcome.notes, {"echoed": ["plain"]})
 
 
 class FileTests(AttachmentCase):

@@ -170,3 +170,31 @@ class LoopTests(SynchronousTestCase):
         self.patch(self.reactor, "_patience", lambda: (self.patch(self.reactor, "_patience", patience), 1 // 0))
         self.run_with(lambda: self.reactor.callLater(0.01, self.reactor.crash))
         self.assertEqual((self.late, len(self.flushLoggedErrors(ZeroDivisionError))), (False, 1))
+
+
+class TurnTests(SynchronousTestCase):
+    """What it measures of its turns."""
+
+    skip = LeanReactorTests.skip
+
+    def test_measured(self) -> None:
+        """A turn lasts from one look for events to the next: the events, and the calls that were due."""
+        reactor: Any = cast(Any, LeanReactor)()
+        told: list[float] = []
+        now = [1.0]
+
+        def last(seconds: float) -> None:
+            now[0] += seconds
+
+        reactor.turns.monotonic = lambda: now[0]
+        near, far = os.pipe()
+        self.addCleanup(os.close, near)
+        self.addCleanup(os.close, far)
+        self.addCleanup(reactor.removeAll)
+        reactor.addReader(Reader(near, None, lambda: last(5.0)))
+        reactor.callWhenRunning(lambda: reactor.turns.watch(1.0, lambda lasted, computed: told.append(lasted)))
+        reactor.callLater(0.01, os.write, far, b"a")
+        reactor.callLater(0.02, last, 3.0)
+        reactor.callLater(0.03, reactor.crash)
+        reactor.run(installSignalHandlers=False)
+        self.assertEqual(told, [5.0, 3.0])

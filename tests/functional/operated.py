@@ -34,6 +34,10 @@ SECRET_DESCRIPTOR = 4
 GATED, UNGATED = "ship-update", "post-note"
 SHIP = {"channel": "#engineering", "summary": "The parser is out."}
 
+_STUCK = 10.0
+_TURN = re.compile(
+    r"a turn of the reactor (?:has taken|took) (?P<seconds>[0-9.]+) s.*?(?: (?P<kind>busy|blocked),)? at .*"
+)
 _ACTION = """\
 +++
 name = "{name}"
@@ -95,6 +99,7 @@ class OperatedTestCase(FunctionalTestCase):
     A test begins with `furnish`, or with those steps of it that it is about.
     """
 
+    maxDiff = None
     _furnished: ClassVar[dict[str, Furnished]] = {}
 
     def setUp(self) -> None:
@@ -105,6 +110,7 @@ class OperatedTestCase(FunctionalTestCase):
         self.state = State(self.home.aileron)
         self._tokens: dict[str, str] = {}
         self.finally_(self.kill_daemon)
+        self.addCleanup(self.check_turns)
 
     @property
     def workspace(self) -> Workspace:
@@ -258,6 +264,16 @@ class OperatedTestCase(FunctionalTestCase):
     async def posted(self, count: int = 1, seconds: float = 30) -> None:
         """Wait until the service has taken so many messages."""
         await until(self.reactor, lambda: len(self.workspace.messages) >= count, seconds, f"{count} messages")
+
+    def check_turns(self) -> None:
+        """Nobody was kept waiting: no turn of the daemon's reactor computed for over 250 ms, or took many seconds.
+
+        One that is kept from computing for a moment is the machine's, which has others to serve.
+        """
+        lines = [line for path in self.state.log.glob("aileron.log*") for line in path.read_text().splitlines()]
+        found = [turn for line in lines if (turn := _TURN.search(line))]
+        long = [turn[0] for turn in found if turn["kind"] == "busy" or float(turn["seconds"]) > _STUCK]
+        self.assertEqual("\n".join(long), "")
 
     async def kill_daemon(self) -> None:
         """``kill -9`` whatever daemon serves the home, and wait until it is gone."""

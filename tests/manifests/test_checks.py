@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given, settings
@@ -93,8 +94,48 @@ def fits(made: Action, value: JSON) -> bool:
     return True
 
 
+def _array(**items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_COSTLY: Mapping[str, tuple[dict[str, Any], JSON]] = {
+    "alternatives": (_array(anyOf=[{"const": number} for number in range(30)]), [29] * 20_000),
+    "one of several": (_array(oneOf=[{"const": number} for number in range(30)]), [29] * 20_000),
+    "distinct": ({"type": "array", "uniqueItems": True}, [[[[number]]] for number in range(50_000)]),
+    "choices": (_array(enum=["a" * 1000]), ["a" * 1000] * 10_000),
+    "nested": (_array(**_array(**_array(type="integer"))), [[[0] * 300] * 300] * 2),
+    "patterns": (
+        _array(type="string", pattern="(a|b|ab){2,20}(a+b+)+c|^abababc$", maxLength=9000),
+        ["ab" * 4000] * 100,
+    ),
+}
+"""Schemas that an author may write, each with arguments that fit, of which there is too much."""
+
+
 class CheckTests(Faults):
     """Schemas of every kind."""
+
+    def test_too_much(self) -> None:
+        """Arguments that would take for ever to check are refused as too much, soon."""
+        for name, (schema, value) in _COSTLY.items():
+            made = taken(schema)
+            assert made is not None, name
+            seconds = []
+            for _ in range(3):
+                started = time.thread_time()
+                refused = self.assertRaises(InvalidRequest, check_arguments, made, {"a": value})
+                seconds.append(time.thread_time() - started)
+            self.assertIn("holds too much to be checked", str(refused.details), name)
+            self.assertLess(min(seconds), 1, name)
+
+    def test_just_enough(self) -> None:
+        """Few of the same are taken: it is their number that is refused."""
+        for name, (schema, value) in _COSTLY.items():
+            made = taken(schema)
+            assert made is not None, name
+            assert isinstance(value, list)
+            few: Mapping[str, JSON] = {"nested": [[[0]]], "patterns": ["abababc"]}
+            self.assertTrue(fits(made, few.get(name, value[:3])), name)
 
     @given(WILD, st.sampled_from(_TYPES), VALUES, st.booleans())
     @settings(deadline=None, max_examples=400)

@@ -306,7 +306,7 @@ class ArgumentTests(Faults):
         self.assertEqual(self.problems(made, {"a": value}), [("/args", "holds too much to be checked by its schema")])
         integers = own('{ type = "array", items = { type = "integer" } }')
         two = action(integers + integers.replace('"a"', '"b"'))
-        half: JSON = [0] * 60_000
+        half: JSON = [0] * 30_000
         self.assertEqual(check_arguments(action(integers), {"a": half}), {"a": half})
         self.assertEqual(self.problems(two, {"a": half, "b": half})[0][0], "/args")
 

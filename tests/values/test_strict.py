@@ -32,6 +32,14 @@ class LoadsStrictTests(SynchronousTestCase):
         """An ordinary body comes out as it was meant."""
         self.assertEqual(loads_strict('{"a": [1, 2.5, true, null, "é"]}'.encode()), {"a": [1, 2.5, True, None, "é"]})
 
+    def test_many_values(self) -> None:
+        """Where a limit is given, more values are refused, wherever they are; where none is, they are not."""
+        for data in (b"[0,0,0,0]", b'{"a":[0,0],"b":[0]}', b"[[[[[]]]]]", b'{"a":0,"b":0,"c":0,"d":0}'):
+            self.assertEqual(loads_strict(data), loads_strict(data, most_values=5))
+            refused = self.assertRaises(ValueError, loads_strict, data, most_values=3)
+            self.assertEqual(str(refused), "the body has more than 3 values")
+        self.assertEqual(loads_strict(b'["a,b,c,d,e,f"]', most_values=3), ["a,b,c,d,e,f"])
+
     def test_not_utf8(self) -> None:
         """Bytes that are no UTF-8 are refused, other encodings of Unicode too."""
         self.assertEqual(self.refused(b'"\xff"'), "the body is not UTF-8")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, evolve, field, frozen
 from treq.testing import StubTreq
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -192,6 +192,7 @@ class WebCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Build everything anew."""
+        self.beside, self.fails = 0, cast(Exception | None, None)
         self.clock = Clock()
         self.clock.advance(NOW)
         self.operators = MemoryOperators(clock=self.clock)
@@ -223,9 +224,18 @@ class WebCase(SynchronousTestCase):
             clock=self.clock,
             version="1.2.3",
             started_at=utc(NOW - 60),
+            in_thread=self.in_thread,
         )
         self.resource = pages(self.parts)
         self.browser, self.session = self.operators.open_browser()
+
+    def in_thread(self, work: Callable[[], object]) -> Deferred[object]:
+        """Call it here and now, and count that another thread would have.
+
+        Where C{fails} is set, it fails so instead.
+        """
+        self.beside += 1
+        return maybeDeferred(work) if self.fails is None else fail(self.fails)
 
     def get(self, path: str, browser: SigningBrowser | None = None, method: str = "GET", **headers: Any) -> Heard:
         """Ask for a path, as this browser or as nobody."""

@@ -279,6 +279,14 @@ class ApprovalTests(WebCase):
         self.assertIn("-line 7\n+other\n", shown.text)
         self.assertEqual(shown.text.count("@@"), 2)
 
+    def test_too_many_lines(self) -> None:
+        """Texts that take too long to compare stand there whole, and are not compared."""
+        pages = ["\n".join(str(number * factor % 4999) for number in range(5000)) for factor in (1, 7)]
+        shown = self.shown(self.ask(changes=(Change("/a", "changed", *pages),)).id)
+        self.assertNotIn("@@", shown.text)
+        for page in pages:
+            self.assertIn(page, shown.text)
+
     def test_stale_and_expiring(self) -> None:
         """Why it is asked anew, and when it expires, is said."""
         run = self.ask(stale="The action was changed since.", expires_at=utc(NOW) + timedelta(hours=1))

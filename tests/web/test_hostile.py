@@ -35,7 +35,7 @@ from tests.hostile import MANY, hostile_strings
 from .case import ADDRESS, NOW, Heard, OneChannel, Reading, WebCase, planned, sent
 from .hostility import Misled, Words
 
-_OUR_OWN = ("operators", "door", "known_by", "clock", "version", "started_at")
+_OUR_OWN = ("in_thread", "operators", "door", "known_by", "clock", "version", "started_at")
 """What of a page's parts says nothing that is foreign: who is logged in, and where that is put on record."""
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -84,8 +84,8 @@ def whole(text: str) -> Whole:
     return reading
 
 
-class HostileTests(WebCase):
-    """Every fragment that there is, drawn from rooms that say nothing but such strings."""
+class HostileCase(WebCase):
+    """Something of everything to show."""
 
     def setUp(self) -> None:
         """Have something of everything to show."""
@@ -166,6 +166,10 @@ class HostileTests(WebCase):
         self.assertEqual(heard.status, 200, f"{path} is not there: put into furnish() what it shows")
         return heard
 
+
+class HostileTests(HostileCase):
+    """Every fragment that there is, drawn from rooms that say nothing but such strings."""
+
     def rules(self) -> list[str]:
         """The fragments, without the one that stands for all others."""
         return [rule for rule in FRAGMENTS if "<path:" not in rule]
@@ -203,6 +207,27 @@ class HostileTests(WebCase):
         for text in (shown.text, *(value for _, value in given)):
             unseen = {each for each in text if each != "\n" and unicodedata.category(each) in _UNSEEN}
             self.assertEqual(unseen, set(), path)
+
+
+class BesideTests(HostileCase):
+    """Which pages are drawn beside the reactor."""
+
+    def test_foreign_texts(self) -> None:
+        """All that show texts of any length, by an agent, a service or a file."""
+        whole = ("/approvals/<run_id>", "/runs/<run_id>", "/audit/<audit_id>", "/actions/<name>")
+        for rule in ("/approvals", "/runs", "/trust", *whole):
+            for path in self.paths(f"/fragments{rule}"):
+                self.beside = 0
+                self.drawn(path)
+                self.assertEqual(self.beside, 1, path)
+
+    def test_failure(self) -> None:
+        """One that fails there says so, as any other does, and the next is drawn."""
+        path = self.paths("/fragments/runs")[0]
+        whole, self.fails = self.drawn(path).text, ZeroDivisionError()
+        self.assertEqual(self.fragment(path).status, 500)
+        self.fails = None
+        self.assertEqual(self.drawn(path).text, whole)
 
 
 class KitTests(WebCase):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import scripted_offer
 from aileron.values import Approval, Precedents, Run, RunState, utc
-from aileron.web.approvals.risks import Risks, new_here, risks
+from aileron.web.approvals.risks import Risks, new_here, recipients, risks
 
 from .case import NOW, planned, sent
 
@@ -46,6 +49,16 @@ class RisksTests(SynchronousTestCase):
         self.assertEqual(
             found.recipients, "New, in the last 200 calls that were done: to, Channel, webhook_url, a, b, c, d."
         )
+
+    @settings(deadline=None, max_examples=500)
+    @given(
+        st.text("@#.:/+ 1a\n\u00a0(-", max_size=12) | st.sampled_from(("http://", "https://", "http://a", "+12 34 56"))
+    )
+    def test_addresses(self, text: str) -> None:
+        """An address is what these shapes say, from end to end."""
+        shape = r"[@#]\S+|\S+@\S+\.\S+|https?://\S+|\+[\d ()-]{6,20}"
+        found = list(recipients(Precedents(1, True, {"text": (text,)})))
+        self.assertEqual(found, ["text"] if re.fullmatch(shape, text) else [])
 
     def test_new_here(self) -> None:
         """Beside the argument stands which of its values are new; nothing where all is new or none is."""

@@ -44,6 +44,7 @@ async def _facts(parts: Parts) -> Facts:
         gateway=totals(parts),
         paused=None in paused,
         paused_sessions=len(paused - {None}),
+        long_turns=parts.long_turns(),
     )
 
 

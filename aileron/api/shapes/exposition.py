@@ -16,7 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from aileron.values import Histogram, Traffic, VaultState
+from aileron.values import Histogram, LongTurns, Traffic, VaultState
 
 from .facts import Facts
 
@@ -54,6 +54,8 @@ class _Facts(Collector):
     def collect(self) -> Iterator[Metric]:
         """See L{Collector}."""
         yield from _daemon(self.facts)
+        if self.facts.long_turns is not None:
+            yield from _reactor(self.facts.long_turns)
         yield from _gateway(self.facts.gateway.providers)
 
 
@@ -75,6 +77,18 @@ def _daemon(facts: Facts) -> Iterator[Metric]:
         yield GaugeMetricFamily("aileron_pending_approvals", "Approvals that wait.", facts.pending_approvals)
     if facts.sessions is not None:
         yield GaugeMetricFamily("aileron_sessions", "Sessions that have not ended.", facts.sessions)
+
+
+def _reactor(long_turns: LongTurns) -> Iterator[Metric]:
+    stalls = CounterMetricFamily(
+        "aileron_reactor_stalls", "Turns of the reactor over 250 ms: all others waited.", labels=["kind"]
+    )
+    stalls.add_metric(["busy"], long_turns.busy)
+    stalls.add_metric(["blocked"], long_turns.blocked)
+    yield stalls
+    yield GaugeMetricFamily(
+        "aileron_reactor_longest_stall_seconds", "The longest of these turns.", long_turns.longest_seconds
+    )
 
 
 def _gateway(providers: Mapping[str, Traffic]) -> Iterator[Metric]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from aileron.values import GatewayTotals, VaultState
+from aileron.values import GatewayTotals, LongTurns, VaultState
 
 
 @frozen
@@ -14,6 +14,7 @@ class Facts:
     :ivar pending_approvals: L{None}: the store does not answer.
     :ivar paused: everything is.
     :ivar paused_sessions: that are paused for themselves.
+    :ivar long_turns: of the reactor; L{None}: nobody measures them.
     :ivar sessions: that have not ended; L{None} likewise.
     """
 
@@ -27,3 +28,4 @@ class Facts:
     gateway: GatewayTotals
     paused: bool = False
     paused_sessions: int = 0
+    long_turns: LongTurns | None = None

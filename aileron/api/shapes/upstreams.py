@@ -11,6 +11,7 @@ from .schemas import BOOLEAN, TEXT, list_of, made_of
 
 _SCHEME = re.compile(r"https?|socks(4a?|5h?)?", re.IGNORECASE)
 _PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
+_AFTER = re.compile("[/?#]")
 _EXCEPTION = re.compile(r"[][a-z0-9_.*:-]+(/[0-9]{1,3})?", re.IGNORECASE)
 _UNREADABLE = "(unreadable)"
 
@@ -58,6 +59,6 @@ def _shown(variable: str, text: str) -> str:
 def _proxy(text: str) -> str:
     """Scheme, host and port: nothing of what stands before the last C{@} or after the port; of what is odd nothing."""
     scheme, colons, rest = text.rpartition("://")
-    place = re.split("[/?#]", rest.rpartition("@")[2], maxsplit=1)[0]
+    place = _AFTER.split(rest.rpartition("@")[2], maxsplit=1)[0]
     proper = _PLACE.fullmatch(place) and (not colons or _SCHEME.fullmatch(scheme))
     return f"{scheme}{colons}{place}" if proper else _UNREADABLE

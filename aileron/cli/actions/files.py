@@ -27,6 +27,7 @@ from .trusting import Wish, tell
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
 _name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
+_SAYS = re.compile(rb"^name *= *[\"']([^\"'\n]+)[\"'] *$", re.MULTILINE)
 
 
 def _faults(path: Path) -> Sequence[LoadError]:
@@ -105,10 +106,9 @@ def _find(home: Home, name: str) -> Path:
     path = home.actions / f"{name}{_SUFFIX}"
     if _name(name) and read_private(path, _MAX_BYTES) is not None:
         return path
-    says = re.compile(rb"^name *= *[\"']" + re.escape(name.encode()) + rb"[\"'] *$", re.MULTILINE)
     for other in sorted(home.actions.glob(f"*{_SUFFIX}")):
         with suppress(Forbidden, InvalidRequest):  # it is no action: a link, or too long
-            if says.search(read_private(other, _MAX_BYTES) or b""):
+            if name.encode() in _SAYS.findall(read_private(other, _MAX_BYTES) or b""):
                 return other
     raise Trouble(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
 

@@ -11,7 +11,7 @@ from aileron.cli._errors import Trouble
 from aileron.cli._output import block, heading, in_words, note, say, say_json
 from aileron.cli._surroundings import Surroundings
 from aileron.errors import InvalidRequest
-from aileron.values import JSON, utc
+from aileron.values import JSON, comparing_steps, utc
 
 from .granting import Wish, show_wish
 from .review import show_review
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aileron.client import Operator
 
 _PENDING = "pending_approval"
+_MOST_STEPS = 100_000_000  # of comparing: some seconds
 _WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
 
 
@@ -156,7 +157,10 @@ async def _show_change(operator: Operator, ballot: Ballot, shown: Mapping[str, A
     if now.get("stale"):
         say("  {why}", why=now["stale"])
     before, after = (in_words(each.get("review"), sort_keys=True).splitlines() for each in (shown, now))
-    block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
+    if comparing_steps(before, after) > _MOST_STEPS:
+        note("It is too long to be compared here; the page shows what changed.")
+    else:
+        block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
     note("Nothing was decided. Look again: aileron approval approve {id}", id=ballot.approval_id)
 
 

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _FOR = re.compile(r"([1-9][0-9]{0,5})([smhd])").fullmatch
-_RANGE = re.compile(r"(-?[0-9.]*)\.\.(-?[0-9.]*)").fullmatch
+_BOUND = re.compile(r"-?[0-9.]*").fullmatch
 _ALLOW = re.compile(r"([^=]+)=([a-z-]+)(?::(.*))?", re.DOTALL).fullmatch
 
 
@@ -130,10 +130,10 @@ def _given(kind: PredicateKind, text: str, like: JSON) -> JSON:
 
 
 def _bounds(text: str) -> JSON:
-    match = _RANGE(text)
-    if match is None:
+    minimum, dots, maximum = text.rpartition("..")
+    if not (dots and _BOUND(minimum) and _BOUND(maximum)):
         raise click.UsageError(f"{text!r} is no range such as 1..50, 1.. or ..50.")
-    return {name: _read(bound) for name, bound in zip(("minimum", "maximum"), match.groups(), strict=True) if bound}
+    return {name: _read(bound) for name, bound in (("minimum", minimum), ("maximum", maximum)) if bound}
 
 
 def _value(text: str, like: JSON) -> JSON:

@@ -21,6 +21,7 @@ from aileron.values import GATEWAY, JSON
 if TYPE_CHECKING:
     from aileron.client import Operator
 
+_service = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 _PARTS = {"hosts": "hosts", "base_url": "address", "header": "header", "format": "its value"}
 
 
@@ -243,6 +244,6 @@ def service_of(connector: str) -> str:
     :raises Trouble: it has none that could name a service.
     """
     last = connector.rstrip("/").rpartition("/")[2]
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", last):
+    if not _service(last):
         raise Trouble(f"{connector} names no service: add --service.")
     return last

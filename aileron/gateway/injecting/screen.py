@@ -10,7 +10,7 @@ from aileron.errors import ExternalApiError
 from .forms import Form, forms
 from .pieces import Chunks, Piece, Pieces, Whole
 
-_CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*(?:identity)?[ \t]*\r)", re.IGNORECASE).search
+_CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*+(?:identity[ \t]*+)?\r)", re.IGNORECASE).search
 
 
 class Screen:

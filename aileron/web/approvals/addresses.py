@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import idna
 
 from aileron.values import visible
 
-_MAIL = re.compile(r"[^\s<>\"'(),;:@\[\]{}|]{1,64}@[^\s<>\"'(),;:@/\[\]{}|]{1,253}")
-_LINK = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://(?P<authority>[^\s/?#<>\"'|)\]}]{1,400})")
+MOST_PLACES = 1000
+"""So many of a kind are looked at in one text."""
+
+_MOST_BEFORE = 64
+_NAME_BACKWARDS = re.compile(r"[^\s<>\"'(),;:@\[\]{}|]{0,64}")
+_SCHEME_BACKWARDS = re.compile(r"[A-Za-z0-9+.-]{0,20}[A-Za-z]")
+_MAIL_HOST = re.compile(r"[^\s<>\"'(),;:@/\[\]{}|]{1,253}")
+_AUTHORITY = re.compile(r"[^\s/?#<>\"'|)\]}]{1,400}")
+_PORT = re.compile(r":\d{0,5}\Z")
 _HOST = re.compile(r"[^\s@/:?#]{1,253}")
 _OF_ONE_SCRIPT = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO")
 
@@ -21,24 +28,52 @@ def addresses(text: str) -> Iterator[str]:
 
     A host by itself is looked for only where it is the whole of C{text}.
     """
-    for mail in _found(_MAIL, text):
+    for mail in _each(text, "@", _mail):
         name, _, host = mail.rpartition("@")
         yield from _odd(mail, name, host)
-    for link in dict.fromkeys(found["authority"] for found in _LINK.finditer(text)):
+    for link in _each(text, "://", _authority):
         _, at, place = link.rpartition("@")
         if at:
             yield f"“{visible(link)}” leads to {visible(place)}: what stands before the @ is no host."
         yield from _odd(_without_port(place), "", _without_port(place))
+    if max(text.count("@"), text.count("://")) > MOST_PLACES:
+        yield f"It holds more than {MOST_PLACES:,} addresses; those after them were not looked at."
     if "." in text and _HOST.fullmatch(text):
         yield from _odd(text, "", text)
 
 
-def _found(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    yield from dict.fromkeys(found[0].rstrip(".") for found in pattern.finditer(text))
+def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str]:
+    """What C{read} makes of the first places of C{sign} in C{text}, each once."""
+    found: dict[str, None] = {}
+    place = text.find(sign)
+    for _ in range(MOST_PLACES):
+        if place < 0:
+            break
+        found[read(text, place)] = None
+        place = text.find(sign, place + len(sign))
+    found.pop("", None)
+    yield from found
+
+
+def _mail(text: str, at: int) -> str:
+    """The address around an C{@}; empty where there is none."""
+    name, host = _NAME_BACKWARDS.match(_backwards(text, at)), _MAIL_HOST.match(text, at + 1)
+    return f"{name[0][::-1]}@{host[0]}".rstrip(".") if name and name[0] and host else ""
+
+
+def _authority(text: str, colon: int) -> str:
+    """What a URL names behind its scheme; empty where it is none."""
+    scheme, found = _SCHEME_BACKWARDS.match(_backwards(text, colon)), _AUTHORITY.match(text, colon + 3)
+    return found[0] if scheme and len(scheme[0]) > 1 and found else ""
+
+
+def _backwards(text: str, place: int) -> str:
+    """What stands before a place, the nearest first."""
+    return text[max(0, place - _MOST_BEFORE) : place][::-1]
 
 
 def _without_port(place: str) -> str:
-    return re.sub(r":\d{0,5}\Z", "", place).rstrip(".")
+    return _PORT.sub("", place).rstrip(".")
 
 
 def _odd(whole: str, name: str, host: str) -> Iterator[str]:

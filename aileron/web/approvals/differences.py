@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from twisted.web.template import Tag
 
-from aileron.values import JSON, Change, place, visible
+from aileron.values import JSON, Change, comparing_steps, place, visible
 
 from .boxes import box
 from .reading import reading
 
 _FEW_LINES = 4
-_MOST_LINES = 1000
+_MOST_STEPS = 2_000_000  # of comparing: a tenth of a second, and both texts are there whole
 
 
 def rows(tag: Tag, changes: Iterable[Change], review: JSON, name: str) -> Iterator[Tag]:
@@ -45,7 +45,7 @@ def _lines(before: JSON, after: JSON) -> str:
     if not (isinstance(before, str) and isinstance(after, str)):
         return ""
     pages = before.split("\n"), after.split("\n")
-    if max(map(len, pages)) < _FEW_LINES or sum(map(len, pages)) > _MOST_LINES:
+    if max(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
         return ""
     differing = difflib.unified_diff(*pages, "was", "is", lineterm="", n=1)
     return visible("\n".join(differing), multiline=True)

@@ -11,7 +11,7 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer
 
 from aileron.values import Run, RunQuery, RunState, Session, visible
-from aileron.web._parts import PageParts, Visit, template
+from aileron.web._parts import Drawing, PageParts, Visit, template
 from aileron.web._texts import agent, countdown
 
 from .flood import FLOOD, deny_all
@@ -134,7 +134,7 @@ class FloodSection(Element):
         yield from map(Row, self._flood.listed)
 
 
-async def draw_list(parts: PageParts, visit: Visit) -> ApprovalList:
+async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
     """What waits now.
 
     :raises InvalidRequest: a cursor that this list did not give.
@@ -152,7 +152,8 @@ async def draw_list(parts: PageParts, visit: Visit) -> ApprovalList:
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
     approved = await parts.runner.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
-    return ApprovalList(Waiting(await parts.runner.pending(None), calm, floods, found.cursor, held))
+    waiting = Waiting(await parts.runner.pending(None), calm, floods, found.cursor, held)
+    return Drawing(lambda: ApprovalList(waiting))
 
 
 async def _sessions(parts: PageParts, asking: Sequence[str | None]) -> Mapping[str, Session]:

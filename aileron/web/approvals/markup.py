@@ -1,51 +1,136 @@
-"""What a service makes of a text: whom it notifies, and links that lead elsewhere than they say."""
+"""What a service makes of a text: whom it notifies, and links that lead elsewhere than they say.
+
+Whoever wrote the text wants it to take long.  Each expression here looks at a character at most a few times: it begins
+at a sign that it does not run over, and takes what it took for good (C{++}).  Of the places that are found so many are
+looked at, and where there are more it is said.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from aileron.values import visible
 
+MOST_MARKS = 1000
+"""So many of a kind are looked at in one text."""
+
+_MOST_QUOTED = 400
+_UNSEEN = f"It holds more than {MOST_MARKS:,} marks of one kind; those after them were not looked at."
+
 _EVERYBODY = re.compile(
-    r"<!(?:channel|here|everyone|subteam\^[A-Z0-9]{1,20})(?:\|[^>\n]{0,80})?>"
+    r"<!(?:channel|here|everyone|subteam\^[A-Z0-9]{1,20})(?:\|[^<>\n]{0,80})?>"
     r"|(?<![\w@])@(?:everyone|here|channel)\b"
 )
-_PERSON = re.compile(r"<@[!&]?[A-Z0-9]{1,32}(?:\|[^>\n]{0,80})?>")
-_SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]{1,2000})\|(?P<words>[^<>\n]{0,400})>")
-_MARKDOWN = re.compile(r"(?P<picture>!?)\[(?P<words>[^\[\]\n]{0,400})\]\((?P<target>[^)\s]{1,2000})[^)\n]{0,200}\)")
-_HREF = r"<a\b[^<>]{0,400}?\bhref\s{0,9}=\s{0,9}[\"']?(?P<target>[^\"'>\s]{1,2000})"
-_HTML = re.compile(_HREF + r"[^<>]{0,400}>(?P<words>[^<]{0,400})<", re.IGNORECASE)
-_SRC = r"<img\b[^<>]{0,400}?\bsrc\s{0,9}=\s{0,9}[\"']?(?P<target>[^\"'>\s]{1,2000})"
-_PICTURE = re.compile(_SRC, re.IGNORECASE)
+_PERSON = re.compile(r"<@[!&]?[A-Z0-9]{1,32}(?:\|[^<>\n]{0,80})?>")
+_SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]+)\|(?P<words>[^<>\n]*+)>")
+_MARKDOWN = re.compile(r"(?P<picture>!?)\[(?P<words>[^\[\]]*+)\]\(\s*+|\]\(\s*+")
+_TARGET_END, _CLOSE, _TAG_END = re.compile(r"[)\s]"), re.compile(r"\)"), re.compile(">")
+_TAG = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
+_LEADS = re.compile(r"\b(?P<name>href|src)\s*+=\s*+[\"']?(?P<target>[^\"'>\s]++)", re.IGNORECASE)
+_WORDS_END = re.compile(r"</?a\b", re.IGNORECASE)
+_SCHEME = re.compile(r"\A(?:https?://|mailto:)")
+_ANY_TAG = re.compile(r"<[^<>]*+>")
 
 
 def markup(text: str) -> Iterator[str]:
     """One sentence for each thing in C{text} that a service may act on or hide, in words that are made visible."""
-    yield from (f"{_quoted(found)} notifies everybody there." for found in _all(_EVERYBODY, text))
-    yield from (f"{_quoted(found)} notifies somebody." for found in _all(_PERSON, text))
-    for pattern in (_SLACK, _MARKDOWN, _HTML):
-        yield from filter(None, map(_leads, pattern.finditer(text)))
-    for found in _PICTURE.finditer(text):
-        yield f"A picture is fetched from {_quoted(found['target'])}."
+    yield from _notes(_EVERYBODY.finditer(text), lambda found: f"{_quoted(found[0])} notifies everybody there.")
+    yield from _notes(_PERSON.finditer(text), lambda found: f"{_quoted(found[0])} notifies somebody.")
+    yield from _notes(_SLACK.finditer(text), lambda found: _link(found["words"], found["target"]))
+    yield from _notes(_MARKDOWN.finditer(text), _Markdown(text).note)
+    tag = _TAG.search(text)
+    if tag is not None:
+        yield from _notes(_LEADS.finditer(text, tag.end()), _Html(text).note)
 
 
-def _leads(link: re.Match[str]) -> str:
-    """Where a link leads, if it does not say so itself."""
-    if link.groupdict().get("picture"):
-        return f"A picture is fetched from {_quoted(link['target'])}."
-    if _plain(link["words"]) == _plain(link["target"]):
+def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], str]) -> Iterator[str]:
+    """What there is to say of the first of them, and whether there are more."""
+    for number, place in enumerate(places):
+        if number == MOST_MARKS:
+            yield _UNSEEN
+            return
+        said = note(place)
+        if said:
+            yield said
+
+
+class _Next:
+    """Finds where a pattern comes next, for places that rise: no character is searched twice."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._found = -1
+
+    def after(self, place: int) -> int:
+        """Where the first one is that does not begin before C{place}; the end of the text where there is none."""
+        if self._found < place:
+            found = self._pattern.search(self._text, place)
+            self._found = len(self._text) if found is None else found.start()
+        return self._found
+
+
+class _Markdown:
+    """What links and pictures of Markdown in one text lead to."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._target_end, self._close = _Next(_TARGET_END, text), _Next(_CLOSE, text)
+
+    def note(self, place: re.Match[str]) -> str:
+        """Of one place after another; words in brackets of their own are not told, only where they lead."""
+        start, words = place.end(), place["words"] or ""
+        end = self._target_end.after(start)
+        if end == start or self._close.after(start) == len(self._text):
+            return ""
+        target = _beginning(self._text, start, end, len(words))
+        return _picture(target) if place["picture"] else _link(words, target, whole=len(target) == end - start)
+
+
+class _Html:
+    """What links and pictures of HTML in one text lead to.
+
+    An attribute is one wherever it stands behind the first tag: the end of a tag may be quoted, and so may a tag.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tag_end, self._words_end = _Next(_TAG_END, text), _Next(_WORDS_END, text)
+
+    def note(self, place: re.Match[str]) -> str:
+        """Of one place after another."""
+        target = place["target"]
+        if place["name"].lower() == "src":
+            return _picture(target)
+        start = self._tag_end.after(place.end()) + 1
+        end = self._words_end.after(start)
+        words = _beginning(self._text, start, end, len(target))
+        return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
+
+
+def _beginning(text: str, start: int, end: int, least: int) -> str:
+    """As much of a part of C{text} as is quoted, and more than C{least} characters: parts may lie in one another."""
+    return text[start : min(end, start + max(least, _MOST_QUOTED) + 1)]
+
+
+def _picture(target: str) -> str:
+    return f"A picture is fetched from {_quoted(target)}."
+
+
+def _link(words: str, target: str, *, whole: bool = True) -> str:
+    """Where a link leads, if it does not say so itself.
+
+    :param whole: whether both are; what is not is no word for where it leads.
+    """
+    if whole and _plain(words) == _plain(target):
         return ""
-    return f"A link reads {_quoted(link['words'])} and leads to {_quoted(link['target'])}."
+    return f"A link reads {_quoted(words)} and leads to {_quoted(target)}."
 
 
 def _plain(address: str) -> str:
-    return re.sub(r"\A(?:https?://|mailto:)", "", address.strip().lower()).removesuffix("/")
-
-
-def _all(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    yield from dict.fromkeys(found[0] for found in pattern.finditer(text))
+    return _SCHEME.sub("", address.strip().lower()).removesuffix("/")
 
 
 def _quoted(words: str) -> str:
-    return f"“{visible(words)}”"
+    more = "…" if len(words) > _MOST_QUOTED else ""
+    return f"“{visible(words[:_MOST_QUOTED])}{more}”"

@@ -9,7 +9,7 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
 from aileron.values import Approval, Offer, Precedents, Predicate, RunState, Session, StepRow, edits, visible
-from aileron.web._parts import PageParts, Visit, template
+from aileron.web._parts import Drawing, PageParts, Visit, template
 from aileron.web._texts import STATES, agent, countdown, moment, process, request_text, sending
 
 from .boxes import box
@@ -219,7 +219,7 @@ class ApprovalPage(Element):
         return "" if asked is None else DecisionForm(self._run, asked.offer, asked.suggested, asked.waiting)
 
 
-async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> ApprovalPage:
+async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
     """One approval as it stands now.
 
     :raises NotFound: there is none of that id.
@@ -229,7 +229,7 @@ async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Approval
     session = None if session_id is None else await parts.sessions.get(session_id)
     history = (await parts.runner.history(run_id))[0] if found.run.state in BEGUN else ()
     asked = await _asked(parts, found) if found.run.state is RunState.PENDING else None
-    return ApprovalPage(Shown(found, session, history, asked))
+    return Drawing(lambda: ApprovalPage(Shown(found, session, history, asked)))
 
 
 async def _asked(parts: PageParts, approval: Approval) -> Asked:

@@ -13,10 +13,9 @@ from aileron.values import JSON, Approval, Offer, Precedents, visible
 
 from .review import SentStep, steps
 
-_WHO = re.compile(
-    r"to|cc|bcc|.*(recipient|receiver|mail|channel|chat|user|person|phone|address|url|link|host|domain|webhook|account|iban)s?.*"
-)
-_ADDRESS = re.compile(r"[@#]\S+|\S+@\S+\.\S+|https?://\S+|\+[\d ()-]{6,20}")
+_WHO = ("recipient", "receiver", "mail", "channel", "chat", "user", "person", "phone", "address", "url", "link", "host")
+_WHO_ELSE = ("domain", "webhook", "account", "iban")
+_PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
 _PRIVATE_NAMES = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
 
 
@@ -79,7 +78,7 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
 def recipients(before: Precedents) -> Iterator[str]:
     """The arguments that say to whom or where, and were never so before."""
     for name, pieces in before.novel.items():
-        if _WHO.fullmatch(name.lower()) or any(map(_is_address, pieces)):
+        if _says_who(name.lower()) or any(map(_is_address, pieces)):
             yield name
 
 
@@ -98,8 +97,20 @@ def _span(before: Precedents) -> str:
     return f"all {count} that were done before" if before.whole else f"the last {count} that were done"
 
 
+def _says_who(name: str) -> bool:
+    return name in ("to", "cc", "bcc") or any(word in name for word in (*_WHO, *_WHO_ELSE))
+
+
 def _is_address(piece: JSON) -> bool:
-    return isinstance(piece, str) and _ADDRESS.fullmatch(piece) is not None
+    """Whether it is one from end to end: C{#…}, C{@…}, C{…@….…}, a URL, or the number of a phone."""
+    if not isinstance(piece, str) or len(piece) < 2:
+        return False
+    if piece.split() != [piece]:
+        return _PHONE(piece) is not None
+    at = piece.find("@", 1)
+    mail = at > 0 and piece.rfind(".", at + 2, len(piece) - 1) > 0
+    url = any(piece.startswith(scheme) and piece != scheme for scheme in ("http://", "https://"))
+    return piece[0] in "@#" or mail or url or _PHONE(piece) is not None
 
 
 def host_of(step: SentStep) -> str:

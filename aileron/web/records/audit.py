@@ -24,7 +24,7 @@ from aileron.web._blocks import (
     table,
     whole,
 )
-from aileron.web._parts import PageParts, Visit
+from aileron.web._parts import Drawing, PageParts, Visit
 
 _MOST = 50
 _WORDS = {
@@ -57,11 +57,15 @@ async def draw_audit(parts: PageParts, visit: Visit) -> Tag:
     )
 
 
-async def draw_record(parts: PageParts, visit: Visit, audit_id: str) -> Tag:
+async def draw_record(parts: PageParts, visit: Visit, audit_id: str) -> Drawing:
     """One record, whole."""
     record = await parts.audit.get(audit_id)
     if record is None:
         raise NotFound("There is no such record.")
+    return Drawing(lambda: _page(record))
+
+
+def _page(record: Record) -> Tag:
     event = record.event
     contents = (
         quiet("Its contents were deleted, as the configuration says; that they were is on record too.")

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import JSON, Approval, Attachment, AttemptRow, Fault, Run, RunQuery, RunState, StepRow, set_apart
+from aileron.values import (
+    JSON,
+    Approval,
+    Attachment,
+    AttemptRow,
+    Fault,
+    Page,
+    Run,
+    RunQuery,
+    RunState,
+    StepRow,
+    set_apart,
+)
 from aileron.web._blocks import (
     Cell,
     Part,
@@ -28,7 +40,7 @@ from aileron.web._blocks import (
     table,
     whole,
 )
-from aileron.web._parts import PageParts, Visit
+from aileron.web._parts import Drawing, PageParts, Visit
 from aileron.web._texts import STATES, segment
 
 _MOST = 50
@@ -68,14 +80,19 @@ def runs_table(runs: Iterable[Run], caption: str) -> Tag:
     return table(caption, ("Action", "State", "Asked", "Took", "Why"), map(_row, runs), "No run is like that.")
 
 
-async def draw_runs(parts: PageParts, visit: Visit) -> Tag:
+async def draw_runs(parts: PageParts, visit: Visit) -> Drawing:
     """What was asked for, newest first."""
     query = visit.query
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     states = tuple(each for each in RunState if each.value == state)
     wanted = RunQuery(states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"))
     found = await parts.runner.runs(wanted)
+    return Drawing(lambda: _list(found, query))
+
+
+def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
     options = [("", "any"), *((each.value, STATES[each]) for each in RunState)]
+    state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     return page(
         "Runs",
         f"{len(found.items)} runs",
@@ -92,11 +109,15 @@ async def draw_runs(parts: PageParts, visit: Visit) -> Tag:
     )
 
 
-async def draw_run(parts: PageParts, visit: Visit, run_id: str) -> Tag:
+async def draw_run(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
     """One run, whole."""
     run = await parts.runner.run(run_id)
-    steps, attempts = await parts.runner.history(run_id)
+    history = await parts.runner.history(run_id)
     approval = await _approval(parts, run)
+    return Drawing(lambda: _page(run, *history, approval))
+
+
+def _page(run: Run, steps: Sequence[StepRow], attempts: Sequence[AttemptRow], approval: Approval | None) -> Tag:
     return page(
         run.action,
         f"{run.action}: {STATES[run.state]}",

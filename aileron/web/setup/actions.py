@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from twisted.web.template import Tag, tags
 
 from aileron.errors import NotFound
-from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, RunQuery, visible
+from aileron.values import Action, ApprovalRule, Cap, Input, LoadError, Offer, Run, RunQuery, visible
 from aileron.web._blocks import (
     Cell,
     Part,
@@ -23,7 +23,7 @@ from aileron.web._blocks import (
     table,
     whole,
 )
-from aileron.web._parts import PageParts, Visit
+from aileron.web._parts import Drawing, PageParts, Visit
 from aileron.web.records.runs import runs_table
 
 _FEW = 5
@@ -44,13 +44,17 @@ async def draw_actions(parts: PageParts, visit: Visit) -> Tag:
     )
 
 
-async def draw_action(parts: PageParts, visit: Visit, name: str) -> Tag:
+async def draw_action(parts: PageParts, visit: Visit, name: str) -> Drawing:
     """One action."""
     offer = parts.runner.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
-    action = offer.action
     found = await parts.runner.runs(RunQuery(action=name, limit=_FEW))
+    return Drawing(lambda: _page(offer, found.items))
+
+
+def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
+    action = offer.action
     return page(
         action.name,
         action.name,
@@ -70,7 +74,7 @@ async def draw_action(parts: PageParts, visit: Visit, name: str) -> Tag:
         tags.h2("What it does"),
         table("Steps", ("Step", "Operation", "Connector"), _steps(action), "Nothing."),
         tags.h2("Its last runs"),
-        runs_table(found.items, "The last runs"),
+        runs_table(runs, "The last runs"),
     )
 
 

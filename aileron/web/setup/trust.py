@@ -8,7 +8,7 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Tag, renderer, tags
 
 from aileron.values import Candidate, TrustItem, TrustKind, TrustState, visible
-from aileron.web._parts import PageParts, Visit, template
+from aileron.web._parts import Drawing, PageParts, Visit, template
 from aileron.web._texts import moment, shown, size
 
 _KINDS = {TrustKind.ACTION: "action", TrustKind.CONNECTOR: "connector", TrustKind.CONFIG: "configuration"}
@@ -77,14 +77,16 @@ class TrustPage(Element):
         return {"name": visible(item.name), "what": _KINDS[item.kind], "kind": item.kind.value}
 
 
-async def draw_trust(parts: PageParts, visit: Visit) -> TrustPage:
+async def draw_trust(parts: PageParts, visit: Visit) -> Drawing:
     """What there is to trust now."""
-    return TrustPage(await parts.runner.trust_items())
+    items = await parts.runner.trust_items()
+    return Drawing(lambda: TrustPage(items))
 
 
 def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:
     if item.state is not TrustState.CHANGED:
         return ""
-    if item.before is None or item.difference == candidate.text:
+    difference = item.difference
+    if item.before is None or difference == candidate.text:
         return tags.p(_UNKNOWN_BEFORE)
-    return tags.div(tags.h3("What differs"), tags.pre(shown(item.difference)))
+    return tags.div(tags.h3("What differs"), tags.pre(shown(difference)))

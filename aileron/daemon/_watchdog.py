@@ -1,0 +1,170 @@
+"""Notices turns of the reactor that last too long: while one lasts, everybody else waits.
+
+A turn is what the reactor does between two looks for events.  It is C{busy} if the reactor's own thread computed that
+long; else it is C{blocked}: by a disk, a lock, another thread of this process, a machine with too much to do, or a
+process that was stopped and went on.  The clock stands still while the machine sleeps.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from math import inf
+from pathlib import PurePath
+from traceback import walk_stack
+from types import FrameType
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.logger import Logger
+
+from aileron.values import LongTurns
+
+LONGEST_SECONDS = 0.25
+"""Longer turns are counted."""
+
+_MOST_FRAMES = 12
+_CPU_READ_SECONDS = 0.01  # reading it takes half a microsecond, and a relayed event fifty
+_UNKNOWN = "unknown: it was over before anybody looked"
+
+_log = Logger()
+
+
+def _all_frames() -> Mapping[int, FrameType]:
+    """Where each thread is; documented, whatever its name."""
+    return sys._current_frames()  # noqa: SLF001
+
+
+@define(eq=False)
+class TurnClock:
+    """Measures every turn of a reactor, which calls L{end} before it waits for events and L{begin} after.
+
+    :ivar limit: longer turns are told to C{on_long}: how long, and how long its thread computed, at most a
+        hundredth of a second less than that; in seconds.
+    :ivar began: when the turn under way did; 0.0: the reactor waits.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    thread_time: Callable[[], float] = time.thread_time
+    limit: float = inf
+    on_long: Callable[[float, float], object] = field(default=lambda lasted, computed: None)
+    began: float = 0.0
+    _computed: float = 0.0
+    _read_again_at: float = 0.0
+
+    def begin(self) -> None:
+        """A turn begins."""
+        now = self.monotonic()
+        if now >= self._read_again_at:
+            self._computed = self.thread_time()
+            self._read_again_at = now + _CPU_READ_SECONDS
+        self.began = now
+
+    def end(self) -> None:
+        """The turn under way ends."""
+        lasted = self.monotonic() - self.began
+        if lasted > self.limit and self.began:
+            self.on_long(lasted, self.thread_time() - self._computed)
+        self.began = 0.0
+
+    def watch(self, limit: float, on_long: Callable[[float, float], object]) -> None:
+        """Tell of long turns from now on; to be called within one, of which only the rest counts."""
+        self._read_again_at = 0.0
+        self.begin()
+        self.limit, self.on_long = limit, on_long
+
+
+class ReactorWatchdog:
+    """Counts long turns, and logs where in the code the reactor was.
+
+    The reactor's thread measures.  Another, which wakes four times a second, looks where it is.
+
+    :ivar long_turns: those since it began.
+    """
+
+    def __init__(self, turns: TurnClock, frames: Callable[[], Mapping[int, FrameType]] = _all_frames) -> None:
+        self.long_turns = LongTurns()
+        self._turns, self._frames = turns, frames
+        self._watched = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look_on, name="watchdog", daemon=True)
+        self._seen: tuple[float, str] = (0.0, "")
+        self._told = 0.0
+
+    def start(self) -> None:
+        """Begin; to be called in the reactor's thread."""
+        self.watch_this_thread()
+        self._thread.start()
+
+    def watch_this_thread(self) -> None:
+        """Count its turns from now on; where it is remains unknown unless somebody calls L{look}."""
+        self._watched = threading.get_ident()
+        self._turns.watch(LONGEST_SECONDS, self._count)
+
+    def stop(self) -> None:
+        """End."""
+        self._turns.limit = inf
+        self._stop.set()
+        self._thread.join()
+
+    def look(self) -> float:
+        """Look where the reactor is, and log it if it has been there for too long.
+
+        :return: in how many seconds to look again.
+        """
+        began = self._turns.began
+        if not began or began == self._told:
+            return LONGEST_SECONDS
+        frame = self._frames().get(self._watched)
+        where = "" if frame is None else _where(frame)
+        if self._turns.began != began:  # it was another turn's
+            return LONGEST_SECONDS
+        self._seen = began, where
+        lasted = self._turns.monotonic() - began
+        if lasted < LONGEST_SECONDS:
+            return LONGEST_SECONDS - lasted
+        self._told = began
+        _log.warn("a turn of the reactor has taken {seconds:.3f} s so far, at {where}", seconds=lasted, where=where)
+        return LONGEST_SECONDS
+
+    def _look_on(self) -> None:
+        seconds = LONGEST_SECONDS
+        while not self._stop.wait(seconds):
+            seconds = self.look()
+
+    def _count(self, lasted: float, computed: float) -> None:
+        """Count the turn that ends now."""
+        busy = computed >= LONGEST_SECONDS
+        before = self.long_turns
+        self.long_turns = evolve(
+            before,
+            busy=before.busy + busy,
+            blocked=before.blocked + (not busy),
+            longest_seconds=max(before.longest_seconds, lasted),
+        )
+        began, where = self._seen
+        _log.warn(
+            "a turn of the reactor took {seconds:.3f} s, of which it computed {computed:.3f} s: {kind}, at {where}",
+            seconds=lasted,
+            computed=computed,
+            kind="busy" if busy else "blocked",
+            where=where if began == self._turns.began else _UNKNOWN,
+        )
+
+
+def watchdog_of(reactor: Any) -> ReactorWatchdog | None:
+    """A watchdog that has not begun, if C{reactor} measures its turns: the daemon's own does."""
+    turns = getattr(reactor, "turns", None)
+    return ReactorWatchdog(turns) if isinstance(turns, TurnClock) else None
+
+
+def _where(frame: FrameType) -> str:
+    """Places in the code, the innermost first; nothing of what they work with."""
+    stack = [f"{_short(each.f_code.co_filename)}:{line} {each.f_code.co_qualname}" for each, line in walk_stack(frame)]
+    return " < ".join(stack[:_MOST_FRAMES])
+
+
+def _short(path: str) -> str:
+    return "/".join(PurePath(path).parts[-3:])

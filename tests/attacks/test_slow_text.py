@@ -1,0 +1,181 @@
+"""Texts that are made to be slow to look at: in arguments, in a preview, in a result; everybody is still served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.chromium import Page
+from tests.functional.operated import CONNECTOR
+from tests.functional.slack import Workspace
+
+_LONGEST = 60_000
+_PIECES = (
+    "[](",
+    "[",
+    "![",
+    "[a](b ",
+    "<a ",
+    "<a href",
+    "<a href=b ",
+    "<img src",
+    "<http://a|",
+    "@a@a.",
+    "a@",
+    "+1 1 1",
+    "http://é@é ",
+    "<@U1|",
+    " \n",
+)
+_VALUES: tuple[list[Any], ...] = ([29] * 255_000, [[]] * 255_000, [{"a": 0}] * 100_000, [["a"]] * 145_000)
+_NAMES = tuple(f"text_{number}" for number in range(len(_PIECES)))
+_HEAD = """\
++++
+name = "{name}"
+version = "1.0.0"
+
+[[requires.connectors]]
+name = "{connector}"
+version = "1.0.0"
+capabilities = ["post_message", "find_messages"]
+"""
+_INPUT = """
+[[inputs]]
+name = "{name}"
+type = "string"
+multiline = true
+description = "Some text"
+"""
+_POST = """
+[[execute]]
+id = "post"
+connector = "{connector}"
+op = "post_message"
+inputs = {{ channel = "#general", text = "{text}" }}
+
+[approval]
+required = true
+
+[approval.preview]
+op = "find_messages"
+args = {{ channel = "#general" }}
+render = {{ {render} }}
++++
+# Posts
+"""
+_TABLE = """
+[[inputs]]
+name = "table"
+description = "Anything"
+
+[inputs.schema]
+type = "array"
+items = {{ anyOf = {options} }}
+"""
+_OPTIONS = ", ".join(f"{{ const = {number} }}" for number in range(1, 30))
+_WRITE = """
+[[execute]]
+id = "post"
+connector = "{connector}"
+op = "post_message"
+inputs = {{ channel = "#general", text = "x", more = "${{args.table}}" }}
+
+[approval]
+required = true
++++
+# Writes
+"""
+_READ = """
+[[execute]]
+id = "read"
+connector = "{connector}"
+op = "find_messages"
+inputs = {{ channel = "#general" }}
+
+[approval]
+required = true
++++
+# Reads
+"""
+
+
+def filled(piece: str) -> str:
+    """As much of it as goes into an argument."""
+    return (piece * _LONGEST)[:_LONGEST]
+
+
+class SlowTextTests(BrowsedTestCase):
+    """An agent, and somebody who writes to a channel; nobody of both is kept from making the operator's page slow."""
+
+    timeout = 600
+
+    async def test_served(self) -> None:
+        """The list, the approval and the run are shown, and no turn of the reactor is long while they are drawn."""
+        await self.begin()
+        for piece in _PIECES:
+            self.workspace._add("C0001", {"text": filled(piece)})
+        await self.add(self.posting(), self.reading())
+        page = await self.browser.page()
+        await self.log_in(page)
+        texts = dict(zip(_NAMES, map(filled, _PIECES), strict=True))
+        posts, reads = await self.asked("post-all", texts), await self.asked("read-all", {})
+        for _ in range(4):
+            await self.asked("post-all", texts)
+        await self.opened(page, "/approvals")
+        await self.waiting(6)
+        for run_id in (posts, reads):
+            await self.opened(page, f"/approvals/{run_id}")
+            await self.opened(page, f"/runs/{run_id}")
+        await self.approve(reads)
+        self.assertEqual((await self.result(self.agent, reads, wait=60)).body["status"], "completed")
+        for path in (f"/approvals/{reads}", f"/runs/{reads}", "/runs", "/audit"):
+            await self.opened(page, path)
+
+    async def test_many_values(self) -> None:
+        """As many values as fit into a request, or an answer, are refused or taken without a long turn."""
+        await self.begin()
+        self.patch(Workspace, "_history", lambda workspace, request: {"ok": True, "messages": [0] * 340_000})
+        checked = _TABLE.format(options=f"[{_OPTIONS}]") + _WRITE.format(connector=CONNECTOR)
+        free = _TABLE.format(options="[{}]") + _WRITE.format(connector=CONNECTOR)
+        await self.add(self.reading(), self.written("write-checked", checked), self.written("write-free", free))
+        page = await self.browser.page()
+        await self.log_in(page)
+        for name, values in product(("write-checked", "write-free"), _VALUES):
+            reply = await self.run_action(self.agent, name, {"table": values})
+            self.assertEqual((name, reply.status), (name, 400), reply.text[:500])
+        reads = await self.asked("read-all", {})
+        await self.approve(reads)
+        await self.result(self.agent, reads, wait=60)
+        for path in (f"/approvals/{reads}", f"/runs/{reads}"):
+            await self.opened(page, path)
+
+    def posting(self) -> Path:
+        """The file of an action that takes as much as can be given, and shows as much as is shown."""
+        render = ", ".join(f'"Message {number}" = "messages.{number}.text"' for number in range(4))
+        post = _POST.format(connector=CONNECTOR, text="".join(f"${{args.{name}}}" for name in _NAMES), render=render)
+        return self.written("post-all", "".join(_INPUT.format(name=name) for name in _NAMES) + post)
+
+    def reading(self) -> Path:
+        """The file of an action whose result is all that others wrote."""
+        return self.written("read-all", _READ.format(connector=CONNECTOR))
+
+    def written(self, name: str, text: str) -> Path:
+        """A file of that name."""
+        path = self.home.project / f"{name}.md"
+        path.write_text(_HEAD.format(name=name, connector=CONNECTOR) + text)
+        return path
+
+    async def asked(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """The id of a call that waits."""
+        reply = await self.run_action(self.agent, name, arguments)
+        self.assertEqual(reply.status, 202, reply.text)
+        return str(reply.body["run_id"])
+
+    async def opened(self, page: Page, path: str) -> None:
+        """What a page shows comes, and whoever else asks at once is answered."""
+        status, text = await self.call(page, f"/fragments{path}")
+        self.assertEqual(status, 200, text[:500])
+        self.assertEqual((await self.status())["vault_state"], "unlocked")

@@ -1,0 +1,166 @@
+"""How the time that a function takes grows with its text, and texts that are made for an expression to be slow on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+SMALL, LARGE = 512, 16_384
+"""Characters of the texts that are compared."""
+
+_FIRST = (12, 18, 27, 40, 60, 120)
+_SLOW_SECONDS = 0.004  # of texts that short: only what tries combinations takes so long
+_FLOOR_SECONDS = 0.004
+_MOST_TIMES = 4.0  # as long for each character of a large text as of a small one: twice is noise, 32 times is squares
+_MOST_SECONDS_EACH = 2e-6  # a character
+_TRIES = 5
+_ALPHABET: str = "a1 @.-/<[(\"'=:\\\n\t_A%#é\0"
+_SIGNS = "[](<>@.:/ \n\\\"'=-+a1A%&#;,*_|!{}~é\0"
+_HTML = ("<a ", "<a href", "<a href=b", "<a/href=b", "<a href=b ", "<img src", "<img/src=b", "<http://a|")
+_MARKS = ("[](", "![", "@a@a.", "a@", "+1 1 1", "a.", "-a", "ab ", "http://", "://", "%2f", "..", "/.", "\x1b[")
+_CODE = ("\r\n", "a:", "\r\na:", "${", "$${", "/*", "//", '"', '\\"', '"a",')
+_PUMPS = (*_SIGNS, *_HTML, *_MARKS, *_CODE)
+_ENDINGS = ("", "\0", "!")
+
+
+def fault(call: Callable[[str], object], text: Callable[[int], str]) -> str:
+    """Why C{call} takes more than its share for a long C{text}; empty where it does not.
+
+    The time of this thread's own work counts, at its best, so that a busy machine does not matter.
+    """
+    for size in _FIRST:
+        if _seconds(call, text(size), _SLOW_SECONDS) > _SLOW_SECONDS:
+            return f"over {_SLOW_SECONDS} s for {size} characters"
+    before, size = 0.0, SMALL
+    while size < LARGE:
+        size *= 4 if size * 4 <= LARGE else 2
+        now = _seconds(call, text(size), _FLOOR_SECONDS)
+        before = before or _seconds(call, text(SMALL), 0.0)
+        each, each_before = now / size, max(before / SMALL, 1e-8)
+        if now > _FLOOR_SECONDS and (each > _MOST_SECONDS_EACH or each > each_before * _MOST_TIMES):
+            return f"{before * 1000:.2f} ms for {SMALL} characters, {now * 1000:.2f} ms for {size}"
+    return ""
+
+
+def _seconds(call: Callable[[str], object], text: str, enough: float) -> float:
+    """The least that it took; tried again only while it took longer than C{enough}."""
+    best = float("inf")
+    for _ in range(_TRIES):
+        began = time.thread_time()
+        call(text)
+        best = min(best, time.thread_time() - began)
+        if best <= enough:
+            break
+    return best
+
+
+def repeated(before: str, piece: str, ending: str) -> Callable[[int], str]:
+    """Texts of any size."""
+    return lambda size: before + piece * (size // max(1, len(piece))) + ending
+
+
+def usual() -> Iterator[Callable[[int], str]]:
+    """Texts that are slow for many a reader of text."""
+    for piece in _PUMPS:
+        yield repeated("", piece, "")
+
+
+def made_for(pattern: re.Pattern[Any]) -> Iterator[Callable[[int], str]]:
+    """Texts that nearly match, again and again: of its beginnings, and of each part that may come more than once."""
+    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    tree = _parser.parse(source, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags)
+    pieces = dict.fromkeys([*_beginnings(tree), *_repeats(tree, "")])
+    for before, piece in pieces:
+        for ending in _ENDINGS:
+            if piece:
+                yield repeated(before, piece, ending)
+
+
+def _beginnings(tree: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    for length in range(1, len(tree) + 1):
+        for choice in range(3):
+            yield "", _sample(tree[:length], choice)
+
+
+def _repeats(tree: Sequence[Any], before: str) -> Iterator[tuple[str, str]]:
+    """What stands before each part that may come more than once, and the part."""
+    for place, (kind, value) in enumerate(tree):
+        here = before + _sample(tree[:place], 0)
+        if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+            yield from ((here, _sample(value[2], choice)) for choice in range(3))
+        for part in _parts(kind, value):
+            yield from _repeats(part, here)
+
+
+def _parts(kind: Any, value: Any) -> Sequence[Any]:
+    if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+        return [value[2]]
+    if kind is sre.SUBPATTERN:
+        return [value[3]]
+    if kind is sre.BRANCH:
+        return list(value[1])
+    if kind is sre.ATOMIC_GROUP:
+        return [value]
+    return [value[1]] if kind in (sre.ASSERT, sre.ASSERT_NOT) else []
+
+
+def _sample(tree: Sequence[Any], choice: int) -> str:
+    """A text that it matches, or nearly; another for another C{choice}."""
+    return "".join(_one(kind, value, choice) for kind, value in tree)
+
+
+def _one(kind: Any, value: Any, choice: int) -> str:
+    if kind is sre.LITERAL:
+        return chr(value)
+    if kind is sre.NOT_LITERAL:
+        return "a" if value != ord("a") else "1"
+    if kind is sre.ANY:
+        return _ALPHABET[choice]
+    if kind is sre.IN:
+        return _member(value, choice)
+    if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+        count: int = max(value[0], min(1 if choice else 0, value[1]))
+        return _sample(value[2], choice) * count
+    if kind in (sre.ASSERT, sre.ASSERT_NOT, sre.AT, sre.GROUPREF):
+        return ""
+    parts = _parts(kind, value)
+    return _sample(parts[choice % len(parts)], choice) if parts else ""
+
+
+def _member(chosen: Sequence[Any], choice: int) -> str:
+    """A character of a class: of those that many classes have, else of those that it names."""
+    matches = re.compile(_class(chosen), re.DOTALL).fullmatch
+    found = list(islice((each for each in _ALPHABET if matches(each)), choice + 1))
+    return found[-1] if found else chr(next(_first(value) for kind, value in chosen if kind is not sre.NEGATE))
+
+
+def _first(value: Any) -> int:
+    return int(value[0] if isinstance(value, tuple) else value)
+
+
+def _class(chosen: Sequence[Any]) -> str:
+    """A class as it is written."""
+    categories = {
+        sre.CATEGORY_DIGIT: r"\d",
+        sre.CATEGORY_NOT_DIGIT: r"\D",
+        sre.CATEGORY_SPACE: r"\s",
+        sre.CATEGORY_NOT_SPACE: r"\S",
+        sre.CATEGORY_WORD: r"\w",
+        sre.CATEGORY_NOT_WORD: r"\W",
+    }
+    written = ""
+    for kind, value in chosen:
+        if kind is sre.NEGATE:
+            written += "^"
+        elif kind is sre.CATEGORY:
+            written += categories[value]
+        elif kind is sre.RANGE:
+            written += f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
+        else:
+            written += re.escape(chr(value))
+    return f"[{written}]"
