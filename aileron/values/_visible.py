@@ -11,7 +11,8 @@ _PICTURE_OF_DELETE = "\u2421"
 # Controls, formats (bidi and zero-width among them), surrogates, private, unassigned, separators of lines.
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
-# Letters, marks and symbols that print nothing (Unicode's Default_Ignorable_Code_Point beyond the categories above).
+# Letters, marks and symbols that print nothing: Unicode's Default_Ignorable_Code_Point beyond the categories above, and
+# those whose glyph is empty (fillers, a blank hieroglyph, a note's missing head, what stands for an object).
 _BLANKS = frozenset(
     (
         0x034F,
@@ -22,6 +23,11 @@ _BLANKS = frozenset(
         0x3164,
         *range(0xFE00, 0xFE10),
         0xFFA0,
+        0xFFFC,
+        0x13441,
+        0x13442,
+        0x16FE4,
+        0x1D159,
     )
 )
 _MORE_BLANKS = range(0xE0000, 0xE1000)

@@ -25,6 +25,15 @@ class ReadingTests(SynchronousTestCase):
         )
         self.assertTrue(found.harmless)
 
+    def test_lookalikes(self) -> None:
+        """What looks like another word, or is read from right to left, is told, and a glance does not show it."""
+        for text, said in (("#g\u0435neral", "looks like “general”"), ("שלום", "from right to left")):
+            found = reading(text)
+            self.assertIn(said, found.notes)
+            self.assertFalse(found.harmless)
+        quiet = reading("Привет, это текст: с рос")
+        self.assertEqual((quiet.notes, quiet.harmless), ("", False))
+
     def test_long(self) -> None:
         """More than 1000 characters or 20 lines are read to their end; bytes and lines are told."""
         for text, size in (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aileron.cli._output import block, heading, say, value, values
+from aileron.values import cautions, strings_in
 
 from .differences import show_changes, show_edits, show_preview
 
@@ -66,12 +67,15 @@ def process(peer: Mapping[str, Any] | None) -> str:
 
 def _show_fields(fields: Any, run: Mapping[str, Any]) -> None:
     heading("With these arguments")
-    if not fields:
-        values(run.get("arguments") or {}, _IN)
-        return
-    width = max(len(str(field["label"])) for field in fields)
-    for field in fields:
-        value(str(field["label"]), field["value"], _IN, multiline=bool(field.get("multiline")), width=width)
+    arguments = run.get("arguments") or {}
+    if fields:
+        width = max(len(str(field["label"])) for field in fields)
+        for field in fields:
+            value(str(field["label"]), field["value"], _IN, multiline=bool(field.get("multiline")), width=width)
+    else:
+        values(arguments, _IN)
+    for caution in dict.fromkeys(caution for text in strings_in(arguments) for caution in cautions(text)):
+        say("  Caution: {caution}", caution=caution)
 
 
 def _show_step(number: int, step: Mapping[str, Any], lacking: str | None) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from aileron.values import JSON, strings_in, visible
+from aileron.values import JSON, cautions, is_plain, strings_in, visible
 from aileron.web._texts import shown
 
 from .addresses import addresses
@@ -30,17 +30,19 @@ class Reading:
     :ivar size: how long it is, where that is much; else empty.
     :ivar must_read: whether its end may be out of sight, so that nobody approves before having been there.
     :ivar notes: what may mislead in it, a sentence a line; else empty.
+    :ivar plain: whether each letter is what it looks like, and all is read from left to right.
     """
 
     text: str
     size: str
     must_read: bool
     notes: str
+    plain: bool
 
     @property
     def harmless(self) -> bool:
         """Whether a glance shows all there is."""
-        return not (self.must_read or self.notes)
+        return self.plain and not (self.must_read or self.notes)
 
 
 def reading(value: JSON, *more: str) -> Reading:
@@ -51,17 +53,21 @@ def reading(value: JSON, *more: str) -> Reading:
     text = shown(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
     gaps = _BLANKS.search(text) is not None
-    notes = [*more, *_notes([value] if isinstance(value, str) else list(strings_in(value)))]
+    texts = [value] if isinstance(value, str) else list(strings_in(value))
+    notes = [*more, *_notes(texts)]
     if gaps:
         notes.append("It holds long blanks: words may stand far below or to the right.")
-    return Reading(text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)))
+    plain = all(map(is_plain, texts))
+    return Reading(
+        text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)), plain
+    )
 
 
-def _notes(texts: Iterable[str]) -> Iterator[str]:
-    texts = list(texts)
+def _notes(texts: Sequence[str]) -> Iterator[str]:
     yield _unseen("".join(texts))
     if not all(unicodedata.is_normalized("NFC", text) for text in texts):
         yield "It is not in composed form (NFC): what looks the same as another text may be other bytes."
+    yield from _some("words like these", (note for text in texts for note in cautions(text)))
     yield from _some("notices", (note for text in texts for note in addresses(text)))
     yield from _some("such marks", (note for text in texts for note in markup(text)))
 
