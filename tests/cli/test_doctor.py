@@ -109,8 +109,12 @@ class FilesTests(SynchronousTestCase):
         executable = package / "python"
         executable.touch(mode=0o755)
         of_another = _told(program(package, executable, _UID + 1 if _UID else 1))
-        self.assertNotIn("Aileron's own code", "".join(text for _, text in of_another))
+        self.assertNotIn("Aileron's", "".join(text for _, text in of_another))
         package.chmod(0o775)
+        self.assertIn(
+            (Severity.WRONG, f"Others may write the directory of Aileron's commands: {package} chmod go-w {package}"),
+            _told(program(package, executable, _UID)),
+        )
         self.assertIn(
             (Severity.WRONG, f"Others may write Aileron's own code: {package} chmod go-w {package}"),
             _told(program(package, executable, _UID)),

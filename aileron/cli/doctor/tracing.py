@@ -63,7 +63,7 @@ def _by_yama(setting: Path) -> Finding:
     if scope in _CLOSED:
         return fine(_CLOSED[scope])
     return remark(
-        f"Other programs of yours, an agent among them, may {_WINDOW} ({_SETTING} is {scope or 'empty'}). Set it to 1; to keep "
-        "that after a restart, write the setting into a file in /etc/sysctl.d as well.",
+        f"Other programs of yours, an agent among them, may {_WINDOW} ({_SETTING} is {scope or 'empty'}). Set it to 1; "
+        "to keep that after a restart, write the setting into a file in /etc/sysctl.d as well.",
         f"sudo sysctl {_SETTING}=1",
     )
