@@ -76,6 +76,11 @@ class Notary:
         """How many signs of tampering were put on record in this life."""
         return self._witness.tampered
 
+    @property
+    def head(self) -> tuple[int, str] | None:
+        """See L{INotary}."""
+        return self._witness.end
+
     async def open(self, unlocked: bool) -> None:
         """Take the record over, from the life before or from the time in which the vault was locked.
 
@@ -88,6 +93,8 @@ class Notary:
             await self._take_over()
         else:
             await self._go_on()
+        if self._witness.end is None:
+            self._witness.end = await self._audit.head()
 
     def vouch(self) -> None:
         """Record and vault were held against each other: from here on, the end of this life is signed as well."""
@@ -117,8 +124,9 @@ class Notary:
         await self.checkpoint()
 
     async def verify(self) -> Verdict:
-        """See L{INotary.verify}.  Where the vault is open, what it sealed counts too."""
-        return await Reading(self._archive, self._clock).verify(self._sealed())
+        """See L{INotary.verify}.  What this life wrote counts, and where the vault is open, what that sealed."""
+        own = {} if self.head is None else {"this daemon": self.head}
+        return await Reading(self._archive, self._clock).verify({**self._sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
         """See L{INotary.export}."""
@@ -165,7 +173,7 @@ class Notary:
     async def _checkpoint(self) -> None:
         self._witness.due = False  # what comes from here on is not in this one
         try:
-            head = self._witness.end or await self._audit.head()  # none but what this life wrote, if it has
+            head = self._witness.end  # never what another wrote meanwhile
             if head is not None:
                 if self._latest is None or self._latest.sequence != head[0]:
                     await self._sign(*head)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # the daemon, which has this at hand, seldom shares the work
     from multiprocessing.process import BaseProcess
 
 MOST_PROCESSES = 8
+_SAFE_PATH = "PYTHONSAFEPATH"
 _AHEAD = 2
 """How many legs a helper has in hand, so that it need not wait for us while we go along one."""
 
@@ -93,8 +95,8 @@ def _helpers(count: int) -> Iterator[list[Connection]]:
     from multiprocessing import get_context
 
     context, pipes = get_context("spawn"), []
-    with ExitStack() as stack, _uninterrupted():
-        for _ in range(count):
+    with ExitStack() as stack, _uninterrupted(), _safe_path() as is_safe:
+        for _ in range(count if is_safe else 0):
             ours, theirs = context.Pipe()
             with theirs:
                 process = context.Process(target=_help, args=(theirs,), daemon=True)
@@ -118,6 +120,23 @@ def _uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before or signal.SIG_DFL)
+
+
+@contextmanager
+def _safe_path() -> Iterator[bool]:
+    """Whoever is started meanwhile finds no module in the directory that we are in, which may be anybody's.
+
+    :return: whether that is so; not where this process, and so each that it starts, is deaf to its environment alone.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield bool(sys.flags.safe_path or not sys.flags.ignore_environment)
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _end(process: BaseProcess, pipe: Connection) -> None:

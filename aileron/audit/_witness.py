@@ -39,7 +39,8 @@ class Witness:
     :ivar locked: whether records get MACs.
     :ivar due: whether something is durable that a person did, or that was found, and of which no checkpoint tells yet.
     :ivar strayed: whether somebody else wrote to the record while this life did.
-    :ivar end: the last record that this life wrote, sequence and hash, once durable; L{None}: it wrote none yet.
+    :ivar end: the last record that this life wrote, sequence and hash, once durable, or before that the last one that
+        it found; L{None}: there is none.
     :ivar tampered: how many C{tamper.detected} were kept in this life.
     """
 

@@ -6,7 +6,7 @@ What it takes are rows, in slices, and checkpoints: where they come from is the 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice, takewhile
 
@@ -137,19 +137,24 @@ class Verification:
         """
         self._check_rest()
         walk = self._walk
-        covered = max((each for each in self._marks if self.after <= each <= walk.last), default=0)
+        signed = (each.sequence for each in (*self.checkpoints, *self.anchored))
         return Verdict(
             first=self.after + 1,
             last=walk.last,
             head=walk.head,
             pruned=walk.pruned,
             checkpoints=len(self.checkpoints),
-            covered=covered,
+            signed=self._furthest(signed),
+            covered=self._furthest(self._marks),
             keys=tuple(dict.fromkeys(each.key for each in self.checkpoints)),
             compared=bool(self.keys),
             anchored=len(self.anchored),
             broken=self._conclusion(unreadable),
         )
+
+    def _furthest(self, told: Iterable[int]) -> int:
+        """The last of the records that holds and of which somebody told."""
+        return max((each for each in told if self.after <= each <= self.reached), default=0)
 
     def _conclusion(self, unreadable: str | None) -> Break | None:
         last = self._walk.last

@@ -19,6 +19,9 @@ class INotary(Interface):
     fingerprint = Attribute("Of the public key, or None: there is none yet.")
     public_key = Attribute("By which checkpoints are signed, in hexadecimal, or None: there is none yet.")
     latest = Attribute("The newest L{Checkpoint}, or None.")
+    head = Attribute(
+        "Sequence and hash of the newest record that this life wrote, or else found when it began; None: there is none."
+    )
     tampered = Attribute("How many signs of tampering were put on record in this life.")
 
     async def tell_locked() -> None:

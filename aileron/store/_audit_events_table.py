@@ -11,7 +11,7 @@ from typing import Any
 from aileron.values import Actor, AuditQuery, Event, Link, Record, Row, from_timestamp, timestamp
 
 from ._batch import insert_all
-from ._columns import conditions, of_moment
+from ._columns import among, conditions, of_moment, one_of
 
 _INSERT = """
     INSERT INTO audit_events (
@@ -61,6 +61,7 @@ def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> lis
         ("at >= ?", of_moment(query.since)),
         ("at < ?", of_moment(query.until)),
         ("type = ?", query.type),
+        (among("type", query.types), one_of(query.types)),
         ("action = ?", query.action),
         ("connector = ?", query.connector),
         ("session_id = ?", query.session_id),

@@ -111,6 +111,8 @@ class AuditContract(_RecordCase):
         for query, expected in (
             (AuditQuery(), ["b", "a"]),
             (AuditQuery(type="a"), ["a"]),
+            (AuditQuery(types=("a", "c")), ["a"]),
+            (AuditQuery(types=("a", "b"), run_id="run-2"), ["b"]),
             (AuditQuery(run_id="run-2"), ["b"]),
             (AuditQuery(action="x"), ["a"]),
             (AuditQuery(connector="c"), ["a"]),

@@ -79,7 +79,10 @@ class Record:
 
 @frozen
 class AuditQuery:
-    """Which records, newest first; every given field must match."""
+    """Which records, newest first; every given field must match.
+
+    :ivar types: any of these; none given: of every type.
+    """
 
     since: datetime | None = None
     until: datetime | None = None
@@ -89,5 +92,6 @@ class AuditQuery:
     session_id: str | None = None
     run_id: str | None = None
     failure_class: str | None = None
+    types: tuple[str, ...] = ()
     limit: int = 100
     cursor: str | None = None

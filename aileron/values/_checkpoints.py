@@ -106,7 +106,8 @@ class Verdict:
     :ivar head: its hash.
     :ivar pruned: how many have no contents any more, by retention.
     :ivar checkpoints: how many are there.
-    :ivar covered: up to which sequence the checkpoints, the anchor or the vault answer for the chain.
+    :ivar signed: up to which sequence the checkpoints, or those of the anchor, answer for the chain.
+    :ivar covered: the same, where the vault or the daemon answers for more.
     :ivar keys: that signed checkpoints, in hexadecimal, in the order of their first use.
     :ivar compared: whether these were held against keys that the caller brought.
     :ivar anchored: how many checkpoints the caller's anchor held.
@@ -118,11 +119,17 @@ class Verdict:
     head: str
     pruned: int
     checkpoints: int
+    signed: int
     covered: int
     keys: tuple[str, ...]
     compared: bool
     anchored: int
     broken: Break | None
+
+    @property
+    def unsigned(self) -> int:
+        """How many of the newest records are not signed yet."""
+        return self.last - max(self.signed, self.first - 1)
 
     @property
     def sound(self) -> bool:

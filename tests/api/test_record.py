@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 from aileron.audit import KeyFile, Witness
 from aileron.audit.verify import Verification, read_export
 from aileron.testing import example_event, example_notary, memory_store
-from tests.api.case import ApiCase
+from tests.api.case import LAUNCH_KEY, ApiCase
 
 
 class RecordCase(ApiCase):
@@ -37,8 +37,9 @@ class VerifyTests(RecordCase):
         """A sound record is told to be sound, how far it is signed, and by which key."""
         found = self.operator.ask("GET", "/v1/audit/verify", self.token)
         self.assertEqual(
-            (found.status, found.json["sound"], found.json["last"], found.json["covered"]), (200, True, 3, 1)
+            (found.status, found.json["sound"], found.json["last"], found.json["signed"]), (200, True, 3, 1)
         )
+        self.assertEqual(found.json["covered"], 3)  # this daemon knows what it wrote
         self.assertEqual(found.json["keys"], [self.notary.public_key])
 
     def test_not_for_agents(self) -> None:
@@ -51,6 +52,11 @@ class VerifyTests(RecordCase):
         """The status tells the key's fingerprint, how far the record is signed, and whether it was touched."""
         told = self.operator.ask("GET", "/v1/status", self.token).json["record"]
         self.assertEqual((told["key"], told["signed_up_to"], told["tampered"]), (self.notary.fingerprint, 1, 0))
+        head = self.successResultOf(Deferred.fromCoroutine(self.store.audit.head()))
+        assert head is not None
+        for site, token in ((self.operator, self.token), (self.agents, LAUNCH_KEY)):
+            told = site.ask("GET", "/v1/status", token).json["record"]
+            self.assertEqual(told["head"], {"sequence": head[0], "hash": head[1]})
         event = example_event("tamper.detected")
         self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
         self.assertEqual(self.operator.ask("GET", "/v1/status", self.token).json["record"]["tampered"], 1)

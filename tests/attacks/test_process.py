@@ -3,9 +3,14 @@
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 
+import attrs
+
+from aileron.audit.verify import LEG
 from aileron.home import running_pid
+from aileron.testing import example_event, unopened_store
 from tests.attacks.case import AttackTestCase
 from tests.functional.home import installed
 from tests.functional.operated import PASSPHRASE
@@ -91,7 +96,11 @@ with open({mark!r}, "a") as file:
     file.write(f"{{os.getpid()}} {{__name__}}\\n")
 """
 _POISONED = ("sitecustomize.py", "usercustomize.py", "aileron/__init__.py", "twisted/plugins/evil.py")
-_SHADOWED = ("json.py", "attrs.py", "click.py", "site.py", "twisted/__init__.py")
+_SHADOWED = ("json.py", "attrs.py", "attr.py", "click.py", "site.py", "__future__.py", "twisted/__init__.py")
+# What Python itself loads before it runs a module by its name, in each of its versions.
+_BEFORE_US = ("types.py", "importlib/__init__.py", "aileron/__init__.py")
+# What a process that helps with a long record is made of.
+_HELPER = ("multiprocessing/__init__.py", "pickle.py", "struct.py", "socket.py", "selectors.py", "signal.py")
 
 
 class ReadersTests(AttackTestCase):
@@ -192,8 +201,8 @@ class CoreTests(AttackTestCase):
         self.assertEqual(list(self.home.project.iterdir()), [])
 
 
-class PoisonTests(AttackTestCase):
-    """An environment and a directory that were prepared before the user starts the daemon there."""
+class PoisonCase(AttackTestCase):
+    """Modules that somebody put where the user's commands are started."""
 
     def poison(self, directory: Path, names: tuple[str, ...]) -> Path:
         """Put modules into a directory that tell when they are loaded; where they tell it."""
@@ -203,6 +212,67 @@ class PoisonTests(AttackTestCase):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_MARK.format(mark=str(mark)))
         return mark
+
+
+class ModuleTests(PoisonCase):
+    """``python -m aileron``, which has Python look for modules in the directory that it is started in."""
+
+    def module(self, *words: str, passphrase: bool = True) -> Command:
+        """The command by its module's name."""
+        command = self.home.with_passphrase(PASSPHRASE, "aileron", *words)
+        if not passphrase:
+            command = self.home.script("aileron", *words)
+        return attrs.evolve(command, arguments=(sys.executable, "-m", "aileron", *command.arguments[1:]))
+
+    async def test_directory(self) -> None:
+        """What lies in the directory is not loaded by anything of ours: neither before nor after the passphrase."""
+        mark = self.poison(self.home.project, (*_SHADOWED, *_HELPER, "sitecustomize.py", "twisted/plugins/evil.py"))
+        (self.home.project / "evil.pth").write_text(f"import os; open({str(mark)!r}, 'a').close()\n")
+        for command in (
+            self.module("version", passphrase=False),
+            self.module("vault", "init"),
+            self.module("approval", "list"),
+            self.module("status", passphrase=False),
+            self.module("doctor"),
+        ):
+            ended = await self.run_command(command, seconds=60)
+            self.assertIn(ended.exit_code, (0, 1), ended)
+            self.assertFalse(mark.exists(), mark.exists() and (command.arguments, mark.read_text()))
+        self.assertEqual((await self.status())["vault_state"], "unlocked")
+
+    async def test_python_itself(self) -> None:
+        """What Python loads before a line of ours is loaded from there, as is a package of our name; not with -P."""
+        for name in _BEFORE_US:
+            mark = self.poison(self.home.project, (name,))
+            command = self.module("version", passphrase=False)
+            python, *rest = command.arguments
+            safe = await self.run_command(attrs.evolve(command, arguments=(python, "-P", *rest)))
+            self.assertEqual((safe.exit_code, mark.exists()), (0, False), (name, safe))
+        await self.run_command(command)  # the last of them: a package of our name
+        self.assertTrue(mark.exists())
+
+
+class HelperTests(PoisonCase):
+    """The processes that help with a long record."""
+
+    async def test_directory(self) -> None:
+        """What lies in the directory where a record is verified is loaded by none of them."""
+        path = self.home.root / "copy.db"
+        store = unopened_store(path)
+        await store.open()
+        await store.audit.append(*(example_event(f"kind.{number}") for number in range(2 * LEG + 1)))
+        await store.close()
+        mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED, *_HELPER))
+        verify = self.home.script("aileron", "audit", "verify", str(path), "--processes", "3", "--json")
+        deaf = attrs.evolve(verify, arguments=(sys.executable, "-E", *verify.arguments))
+        for command in (verify, deaf):
+            ended = await self.run_command(command, seconds=60)
+            self.assertFalse(mark.exists(), mark.exists() and (command.arguments, mark.read_text()))
+            self.assertEqual((ended.exit_code, ended.stderr), (0, ""), ended)
+
+
+class PoisonTests(PoisonCase):
+    """An environment and a directory that were prepared before the user starts the daemon there."""
 
     def daemon(self) -> int:
         """The daemon's process."""

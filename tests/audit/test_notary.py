@@ -135,6 +135,59 @@ class OtherWriterTests(LifeCase):
         self.do(notary.close())
         self.assertEqual(len(self.told()), 1)
 
+    def cut(self) -> int:
+        """Take the newest record away; its number."""
+        last = self.last()
+        self.alter(self.database, "DELETE FROM audit_macs WHERE seq = ?", last)
+        self.alter(self.database, "DELETE FROM audit_payloads WHERE seq = ?", last)
+        self.alter(self.database, "DELETE FROM audit_events WHERE seq = ?", last)
+        return last
+
+    def test_cut_shows(self) -> None:
+        """A look that the daemon takes itself finds what was cut off, before it writes again, signed or not."""
+        notary = self.begin(unlocked=True)
+        self.happen("a", "b")
+        self.assertTrue(self.do(notary.verify()).sound)
+        last = self.cut()
+        broken = self.do(notary.verify()).broken
+        assert broken is not None
+        self.assertEqual((broken.kind, broken.sequence), ("truncated", last))
+        self.assertIn("this daemon", broken.why)
+
+    def test_rewritten_shows(self) -> None:
+        """So it finds another record in the place of its newest one, as sound as any."""
+        notary = self.begin(unlocked=True)
+        self.happen("a", "b")
+        self.cut()
+        self.put_in()
+        broken = self.do(notary.verify()).broken
+        assert broken is not None
+        self.assertEqual(broken.kind, "rewritten")
+
+    def test_cut_before_it_wrote(self) -> None:
+        """A life knows where it found the record: what is cut off before it has written anything shows as well."""
+        self.begin(unlocked=True)
+        self.happen("a")
+        notary = self.begin(unlocked=False)
+        self.assertEqual(notary.head, self.do(self.notary._audit.head()))
+        last = self.cut()
+        broken = self.do(notary.verify()).broken
+        assert broken is not None
+        self.assertEqual((broken.kind, broken.sequence), ("truncated", last))
+        self.happen("b")
+        notary.look()
+        self.assertEqual(len(self.told()), 1)
+
+    def test_head(self) -> None:
+        """What the daemon knows as its newest record is the newest one, and none where there is none."""
+        notary = self.begin(unlocked=False)
+        self.assertIsNone(notary.head)
+        self.happen("a", "b")
+        assert self.store is not None
+        self.assertEqual(notary.head, self.do(self.store.audit.head()))
+        self.put_in()
+        self.assertEqual((notary.head or (0, ""))[0], 2)
+
     def test_not_signed(self) -> None:
         """What another put behind the last record is not signed with it."""
         notary = self.begin(unlocked=True)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import copyfile
+from typing import Any
+
+import attrs
 
 from aileron.audit import fingerprint
+from aileron.cli._errors import Trouble
+from aileron.cli._surroundings import Surroundings
 from aileron.cli.records.look import look_at
-from tests.audit.kit import RecordCase
-from tests.cli.daemon import CommandCase
+from aileron.home import release_lock
+from aileron.store.copy import opened
+from tests.audit.kit import RecordCase, Signer
+from tests.cli.daemon import CommandCase, MemoryDaemon
 
 
 class OfflineTests(CommandCase, RecordCase):
@@ -43,7 +50,7 @@ class OfflineTests(CommandCase, RecordCase):
         """A look in legs, with seams wherever they can be, must find the same."""
         for leg in (1, 2, 3):
             again = json.loads(json.dumps(look_at(path, processes=1, leg=leg).as_json()))
-            self.assertEqual({**again, "fingerprints": found["fingerprints"]}, found)
+            self.assertEqual({**again, "fingerprints": found["fingerprints"], "daemon": None}, found)
 
     def test_sound(self) -> None:
         """A sound record is told to hold, how far it is signed, by which key, and what nobody can tell."""
@@ -51,7 +58,18 @@ class OfflineTests(CommandCase, RecordCase):
         self.assertEqual(code, 0)
         self.assertIn("The record holds, from number 1 to 6.", out)
         self.assertIn(fingerprint(self.signer.public), out)
-        self.assertIn("What was cut off after record 6, or written anew after 4, none shows.", err)
+        self.assertIn("signed up to", out)
+        self.assertIn("2 newest records are not signed yet. A cut or a change there would not show.", err)
+
+    def test_all_signed(self) -> None:
+        """Where the newest record is signed it is said that unsigned ones behind it may be gone; one is told as one."""
+        self.signer = Signer()
+        err = self.command("audit", "verify", str(self.write(3, (2,))))[2]
+        self.assertIn("The newest record is not signed yet. A cut or a change there would not show.", err)
+        self.signer = Signer()
+        err = self.command("audit", "verify", str(self.write(3, (3,))))[2]
+        self.assertNotIn("not signed yet", err)
+        self.assertIn("Records that came after 3 and were cut off before they were signed would not show.", err)
 
     def test_broken(self) -> None:
         """A broken one exits with 1 and names the record and what was done to it."""
@@ -70,6 +88,7 @@ class OfflineTests(CommandCase, RecordCase):
         """Where nobody signed anything it is said that an end that was cut off cannot be noticed."""
         err = self.command("audit", "verify", str(self.write(3)))[2]
         self.assertIn("Neither checkpoint nor anchor is there", err)
+        self.assertIn("The 3 newest records are not signed yet. A cut or a change there would not show.", err)
 
     def test_export(self) -> None:
         """A whole export verifies as the database does, by the key that was noted."""
@@ -144,3 +163,141 @@ class OfflineTests(CommandCase, RecordCase):
         self.alter(self.path, "DELETE FROM audit_payloads WHERE seq > 3")
         self.alter(self.path, "DELETE FROM audit_events WHERE seq > 3")
         self.assertEqual(self.found(self.path)["broken"], self.found(self.exported())["broken"])
+
+
+class Writing(MemoryDaemon):
+    """A daemon that has come further each time that it is asked."""
+
+    def __init__(self, heads: Sequence[int], hashes: Mapping[int, str]) -> None:
+        super().__init__()
+        self.left, self._hashes = list(heads), hashes
+
+    def probe(self, _url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
+        """How far it has come."""
+        sequence = self.left.pop(0)
+        return {"record": {"head": {"sequence": sequence, "hash": self._hashes[sequence]}, "tampered": 0}}
+
+
+class Silent(MemoryDaemon):
+    """A daemon that does not answer."""
+
+    def probe(self, url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
+        """Nobody is there."""
+        raise Trouble(f"No daemon answers at {url}.")
+
+
+class RunningTests(CommandCase, RecordCase):
+    """C{aileron audit verify} of the home's own record, while a daemon runs that knows where it left it."""
+
+    def setUp(self) -> None:
+        """A record of six, four of them signed, and the daemon that wrote it."""
+        CommandCase.setUp(self)
+        RecordCase.setUp(self)
+        self.write(6, (4,), self.home.database)
+        with opened(self.home.database) as copy:
+            self.hashes = {number: str(copy.at(number)) for number in range(1, 7)}
+        self.waits: list[float] = []
+        self.serve()
+        self.knows(6)
+
+    def surroundings(self) -> Surroundings:
+        """In which nobody waits."""
+        return attrs.evolve(super().surroundings(), sleep=self.waits.append)
+
+    def knows(self, sequence: int, hash_: str | None = None, tampered: int = 0) -> None:
+        """Have the daemon say that this is its newest record."""
+        head = {"sequence": sequence, "hash": hash_ or self.hashes[sequence]}
+        self.site.answer("GET", "/v1/status", {"record": {"head": head, "tampered": tampered}})
+
+    def found_broken(self, *arguments: str) -> tuple[str, int]:
+        """What does not hold; the exit code must say so."""
+        code, out, _ = self.command("audit", "verify", "--json", *arguments)
+        found = json.loads(out)["broken"]
+        self.assertEqual(code, 1)
+        return found["kind"], found["sequence"]
+
+    def cut(self, last: int) -> None:
+        """Take all records after C{last} away."""
+        for table in ("audit_payloads", "audit_events"):
+            self.alter(self.home.database, f"DELETE FROM {table} WHERE seq > ?", last)
+
+    def test_confirmed(self) -> None:
+        """Where the record ends as the daemon knows it that is said, with how many of it are not signed yet."""
+        code, out, err = self.command("audit", "verify")
+        self.assertEqual(code, 0, out)
+        self.assertIn("The running daemon confirms it up to number 6.", out)
+        self.assertIn("The 2 newest records are not signed yet.", err)
+        self.assertNotIn("would not show", err)
+        found = json.loads(self.command("audit", "verify", "--json")[1])
+        self.assertEqual((found["signed"], found["daemon"]["head"]), (4, {"sequence": 6, "hash": self.hashes[6]}))
+
+    def test_cut(self) -> None:
+        """Unsigned newest records that were cut off under a running daemon are found; without one none is missed."""
+        self.cut(5)
+        self.assertEqual(self.found_broken(), ("truncated", 6))
+        self.assertEqual(self.found_broken(str(self.home.database)), ("truncated", 6))
+        release_lock(self.home)
+        code, out, err = self.command("audit", "verify")
+        self.assertEqual((code, "The running daemon" in out + err), (0, False))
+        self.assertIn("The newest record is not signed yet. A cut or a change there would not show.", err)
+
+    def test_rewritten(self) -> None:
+        """So is another record in the place of the newest."""
+        self.knows(6, "another")
+        self.assertEqual(self.found_broken(), ("rewritten", 5))
+
+    def test_put_in(self) -> None:
+        """So is a record that somebody put behind the daemon's last one; it is asked again before that is said."""
+        self.knows(5)
+        self.assertEqual((self.found_broken(), len(self.waits)), (("inserted", 6), 20))
+
+    def test_written_meanwhile(self) -> None:
+        """What the daemon writes during the look is no finding."""
+        self.site = writing = Writing((4, 5, 5, 6), self.hashes)
+        code, out, err = self.command("audit", "verify")
+        self.assertEqual((code, writing.left, len(self.waits)), (0, [], 2), out)
+        self.assertIn("A cut or a change after number 4 would not show.", err)
+        self.site = writing = Writing((4, 7), {**self.hashes, 7: "of a record that came later"})
+        self.assertEqual((self.command("audit", "verify")[0], writing.left), (0, []))
+
+    def test_put_in_meanwhile(self) -> None:
+        """What somebody else put there during the look is one."""
+        self.site = Writing((4, 6), {**self.hashes, 6: "another"})
+        self.assertEqual(self.found_broken(), ("rewritten", 6))
+
+    def test_copy(self) -> None:
+        """A copy of the record, or an export, is its own: no daemon answers for that."""
+        copy = Path(self.mktemp())
+        copyfile(self.home.database, copy)
+        self.cut(4)
+        code, out, err = self.command("audit", "verify", str(copy))
+        self.assertEqual((code, "running daemon" in out + err), (0, False))
+
+    def test_not_told(self) -> None:
+        """It is said where a daemon confirms nothing: it does not say, does not answer, or nothing leads to it."""
+        answers: tuple[Mapping[str, object], ...] = (
+            {"record": {"tampered": 0}},
+            {},
+            {"record": {"head": None}},
+            {"record": {"head": 7}},
+        )
+        for answer in answers:
+            self.site.answer("GET", "/v1/status", answer)
+            self.not_confirmed()
+        self.site = Silent()
+        self.not_confirmed()
+        self.home.discovery.unlink()
+        self.not_confirmed()
+
+    def not_confirmed(self) -> None:
+        """A daemon runs, and the look is one without it."""
+        code, out, err = self.command("audit", "verify")
+        self.assertEqual(code, 0, out)
+        self.assertIn("A daemon runs, but does not confirm the newest record", err)
+        self.assertIn("A cut or a change there would not show.", err)
+
+    def test_tampered(self) -> None:
+        """What the daemon noticed while it ran is told beside a record that holds."""
+        self.knows(6, tampered=1)
+        code, _, err = self.command("audit", "verify")
+        self.assertEqual((code, "aileron audit list --type tamper.detected" in err), (0, True))

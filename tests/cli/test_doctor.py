@@ -7,7 +7,9 @@ import os
 import socket
 import stat
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.cli.doctor.authority import Authority, authority, network
 from aileron.cli.doctor.daemon import hardening
 from aileron.cli.doctor.files import files, program
-from aileron.cli.doctor.findings import Finding, Severity
+from aileron.cli.doctor.findings import Finding, Severity, fine, remark, tell
+from aileron.cli.doctor.tracing import tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
 
@@ -106,8 +109,12 @@ class FilesTests(SynchronousTestCase):
         executable = package / "python"
         executable.touch(mode=0o755)
         of_another = _told(program(package, executable, _UID + 1 if _UID else 1))
-        self.assertNotIn("Aileron's own code", "".join(text for _, text in of_another))
+        self.assertNotIn("Aileron's", "".join(text for _, text in of_another))
         package.chmod(0o775)
+        self.assertIn(
+            (Severity.WRONG, f"Others may write the directory of Aileron's commands: {package} chmod go-w {package}"),
+            _told(program(package, executable, _UID)),
+        )
         self.assertIn(
             (Severity.WRONG, f"Others may write Aileron's own code: {package} chmod go-w {package}"),
             _told(program(package, executable, _UID)),
@@ -142,6 +149,60 @@ class ProcessTests(SynchronousTestCase):
         ((severity, _),) = _told(hardening(8, Path(self.mktemp()), "linux"))
         self.assertEqual(severity, Severity.NOTE)
         self.assertEqual(_told(hardening(8, Path(self.mktemp()), "darwin")), [])
+
+
+class TracingTests(SynchronousTestCase):
+    """Who may trace a process of ours while it starts."""
+
+    def found(self, scope: str | None, platform: str = "linux") -> Finding:
+        """What is said where Yama has this scope; L{None}: where there is no Yama."""
+        proc = Path(self.mktemp())
+        setting = proc / "sys" / "kernel" / "yama" / "ptrace_scope"
+        if scope is not None:
+            setting.parent.mkdir(parents=True)
+            setting.write_text(scope)
+        (finding,) = tracing(proc, platform)
+        return finding
+
+    def test_open(self) -> None:
+        """Scope 0 lets any program of the user's trace what starts: noted, with the command that ends it."""
+        found = self.found("0\n")
+        self.assertEqual(
+            (found.severity, found.do), (Severity.NOTE, "sudo sysctl kernel.yama.ptrace_scope=1"), found.says
+        )
+        self.assertIn("may trace a process of Aileron's before it has closed itself", found.says)
+        self.assertIn("ptrace_scope is 0", found.says)
+
+    def test_closed(self) -> None:
+        """Scopes 1, 2 and 3 are in order, and each is said in its own words."""
+        says = [self.found(f"{scope}\n") for scope in (1, 2, 3)]
+        self.assertEqual([(each.severity, each.do) for each in says], [(Severity.FINE, None)] * 3)
+        for scope, each in enumerate(says, 1):
+            self.assertIn(f"ptrace_scope is {scope}", each.says)
+        self.assertEqual(len({each.says.partition("(")[0] for each in says}), 3)
+
+    def test_without_yama(self) -> None:
+        """A kernel without Yama is told as one with scope 0, and that a sandbox helps, which no setting does."""
+        found = self.found(None)
+        self.assertEqual((found.severity, found.do), (Severity.NOTE, "aileron launch --sandbox AGENT"))
+        self.assertIn("Yama is not active", found.says)
+        self.assertIn("may trace a process of Aileron's before it has closed itself", found.says)
+
+    def test_not_known(self) -> None:
+        """What cannot be read, or is no scope that is known, is taken for an open one."""
+        proc = Path(self.mktemp())
+        (proc / "sys" / "kernel" / "yama" / "ptrace_scope").mkdir(parents=True)
+        (unread,) = tracing(proc, "linux")
+        for found in (unread, self.found("7\n"), self.found("")):
+            self.assertEqual(found.severity, Severity.NOTE)
+            self.assertIn("may trace a process of Aileron's", found.says)
+
+    def test_elsewhere(self) -> None:
+        """On macOS it is said that nothing is known of the time before, and on other systems that nothing is closed."""
+        for platform, part in (("darwin", "untested"), ("freebsd14", "does not close its processes")):
+            found = self.found(None, platform)
+            self.assertEqual(found.severity, Severity.NOTE)
+            self.assertIn(part, found.says)
 
 
 class AuthorityTests(SynchronousTestCase):
@@ -250,6 +311,28 @@ class CommandTests(CommandCase):
         self.assertIn("waits for you No daemon runs", said)
         self.assertIn("was not looked at", said)
         self.assertEqual(sorted(self.home.root.rglob("*")), before)
+
+    def test_tracing(self) -> None:
+        """How this machine lets processes be traced is said, with or without a daemon, and makes nothing fail."""
+        (here,) = tracing()
+        self.assertIn(f"{here.severity.value} {here.says}", self.texts("--offline"))
+        self.whole()
+        code, findings = self.found("--offline")
+        self.assertIn(here.as_json(), findings)
+        self.assertEqual(code, int(any(each["severity"] == "wrong" for each in findings)))
+        self.assertNotEqual(here.severity, Severity.WRONG)
+
+    def test_command_on_its_own_line(self) -> None:
+        """What to do is printed on a line of its own; where all is in order it says that there are no problems."""
+        open_, fine_ = remark("May be traced.", "sudo sysctl kernel.yama.ptrace_scope=1"), fine("Is closed.")
+        for findings, said in (
+            ([fine_, open_], ["note: May be traced.", "    sudo sysctl kernel.yama.ptrace_scope=1", "ok: Is closed."]),
+            ([fine_], ["ok: Is closed.", "No problems found."]),
+        ):
+            printed = StringIO()
+            with redirect_stdout(printed), redirect_stderr(printed):
+                tell(findings)
+            self.assertEqual(printed.getvalue().splitlines(), said)
 
     def test_notifications(self) -> None:
         """A notification that fails is wrong: somebody counts on it."""

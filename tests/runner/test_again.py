@@ -8,7 +8,19 @@ from contextlib import closing
 from attrs import evolve
 
 from aileron.errors import ApprovalStale, Conflict, LimitExceeded, NotFound
-from aileron.values import AuditQuery, Decision, Fault, Finding, NewGrant, Outcome, PendingLimits, Run, RunState, utc
+from aileron.values import (
+    AuditQuery,
+    Decision,
+    Event,
+    Fault,
+    Finding,
+    NewGrant,
+    Outcome,
+    PendingLimits,
+    Run,
+    RunState,
+    utc,
+)
 
 from .kit import OPERATOR, manifest, step
 from .test_reconciling import DoubtCase
@@ -184,6 +196,42 @@ class AgainTests(DoubtCase):
         parent, child = self.approved_and_found_out()
         self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
         self.assert_asked_anew(child)
+
+    def test_found_out_long_ago(self) -> None:
+        """What the record tells of the old run counts, however many events of that run it has kept since."""
+        parent, child = self.approved_and_found_out()
+        self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
+        for type_ in ("execution.attempt", "execution.reconciled"):
+            self.append(parent, type_, 1001)
+        self.assert_asked_anew(child)
+
+    def test_contents_deleted(self) -> None:
+        """Where the contents of what was found out of the old run are gone, the new one is neither approved nor begun.
+
+        It may have happened; who denies it can have the agent ask anew.
+        """
+        _, child = self.approved_and_found_out()
+        with closing(sqlite3.connect(self.database)) as database, database:
+            database.execute("DELETE FROM audit_payloads")
+        self.assert_asked_anew(child)
+        shown = self.sync(self.runner.approval(child.id))
+        refused = self.fails(self.runner.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.assertIn("contents were deleted", refused.message)
+        self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
+
+    def test_nothing_found_out(self) -> None:
+        """An old run that was looked for often, and never found, is done again."""
+        parent = self.doubtful("open")
+        child = self.again(parent)
+        self.append(parent, "execution.reconciled", 1001)
+        self.approve(child)
+        self.assertEqual((self.now(child).state, len(self.connector.sendings)), (RunState.COMPLETED, 2))
+
+    def append(self, run: Run, type_: str, count: int) -> None:
+        """Put events of a run on record that tell of no success."""
+        now = utc(self.clock.seconds())
+        events = [Event(self.fresh_id(), type_, now, OPERATOR, {"happened": None}, run.id) for _ in range(count)]
+        self.sync(self.store.audit.append(*events))
 
     def test_another_key(self) -> None:
         """The effect key is part of what is approved: a row that has another is not what was shown."""

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from aileron.errors import ApprovalStale
 from aileron.runner._pen import Pen
 from aileron.runner.asking.decisions import APPROVAL_HOLDS, Decisions
-from aileron.values import AuditQuery, Decision, Outcome, Run, RunState, VaultState, utc
+from aileron.values import AuditQuery, Decision, Event, Outcome, Run, RunState, VaultState, utc
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
@@ -240,6 +240,22 @@ class ForgedTests(DecidedCase):
         other = evolve(approval, digest="sha256:another")
         found = [self.sync(decisions.on_record(each.run, each)) for each in (approval, other)]
         self.assertEqual(found, [True, False])
+
+    def test_on_record_long_ago(self) -> None:
+        """A decision stays on record, and one that was taken back stays so, whatever else was told of the run since."""
+        run = self.held()
+        approval = self.sync(self.runner.approval(run.id))
+        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        found = []
+        for since in ((), ("approval.stale",)):
+            self.append(run, *since, *["secret.echoed"] * 1001)
+            found.append(self.sync(decisions.on_record(run, approval)))
+        self.assertEqual(found, [True, False])
+
+    def append(self, run: Run, *types: str) -> None:
+        """Put events of a run on record."""
+        now = utc(self.clock.seconds())
+        self.sync(self.store.audit.append(*(Event(self.fresh_id(), each, now, OPERATOR, {}, run.id) for each in types)))
 
 
 class UnderWayTests(DecidedCase):

@@ -43,7 +43,15 @@ _STATUS = made_of(
         "counts": _COUNTS,
         "paused": BOOLEAN,
         "store": {"enum": ["ok", "unavailable"]},
-        "record": made_of({"key": TEXT_OR_NULL, "signed_up_to": COUNT, "signed_at": MOMENT_OR_NULL, "tampered": COUNT}),
+        "record": made_of(
+            {
+                "key": TEXT_OR_NULL,
+                "signed_up_to": COUNT,
+                "signed_at": MOMENT_OR_NULL,
+                "head": {"anyOf": [made_of({"sequence": COUNT, "hash": TEXT}), {"type": "null"}]},
+                "tampered": COUNT,
+            }
+        ),
     },
     {
         "pause": ref("Pause"),
@@ -91,6 +99,7 @@ def _record(parts: Parts) -> JSON:
         "key": notary.fingerprint,
         "signed_up_to": 0 if latest is None else latest.sequence,
         "signed_at": None if latest is None else latest.at,
+        "head": None if notary.head is None else {"sequence": notary.head[0], "hash": notary.head[1]},
         "tampered": notary.tampered,
     }
 

@@ -265,6 +265,7 @@ VERDICT: Mapping[str, Schema] = {
     "head": TEXT,
     "pruned": COUNT,
     "checkpoints": COUNT,
+    "signed": COUNT,
     "covered": COUNT,
     "keys": list_of(TEXT),
     "compared": BOOLEAN,

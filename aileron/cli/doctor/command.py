@@ -23,6 +23,7 @@ from .files import files, this_program
 from .findings import Finding, Severity, remark, tell, wrong
 from .gateway import gateway
 from .notifications import notifications
+from .tracing import tracing
 
 _OF_LATE = timedelta(days=7)
 
@@ -77,6 +78,7 @@ def _all(around: Surroundings, found: Discovery | None, state: str | None, told:
     yield from this_program()
     yield from vault(around, state)
     yield from process(around, found)
+    yield from tracing()
     yield from gateway(around, found)
     yield from notifications(around, found)
     if told is not None:

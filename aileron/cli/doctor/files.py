@@ -53,6 +53,9 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
             yield wrong(f"Others may write {what}: {path}", f"chmod go-w {path}")
         if found.st_uid == uid and uid != 0:
             yield remark(f"An agent runs as you, and you may write {what} ({path}): what it changes there, runs.")
+    commands = executable.absolute().parent
+    if commands.stat().st_mode & _OTHERS_WRITE:
+        yield wrong(f"Others may write the directory of Aileron's commands: {commands}", f"chmod go-w {commands}")
     yield from _above(package, uid)
 
 

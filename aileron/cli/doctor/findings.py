@@ -17,6 +17,7 @@ class Severity(StrEnum):
     WRONG = "wrong"
     WAITS = "waits for you"
     NOTE = "note"
+    FINE = "ok"
 
 
 @frozen
@@ -51,6 +52,11 @@ def remark(says: str, do: str | None = None) -> Finding:
     return Finding(Severity.NOTE, says, do)
 
 
+def fine(says: str) -> Finding:
+    """Something that was looked at and is as it should be."""
+    return Finding(Severity.FINE, says)
+
+
 def tell(findings: Iterable[Finding]) -> None:
     """Print them, the worst first."""
     order = list(Severity)
@@ -59,5 +65,5 @@ def tell(findings: Iterable[Finding]) -> None:
         say("{severity}: {says}", severity=each.severity.value, says=each.says)
         if each.do is not None:
             say("    {do}", do=each.do)
-    if not found:
-        note("Nothing was found.")
+    if all(each.severity is Severity.FINE for each in found):
+        note("No problems found.")

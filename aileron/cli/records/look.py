@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from attrs import field, frozen
 
 from aileron.audit.verify import (
     BEFORE_ALL,
@@ -23,13 +25,21 @@ from aileron.store.copy import is_database, opened
 from aileron.values import Checkpoint, Row, Verdict
 
 
-def look_at(
-    path: Path,
-    keys: Collection[str] = (),
-    anchored: Sequence[Checkpoint] = (),
-    processes: int | None = None,
-    leg: int = LEG,
-) -> Verdict:
+@frozen
+class Evidence:
+    """What a record is held against.
+
+    :ivar keys: the public keys, or their fingerprints, by which its checkpoints must be signed; none: any may sign.
+    :ivar anchored: checkpoints that were kept elsewhere.
+    :ivar sealed: further pairs of sequence and hash that a database must reach, and who says so.
+    """
+
+    keys: Collection[str] = ()
+    anchored: Sequence[Checkpoint] = ()
+    sealed: Mapping[str, tuple[int, str]] = field(factory=dict)
+
+
+def look_at(path: Path, evidence: Evidence | None = None, *, processes: int | None = None, leg: int = LEG) -> Verdict:
     """What a look along the record at C{path} finds.
 
     :param processes: how many look; L{None}: as many as fit this machine.
@@ -38,17 +48,15 @@ def look_at(
     """
     look = _at_database if is_database(path) else _at_export
     try:
-        return look(path, keys, anchored, processes or processes_at_hand(), leg)
+        return look(path, evidence or Evidence(), processes or processes_at_hand(), leg)
     except HelperLost:
         why = "A process that looked at a part of the record was ended, so nothing is known of the whole."
         raise Trouble(why, "Try again, perhaps with --processes 1, which needs less memory.") from None
 
 
-def _at_database(
-    path: Path, keys: Collection[str], anchored: Sequence[Checkpoint], processes: int, leg: int
-) -> Verdict:
+def _at_database(path: Path, evidence: Evidence, processes: int, leg: int) -> Verdict:
     with opened(path) as copy:
-        verification = Verification(copy.checkpoints(), anchored, {}, keys)
+        verification = Verification(copy.checkpoints(), evidence.anchored, evidence.sealed, evidence.keys)
         try:
             for rows in copy.rows(BEFORE_ALL, 0):
                 verification.feed(rows)
@@ -59,7 +67,7 @@ def _at_database(
             return verification.end(error.message.rstrip("."))
 
 
-def _at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkpoint], processes: int, leg: int) -> Verdict:
+def _at_export(path: Path, evidence: Evidence, processes: int, leg: int) -> Verdict:
     with path.open("rb") as file:
         try:
             part = read_export(export_lines(file)).exported
@@ -68,8 +76,8 @@ def _at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkpoint]
                 f"{path} is neither a database nor an export: {error}.", "Make one: aileron audit export >FILE"
             ) from None
         # What the anchor tells of records that are not in this part says nothing about it.
-        within = [each for each in anchored if part.after <= each.sequence <= part.until]
-        verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)
+        within = [each for each in evidence.anchored if part.after <= each.sequence <= part.until]
+        verification = Verification(part.checkpoints, within, {}, evidence.keys, part.after, part.previous)
         legs = export_legs(path, part, leg)
         held = verification.hurry(legs[:-1], processes)
         try:

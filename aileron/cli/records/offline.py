@@ -12,9 +12,12 @@ import click
 from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._errors import FAILED, Trouble
-from aileron.cli._output import note, say, say_json, values
+from aileron.cli._output import say_json
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.values import Checkpoint, Verdict, from_timestamp
+from aileron.values import Checkpoint, from_timestamp
+
+from .confirming import ask_daemon, held_against
+from .verdict import fingerprints, tell
 
 if TYPE_CHECKING:
     from aileron.store.copy import Copy
@@ -41,17 +44,23 @@ def verify(
     """Check the record: in a copy of the database, in an export, or in your own home.
 
     Says which record was altered, removed, inserted, moved or cut off first, and
-    exits with 1. Needs no daemon and no passphrase, and writes nothing.
+    exits with 1. Needs no daemon and no passphrase, and writes nothing. In your
+    own home, a daemon that runs is asked for its newest record.
     """
-    from .look import look_at
+    from .look import Evidence, look_at
 
     path = path or around.home.database
     _present(path)
-    found = look_at(path, keys, () if anchor is None else _anchored(anchor), processes)
+    anchored = () if anchor is None else _anchored(anchor)
+    running = ask_daemon(around, path)
+    found = look_at(path, Evidence(keys, anchored, {} if running is None else running.sealed), processes=processes)
+    if found.sound and running is not None and running.head is not None:
+        found = held_against(around, path, found)
     if as_json:
-        say_json({**found.as_json(), "fingerprints": _fingerprints(found)})
+        told = None if running is None else running.as_json()
+        say_json({**found.as_json(), "fingerprints": fingerprints(found), "daemon": told})
     else:
-        _tell(found)
+        tell(found, running)
     return 0 if found.sound else FAILED
 
 
@@ -116,49 +125,3 @@ def _moment(text: str | None, option: str) -> datetime | None:
         return None if text is None else from_timestamp(text.upper())
     except (ValueError, OverflowError):
         raise click.UsageError(f"{option} must be a moment, such as 2026-01-31T12:00:00Z.") from None
-
-
-def _tell(found: Verdict) -> None:
-    broken = found.broken
-    if broken is None:
-        say("The record holds, from number {first} to {last}.", first=found.first, last=found.last)
-    else:
-        say("The record is broken: {kind}, record {number}.", kind=broken.kind, number=broken.sequence)
-        say("  {why}", why=broken.why)
-    values(
-        {
-            "holds up to": f"{found.last}, {found.head}",
-            "signed up to": str(found.covered),
-            "checkpoints": f"{found.checkpoints} beside it, {found.anchored} of an anchor",
-            "without contents": str(found.pruned),
-            **{f"key {number}": each for number, each in enumerate(_fingerprints(found), 1)},
-        },
-        "  ",
-    )
-    for line in _doubts(found):
-        note("{line}", line=line)
-
-
-def _doubts(found: Verdict) -> Sequence[str]:
-    """What this look could not tell."""
-    lines = []
-    if not found.checkpoints and not found.anchored:
-        lines.append("Neither checkpoint nor anchor is there: whether its end was cut off, nobody can tell from it.")
-    elif found.sound and found.covered < found.last:
-        lines.append(f"What was cut off after record {found.last}, or written anew after {found.covered}, none shows.")
-    if found.checkpoints and not found.compared:
-        lines.append("Compare the key with the one you noted, or give it: --public-key")
-    return lines
-
-
-def _fingerprints(found: Verdict) -> list[str]:
-    from aileron.audit.verify import fingerprint
-
-    return [fingerprint(key) if _is_key(key) else key for key in found.keys]
-
-
-def _is_key(text: str) -> bool:
-    try:
-        return len(bytes.fromhex(text)) > 0
-    except ValueError:
-        return False

@@ -29,10 +29,14 @@ UNUSABLE = (VaultLocked, BindingFailed)
 Verify = Callable[[Run, Approval | None], None]
 
 _APPROVED = "approval.approved"
-_DECISIVE = frozenset(
-    {_APPROVED, "approval.denied", "approval.stale", "tamper.detected", "run.cancelled", "execution.started"}
+_DECISIVE = (_APPROVED, "approval.denied", "approval.stale", "tamper.detected", "run.cancelled", "execution.started")
+_FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
+_AT_A_TIME = 256
+_HAPPENED = "What this would do again was found out to have happened: deny it, or take it back."
+_UNREADABLE = (
+    "What this would do again may have happened: what was found out of it is on record, but its contents were deleted. "
+    "Deny it; if you still want it done, have the agent ask anew."
 )
-_FOUND_OUT = frozenset({"run.settled", "execution.reconciled", "execution.late_answer"})
 TICK = timedelta(microseconds=1)
 _NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
 _TAG = "aileron.decision.v1"
@@ -117,16 +121,23 @@ class Decisions:
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
         """Whether the record tells of this decision, and of nothing since by which it would count no more."""
-        events = [record.event for record in (await self._audit.list(AuditQuery(run_id=run.id, limit=1000))).items]
-        newest = next((event for event in events if event.type in _DECISIVE), None)
-        if newest is None or newest.type != _APPROVED:
+        newest = (await self._audit.list(AuditQuery(run_id=run.id, types=_DECISIVE, limit=1))).items
+        if not newest or newest[0].event.type != _APPROVED:
             return False
-        return newest.payload.get("digest") == approval.digest
+        return newest[0].event.payload.get("digest") == approval.digest
 
-    async def happened(self, run_id: str) -> bool:
-        """Whether the record tells, whatever the row says, that a run in doubt turned out to have been done whole."""
-        events = [record.event for record in (await self._audit.list(AuditQuery(run_id=run_id, limit=1000))).items]
-        return any(event.type in _FOUND_OUT and _is_whole(event.payload) for event in events)
+    async def refuse_repetition(self, run_id: str) -> None:
+        """Pass only where nothing on record, whatever the row says, tells that a run in doubt was done whole.
+
+        :raises ApprovalStale: it was, or the contents that would tell are gone: to run it again could do it twice.
+        """
+        query: AuditQuery | None = AuditQuery(run_id=run_id, types=_FOUND_OUT, limit=_AT_A_TIME)
+        while query is not None:
+            page = await self._audit.list(query)
+            for record in page.items:
+                if record.pruned or _is_whole(record.event.payload):
+                    raise ApprovalStale(_UNREADABLE if record.pruned else _HAPPENED, {"parent_id": run_id})
+            query = None if page.cursor is None else evolve(query, cursor=page.cursor)
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
         """What is checked inside the transaction that commits C{executing}: the decision stands there, and is for this.

@@ -106,7 +106,7 @@ class Gate:
         self.refuse_unsigned(approval, decision)
         undo_seconds = 0.0
         if decision.approved:
-            await self._refuse_what_happened(approval.run)
+            await self._refuse_repetition(approval.run)
             undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
             self._pauses.refuse(approval.run.session_id)
         else:
@@ -178,7 +178,7 @@ class Gate:
         """
         try:
             approval = await self._sound(run)
-            await self._refuse_what_happened(run)
+            await self._refuse_repetition(run)
             plan = self._as_approved(approval, preview)
             self._grants.check(approval, plan)
         except ApprovalStale as found:
@@ -186,11 +186,10 @@ class Gate:
             return None
         return plan, approval
 
-    async def _refuse_what_happened(self, run: Run) -> None:
-        """:raises ApprovalStale: it would do again what was found out meanwhile to have happened."""
-        if run.parent_id is not None and await self._decisions.happened(run.parent_id):
-            message = "What this would do again was found out to have happened: deny it, or take it back."
-            raise ApprovalStale(message, {"parent_id": run.parent_id})
+    async def _refuse_repetition(self, run: Run) -> None:
+        """:raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have."""
+        if run.parent_id is not None:
+            await self._decisions.refuse_repetition(run.parent_id)
 
     async def _sound(self, run: Run) -> Approval:
         """The decision on record, the files having been read anew.

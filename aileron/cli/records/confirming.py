@@ -1,0 +1,100 @@
+"""Asks the running daemon for the newest record that it wrote, and holds the record in its file against that.
+
+The chain shows what was changed inside it, and a checkpoint what was cut off up to there.  What came after the last
+checkpoint can be cut off the file without a trace in it; a daemon that runs still knows it.  It is asked by the launch
+key, so whoever can replace C{daemon.json} can answer in its place: that a daemon confirms a record is no proof, that it
+tells of another is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+from aileron.cli._errors import Trouble
+from aileron.cli._surroundings import Surroundings
+from aileron.errors import AileronError
+from aileron.home import live_discovery, running_pid
+from aileron.values import JSON, Break, Verdict
+
+from .record import record_of
+
+NAME = "the running daemon"
+"""As what it is told of where it knows another record than the file."""
+_TRIES, _PAUSE_SECONDS = 20, 0.1
+
+
+@frozen
+class Confirmation:
+    """What the daemon that runs says of its record.
+
+    :ivar head: sequence and hash of the newest one; L{None}: it does not say.
+    :ivar problem: why not, in a sentence; L{None}: it said so.
+    :ivar record: all that its status tells of the record.
+    """
+
+    head: tuple[int, str] | None = None
+    problem: str | None = None
+    record: Mapping[str, JSON] = field(factory=dict)
+
+    @property
+    def sealed(self) -> Mapping[str, tuple[int, str]]:
+        """What a look at the record is held against."""
+        return {} if self.head is None else {NAME: self.head}
+
+    def as_json(self) -> dict[str, JSON]:
+        """For programs."""
+        head: JSON = None if self.head is None else {"sequence": self.head[0], "hash": self.head[1]}
+        return {"head": head, "tampered": self.record.get("tampered", 0), "problem": self.problem}
+
+
+def ask_daemon(around: Surroundings, path: Path) -> Confirmation | None:
+    """What the daemon says that writes the record at C{path}; L{None}: none does.
+
+    To be asked before the file is read: the daemon may write on meanwhile, and never takes anything back.
+    """
+    home = around.home
+    if not home.database.exists() or not path.samefile(home.database) or running_pid(home) is None:
+        return None
+    try:
+        found = live_discovery(home)
+        if found is None:
+            return Confirmation(problem="daemon.json does not lead to it.")
+        record = record_of(around, found)
+    except (AileronError, Trouble) as error:
+        return Confirmation(problem=error.message)
+    head = _head(record.get("head"))
+    problem = None if head is not None else "It knows of none."
+    return Confirmation(head, problem, record)
+
+
+def held_against(around: Surroundings, path: Path, found: Verdict) -> Verdict:
+    """C{found}, unless the file ends with a record that the daemon did not write: then what was put in.
+
+    What was committed a moment ago the daemon itself may not know yet, so it is asked for a while.
+
+    :param found: a look that holds.
+    """
+    newest = 0
+    for _ in range(_TRIES):
+        now = ask_daemon(around, path)
+        if now is None or now.head is None or now.head[0] > found.last:
+            return found  # it ended meanwhile, or went on: what it wrote since was not looked at
+        if now.head == (found.last, found.head):
+            return found
+        newest = now.head[0]
+        if newest == found.last:
+            break
+        around.sleep(_PAUSE_SECONDS)
+    kind, first = ("rewritten", newest) if newest == found.last else ("inserted", newest + 1)
+    why = f"The record ends with another record {found.last} than {NAME} wrote; the newest that it wrote is {newest}."
+    return evolve(found, broken=Break(kind, first, why))
+
+
+def _head(told: object) -> tuple[int, str] | None:
+    if not isinstance(told, Mapping):
+        return None
+    sequence, hash_ = told.get("sequence"), told.get("hash")
+    return (sequence, hash_) if type(sequence) is int and isinstance(hash_, str) else None
