@@ -9,6 +9,7 @@ from aileron.home import running_pid
 from tests.attacks.test_rows import RowsTestCase
 from tests.functional.home import installed
 from tests.functional.operated import CONNECTOR, GATED, UNGATED, AgentSession, kinds
+from tests.functional.reactor import Patience
 
 # Runs each command with nothing on standard input and no terminal, several at a time; how each ended, and what it said.
 _RUN = """
@@ -26,6 +27,139 @@ import json, os, sys
 os.kill(int(sys.argv[1]), int(sys.argv[2]))
 print(json.dumps("sent"))
 """
+# Changes the record, as somebody does who can write each of its rows and knows how they are sealed.
+_DEEDS = """
+import json, sqlite3, sys
+from contextlib import closing
+from aileron.audit import payload_digest, seal
+from aileron.values import Actor, Event, Link, from_timestamp
+
+path, kept, deed = sys.argv[1:]
+TABLES = ("audit_events", "audit_payloads", "audit_macs", "audit_checkpoints")
+connection = sqlite3.connect(path, timeout=20, isolation_level=None)
+connection.row_factory = sqlite3.Row
+sql = connection.execute
+sql("PRAGMA foreign_keys=OFF")
+sql("BEGIN IMMEDIATE")
+for table in ("audit_events", "audit_checkpoints"):
+    for ending in ("stay", "last"):
+        sql(f"DROP TRIGGER IF EXISTS {table}_{ending}")
+
+def one(query, *values):
+    return sql(query, values).fetchone()[0]
+
+def put(table, row):
+    sql(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+
+def keep():
+    with closing(sqlite3.connect(kept)) as other, other:
+        for table in TABLES:
+            rows = [tuple(row) for row in sql(f"SELECT * FROM {table}")]
+            names = [row[1] for row in sql(f"PRAGMA table_info({table})")]
+            other.execute(f"DROP TABLE IF EXISTS {table}")
+            other.execute(f"CREATE TABLE {table} ({', '.join(names)})")
+            other.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(names))})", rows)
+
+def undo():
+    with closing(sqlite3.connect(kept)) as other:
+        for table in TABLES:
+            sql(f"DELETE FROM {table}")
+            for row in other.execute(f"SELECT * FROM {table}"):
+                sql(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+
+def resealed(since, until):
+    previous = one("SELECT hash FROM audit_events WHERE seq = ?", since - 1)
+    for row in sql("SELECT * FROM audit_events WHERE seq BETWEEN ? AND ? ORDER BY seq", (since, until)).fetchall():
+        actor, names = Actor(row["actor_type"], row["actor_id"]), ("run_id", "session_id", "action", "connector")
+        about = (*(row[name] for name in names), row["failure_class"])
+        event = Event(row["id"], row["type"], from_timestamp(row["at"]), actor, {}, *about)
+        sealed = seal(previous, Link(row["seq"], event, row["payload_digest"]))
+        sql("UPDATE audit_events SET prev_hash = ?, hash = ? WHERE seq = ?", (previous, sealed, row["seq"]))
+        previous = sealed
+
+def forged(sequence):
+    row = dict(sql("SELECT * FROM audit_events WHERE seq = ?", (last,)).fetchone())
+    row.update(seq=sequence, id=row["id"] + "x", type="approval.approved", actor_type="human", actor_id="operator")
+    row["payload_digest"] = payload_digest("salt", "{}")
+    put("audit_events", row)
+    put("audit_payloads", {"seq": sequence, "salt": "salt", "payload": "{}"})
+
+def moved(sequence, to):
+    for table in ("audit_events", "audit_payloads"):
+        sql(f"UPDATE {table} SET seq = ? WHERE seq = ?", (to, sequence))
+
+def removed(condition):
+    for table in ("audit_events", "audit_payloads", "audit_macs"):
+        sql(f"DELETE FROM {table} WHERE {condition}")
+
+last, signed = one("SELECT max(seq) FROM audit_events"), one("SELECT max(seq) FROM audit_checkpoints")
+middle = signed // 2
+assert deed in ("keep", "undo") or 3 < middle < signed < last - 1, (middle, signed, last)
+if deed == "keep":
+    keep()
+elif deed == "undo":
+    undo()
+elif deed == "insert":
+    for sequence in range(last, middle - 1, -1):
+        moved(sequence, sequence + 1)
+    forged(middle)
+    resealed(middle, middle)
+elif deed == "insert at the end":
+    forged(last + 1)
+elif deed == "delete":
+    removed(f"seq = {middle}")
+elif deed == "update":
+    sql("UPDATE audit_events SET type = 'approval.denied' WHERE seq = ?", (middle,))
+elif deed == "update the newest":
+    sql("UPDATE audit_events SET action = 'another' WHERE seq = ?", (last,))
+elif deed == "update contents":
+    sql("UPDATE audit_payloads SET payload = '{}' WHERE seq = ?", (middle,))
+elif deed == "delete contents":
+    sql("DELETE FROM audit_payloads WHERE seq = ?", (middle,))
+elif deed == "swap":
+    for sequence, to in ((middle, -1), (middle + 1, middle), (-1, middle + 1)):
+        moved(sequence, to)
+elif deed == "swap and number anew":
+    for sequence, to in ((middle, -1), (middle + 1, middle), (-1, middle + 1)):
+        moved(sequence, to)
+    resealed(middle, last)
+elif deed == "rewrite what is signed":
+    sql("UPDATE audit_events SET type = 'approval.denied' WHERE seq = ?", (middle,))
+    resealed(middle, last)
+elif deed == "cut what is signed":
+    removed(f"seq >= {signed}")
+elif deed == "append":
+    forged(last + 1)
+    resealed(last + 1, last + 1)
+elif deed == "cut":
+    removed(f"seq = {last}")
+elif deed == "rewrite":
+    sql("UPDATE audit_events SET type = 'approval.denied' WHERE seq = ?", (last,))
+    resealed(last, last)
+elif deed == "cut with checkpoints":
+    removed(f"seq > {middle}")
+    sql("DELETE FROM audit_checkpoints WHERE seq > ?", (middle,))
+else:
+    raise AssertionError(deed)
+sql("COMMIT")
+print(json.dumps(deed))
+"""
+_INSIDE = {
+    "insert": "inserted",
+    "insert at the end": "altered",
+    "delete": "removed",
+    "update": "altered",
+    "update the newest": "altered",
+    "update contents": "altered",
+    "delete contents": "removed",
+    "swap": "reordered",
+    "swap and number anew": "rewritten",
+    "rewrite what is signed": "rewritten",
+    "cut what is signed": "truncated",
+}
+"""What is found of each, whether or not a daemon runs."""
+_AT_THE_END = {"append": "inserted", "cut": "truncated", "rewrite": "rewritten"}
+"""What is found while a daemon runs of what is done, with the right hashes, to records that are not signed yet."""
 _PAUSED = "DELETE FROM watermarks WHERE name = 'paused'"
 
 
@@ -153,28 +287,83 @@ class PauseTests(AgentCase):
 
 
 class RecordTests(AgentCase):
-    """The record."""
+    """The record, in the hands of who can write each of its rows, and seal them as the daemon does."""
 
-    async def test_forged(self) -> None:
-        """An event that somebody adds while the daemon runs is told of after the next true one, and does not verify."""
+    timeout = 300
+
+    async def begin(self) -> None:
+        """Have it ask; and then agents come, when all that the user did is signed, so that the newest are not."""
+        await super().begin()
+        await self.leave_unsigned()
+
+    async def leave_unsigned(self) -> None:
+        """Wait until what the user did is signed, and have agents come, of which the record tells as well."""
+        await self.pause(3)
+        for _ in range(2):
+            await self.session()
+
+    async def do(self, deed: str) -> None:
+        """Have the attacker do it to the record."""
+        await self.attack(_DEEDS, str(self.state.database), str(self.home.root / "before.db"), deed)
+
+    async def verify(self) -> str | None:
+        """What kind of change is found first, if any is; the exit code must say so too."""
+        ended = await self.run_command(self.home.script("aileron", "audit", "verify", "--json"))
+        broken = json.loads(ended.stdout)["broken"]
+        self.assertEqual(ended.exit_code, 0 if broken is None else 1, ended)
+        return None if broken is None else str(broken["kind"])
+
+    async def said(self) -> str:
+        """What a person is told besides, of a record in which nothing is found."""
+        return (await self.command("audit", "verify")).stderr
+
+    async def found(self) -> dict[str, str | None]:
+        """What is found of each deed, done alone and undone; what is undone leaves nothing to be found."""
+        found = {}
+        await self.do("keep")
+        for deed in (*_INSIDE, *_AT_THE_END):
+            await self.do(deed)
+            found[deed] = await self.verify()
+            await self.do("undo")
+            self.assertIsNone(await self.verify(), deed)
+        return found
+
+    async def test_while_it_runs(self) -> None:
+        """With the daemon running, each kind of change is found, signed or not, and the daemon's own look finds it."""
         await self.begin()
-        source = """
-import json, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], timeout=20)
-connection.row_factory = sqlite3.Row
-last = dict(connection.execute("SELECT * FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone())
-last["seq"] += 1
-last.update({name: value + "x" for name, value in last.items() if name in ("id", "event_id")})
-names = ", ".join(last)
-connection.execute(f"INSERT INTO audit_events ({names}) VALUES ({', '.join('?' * len(last))})", list(last.values()))
-connection.commit()
-print(json.dumps(last["seq"]))
-"""
-        self.assertGreater(await self.attack(source, str(self.state.database)), 1)
-        # The login that a look needs is the next record; what it brings to light is told beside it, not before.
-        looks = [kinds(await self.audit()) for _ in range(2)]
-        while "tamper.detected" not in looks[-1] and len(looks) < 8:
-            looks.append(kinds(await self.audit()))
-        self.assertIn("tamper.detected", looks[-1])
-        self.assertNotEqual((await self.run_command(self.home.script("aileron", "audit", "verify"))).exit_code, 0)
+        self.assertEqual(await self.found(), {**_INSIDE, **_AT_THE_END})
         await self.assert_waits()
+
+    async def test_told(self) -> None:
+        """What is done at the end while the daemon runs is tamper.detected with the next true record, each time."""
+        await self.begin()
+        for number, deed in enumerate(_AT_THE_END, 1):
+            await self.do(deed)
+            await self.session()
+            patience = Patience(self.reactor, 30)
+            while (await self.status())["record"]["tampered"] < number:
+                self.assertFalse(patience.is_over, deed)
+            self.assertEqual(kinds(await self.audit()).count("tamper.detected"), number, deed)
+            self.assertIn("aileron audit list --type tamper.detected", await self.said())
+            await self.leave_unsigned()
+        await self.assert_waits()
+
+    async def test_while_none_runs(self) -> None:
+        """With the daemon killed, all is found but what is done to the records that are not signed; that is said."""
+        await self.begin()
+        await self.kill_daemon()
+        self.assertEqual(await self.found(), {**_INSIDE, **dict.fromkeys(_AT_THE_END)})
+        for deed in _AT_THE_END:
+            await self.do(deed)
+            self.assertIn("not signed yet. A cut or a change there would not show.", await self.said(), deed)
+            await self.do("undo")
+
+    async def test_signed_and_cut(self) -> None:
+        """What was cut off together with its checkpoints shows while the daemon runs, and then to the vault."""
+        await self.begin()
+        await self.do("cut with checkpoints")
+        self.assertEqual(await self.verify(), "truncated")
+        await self.kill_daemon()
+        self.assertIsNone(await self.verify())
+        await self.taken_up()
+        self.assertIn("tamper.detected", kinds(await self.audit()))

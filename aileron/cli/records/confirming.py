@@ -2,8 +2,7 @@
 
 The chain shows what was changed inside it, and a checkpoint what was cut off up to there.  What came after the last
 checkpoint can be cut off the file without a trace in it; a daemon that runs still knows it.  It is asked by the launch
-key, so whoever can replace C{daemon.json} can answer in its place: that a daemon confirms a record is no proof, that it
-tells of another is a finding.
+key and proves nothing, so whoever can replace C{daemon.json} can answer in its place.
 """
 
 from __future__ import annotations
