@@ -10,11 +10,12 @@ from attrs import define, field
 
 from aileron.values import Event, Run, RunState
 
-from .book import BEYOND, DOUBLED, NOTHING_SENT, UNASKED, WRONG, Book
+from .book import BEYOND, DOUBLED, LOST, NOTHING_SENT, UNASKED, WRONG, Book
 from .furnished import Kind
 from .words import LIMIT
 
 _FOUND_OUT = {"run.settled", "execution.reconciled", "execution.late_answer"}
+_ASKED_ANEW = (RunState.PENDING, RunState.DENIED, RunState.EXPIRED)
 Broken = tuple[str, str]
 
 
@@ -43,6 +44,7 @@ class Beyond:
         yield from self._quiet()
         yield from self._limits()
         yield from self._grants()
+        yield from self._approvals()
         by_id = {run.id: run for run in self.runs}
         for run in self.runs:
             yield from self._effects(run)
@@ -55,6 +57,15 @@ class Beyond:
             why = self.book.words.refused(event.at.timestamp())
             if event.type == "execution.started" and why is not None:
                 yield UNASKED, f"{event.run_id} began while it was {why}"
+
+    def _approvals(self) -> Iterator[Broken]:
+        """An approval that was confirmed and counts no more gave way on record."""
+        states = {run.id: run.state for run in self.runs}
+        for run_id, call in self.book.by_run().items():
+            types = [event.type for event in self._of[run_id]]
+            gone = "approve" in call.confirmed and states.get(run_id) in _ASKED_ANEW
+            if gone and "approval.stale" not in types:
+                yield LOST, f"{call.text} was approved, is {states[run_id]}, and nothing tells why: {', '.join(types)}"
 
     def _limits(self) -> Iterator[Broken]:
         begun = Counter(event.action for event in self.events if event.type == "execution.started")

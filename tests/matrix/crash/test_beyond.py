@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.values import DAEMON, Event, Run, RunState, utc
 
 from .beyond import Beyond
-from .book import BEYOND, BY_NAME, DOUBLED, UNASKED, WRONG, Book, Call
+from .book import BEYOND, BY_NAME, DOUBLED, LOST, UNASKED, WRONG, Book, Call
 from .words import FIRST_LIMIT, LIMIT
 from .world import World
 
@@ -58,6 +58,16 @@ class BeyondTests(SynchronousTestCase):
         """What was approved and done is as it should be."""
         self.begin(self.run_of("once"))
         self.book.calls["run-0"].asked.add("approve")
+        self.assertEqual(self.found(), [])
+
+    def test_approvals(self) -> None:
+        """A confirmed approval gives way only where the record tells that it was asked anew."""
+        run = self.run_of("few", RunState.DENIED)
+        self.event("approval.approved", run)
+        self.assertEqual(self.found(), [])
+        self.book.calls[run.id].confirmed.add("approve")
+        self.assertEqual(self.found(), [LOST])
+        self.event("approval.stale", run)
         self.assertEqual(self.found(), [])
 
     def test_quiet(self) -> None:
