@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
+import attrs
+
 from tests.attacks.sandboxed import ProjectTestCase
+from tests.functional.reactor import until
 
 # In a mount namespace where none of the sandbox's mounts is left, nothing pins what they protect: C{d} is the project.
 _NAMESPACE = """
@@ -74,6 +81,9 @@ python3 /tmp/outlive.py || true
 python3 /tmp/survivor.py </dev/null >/dev/null 2>&1
 """
 
+_EVIL_PROGRAM = "printf '#!/bin/sh\\ntouch '$MARKER'\\ncat\\n' >{0} && chmod +x {0} || true"
+_PROGRAM = "mkdir -p tools; printf '#!/bin/sh\\ncat\\n' >tools/program; chmod +x tools/program;"
+
 
 class BreakoutTests(ProjectTestCase):
     """Ways in which an agent's code runs outside."""
@@ -98,6 +108,210 @@ class BreakoutTests(ProjectTestCase):
         await self.prepare()
         project = self.project("outlived")
         await self.run_command(self.agent(f"MARKER='{self.marker}'\n{_OUTLIVE}", "--sandbox", project=project), 60)
-        before = self.outside(project, "cat alive; sleep 1")
-        self.assertEqual(self.outside(project, "cat alive"), before)
+        before = self.outside(project, "cat alive || true; sleep 1")
+        self.assertEqual(self.outside(project, "cat alive || true"), before)
         self.assertFalse(self.marker.exists())
+
+    async def tried(self, name: str, before: str, script: str, after: str) -> None:
+        """Nothing of the attacker's runs outside."""
+        project = self.project(name, before)
+        told = await self.inside(project, script)
+        self.outside(project, after)
+        self.assertFalse(self.marker.exists(), f"{name}: {told}")
+
+    async def test_hook_behind_a_link(self) -> None:
+        """A file of the project's that a hook is a link to stays as it is."""
+        await self.prepare()
+        there = _PROGRAM + "ln -s ../../tools/program .git/hooks/pre-commit"
+        after = "git commit -q --allow-empty -m later </dev/null"
+        await self.tried("hook-link", there, _EVIL_PROGRAM.format("tools/program"), after)
+
+    async def test_hook_path_behind_a_link(self) -> None:
+        """A file of the project's that a hook in C{core.hooksPath} is a link to stays as it is."""
+        await self.prepare()
+        there = _PROGRAM + "mkdir hooks; ln -s ../tools/program hooks/pre-commit; git config core.hooksPath hooks"
+        after = "git commit -q --allow-empty -m later </dev/null"
+        await self.tried("path-link", there, _EVIL_PROGRAM.format("tools/program"), after)
+
+    async def test_program_missing(self) -> None:
+        """A program that the settings name, and that is not there yet, cannot be made by the agent."""
+        await self.prepare()
+        project = self.project("missing", "git config core.fsmonitor tools/monitor")
+        script = f"MARKER='{self.marker}'; mkdir -p tools; " + _EVIL_PROGRAM.format("tools/monitor")
+        await self.run_command(self.agent(script, "--sandbox", project=project), 60)  # refused, or in vain
+        self.outside(project, "git status </dev/null")
+        self.assertFalse(self.marker.exists())
+
+    async def test_program_in_a_shell_script(self) -> None:
+        """A program that stands in a setting's shell command stays as it is."""
+        await self.prepare()
+        for name, command in (
+            ("script", "sh -c 'tools/program %f'"),
+            ("toplevel", '"$(git rev-parse --show-toplevel)/tools/program"'),
+        ):
+            there = _PROGRAM + f"echo 'file filter=x' >.gitattributes; git config filter.x.clean {_quoted(command)}"
+            script = _EVIL_PROGRAM.format("tools/program") + "; echo two >file"
+            await self.tried(name, there, script, "git add file")
+
+    async def test_chain_of_links(self) -> None:
+        """A link of the project's that a program on C{PATH} is reached by cannot be replaced."""
+        await self.prepare()
+        project = self.project("chain")
+        real, tools = project.parent / "real", project.parent / "tools"
+        self.outside(project, "mkdir ../real ../tools; printf '#!/bin/sh\\n:' >../real/tool; chmod +x ../real/tool")
+        (project / "link").symlink_to(real / "tool")
+        (tools / "tool").symlink_to(project / "link")
+        script = f"MARKER='{self.marker}'; rm -f link; " + _EVIL_PROGRAM.format("link")
+        command = self.agent(script, "--sandbox", project=project)
+        path = f"{command.environment['PATH']}:{tools}"
+        command = attrs.evolve(command, environment={**command.environment, "PATH": path})
+        await self.run_command(command, 60)  # refused, or in vain
+        self.outside(project, f"PATH=$PATH:{tools} tool </dev/null")
+        self.assertFalse(self.marker.exists())
+
+    async def test_keyring(self) -> None:
+        """The kernel's keys of the user cannot be read."""
+        await self.prepare()
+        project = self.project("keyring")
+        calls = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[os.uname().machine]
+        code = f"""
+import ctypes
+call = ctypes.CDLL(None).syscall
+held = ctypes.create_string_buffer(16)
+call({calls[2]}, 11, call({calls[1]}, b"user", b"aileron-test", None, 0), held, 16)
+print("held", held.value)
+"""
+        # The launcher's session has a keyring, as pam_keyinit gives each login one.
+        login = f"""
+import ctypes, os, sys
+call = ctypes.CDLL(None).syscall
+assert call({calls[2]}, 1, None) > 0 and call({calls[0]}, b"user", b"aileron-test", b"hunter2", 7, -3) > 0
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+        agent = self.agent(f"python3 -c '{code}'", "--sandbox", project=project)
+        finished = await self.run_command(agent.behind(sys.executable, "-c", login), 60)
+        self.assertIn("held b''", finished.stdout)
+
+
+class ToldTests(ProjectTestCase):
+    """Ways in which an agent makes what runs later, and the user is not told."""
+
+    timeout = 240
+
+    async def told(self, name: str, script: str, *paths: str) -> None:
+        """The user is told of each of these."""
+        project = self.project(name)
+        finished = await self.run_command(self.agent(script, "--sandbox", project=project), 60)
+        self.outside(project, "rm -rf d")
+        for path in paths:
+            self.assertIn(f"{project}/{path}", finished.stderr)
+
+    async def test_root_becomes_a_repository(self) -> None:
+        """A bare repository that is made of the project's directory itself is told, or not run."""
+        await self.prepare()
+        project = self.home.root / "projects" / "plain"
+        project.mkdir(parents=True)
+        told = await self.inside(
+            project,
+            """
+            git init -q --bare /tmp/x; cp -r /tmp/x/* .; git config --file config core.bare false
+            git config --file config core.worktree .; git config --file config core.fsmonitor "touch $MARKER; false"
+            """,
+        )
+        self.outside(project, "git status || true")
+        self.assertFalse(self.marker.exists() and "Review them first" not in told, told)
+
+    async def test_linked_directory(self) -> None:
+        """A link in the place of an editor's or an agent's directory is told."""
+        await self.prepare()
+        await self.told("linked", "mkdir code; echo x >code/settings.json; ln -s code .idea; ln -s code .claude", ".idea", ".claude")
+
+    async def test_deep(self) -> None:
+        """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
+        await self.prepare()
+        dig = "import os\nfor i in range(1500): os.mkdir(\"d\"); os.chdir(\"d\")"
+        await self.told("deep", f"git init -q sub; python3 -c '{dig}'", "sub/.git")
+        await self.told("deep-refs", f"git init -q sub; cd .git/refs; python3 -c '{dig}'", "sub/.git")
+
+    async def test_many(self) -> None:
+        """One repository is told however many harmless ones are made."""
+        await self.prepare()
+        await self.told("many", "for i in $(seq 60); do mkdir -p a$i/.git; done; git init -q z", "z/.git")
+
+    async def test_other_version_control(self) -> None:
+        """Settings that Mercurial and Jujutsu obey, and R, are told."""
+        await self.prepare()
+        script = "mkdir -p .hg .jj/repo; touch .hg/hgrc .jj/repo/config.toml .Rprofile .envrc.local .env"
+        await self.told("others", script, ".hg/hgrc", ".jj/repo/config.toml", ".Rprofile", ".envrc.local", ".env")
+
+
+class LostTests(ProjectTestCase):
+    """Ways in which the user's repository, or the agent's work, is damaged."""
+
+    timeout = 240
+
+    async def meanwhile(self, project: Path, script: str, outside: str) -> str:
+        """What the user is told when this was done outside behind what was done inside."""
+        waiting = f"{script}\ntouch done; while test ! -e go; do sleep 0.05; done"
+        agent = self.start(self.agent(waiting, "--sandbox", project=project))
+        await until(self.reactor, (project / "done").exists, 60, "the work inside")
+        self.outside(project, outside)
+        (project / "go").touch()
+        return " ".join((await agent.finish(60)).stderr.split())
+
+    async def test_staged_outside(self) -> None:
+        """What the agent committed is not undone by the next commit of a user who staged a file meanwhile."""
+        await self.prepare()
+        project = self.project("staged")
+        told = await self.meanwhile(project, "echo two >file; git commit -qam agent", "echo x >mine; git add mine")
+        self.outside(project, "git commit -qm user")
+        if self.outside(project, "git log --format=%s").split() == ["user", "agent", "one"]:
+            self.assertEqual(self.outside(project, "git show HEAD:file"), "two\n", told)
+
+    async def test_merge_without_its_index(self) -> None:
+        """A merge is not imported where its index is not: the next commit would lose what was merged."""
+        await self.prepare()
+        side = "git switch -qc side; echo a >file; echo s >side; git add side; git commit -qam a; git switch -q main;"
+        project = self.project("merging", side + "echo m >file; git commit -qam m")
+        told = await self.meanwhile(project, "git merge -q side || true", "echo x >mine; git add mine")
+        self.outside(project, "git commit -qm user")
+        parents, files = self.outside(project, "git show -s --format=%p; git ls-tree --name-only HEAD | xargs").split("\n")[:2]
+        self.assertFalse(len(parents.split()) == 2 and "side" not in files.split(), told)
+
+    async def test_locked_index(self) -> None:
+        """While the index is locked, the branch that it belongs to does not move."""
+        await self.prepare()
+        project = self.project("locked")
+        await self.meanwhile(project, "echo two >file; git commit -qam agent", "touch .git/index.lock")
+        self.outside(project, "rm .git/index.lock; echo x >mine; git add mine; git commit -qm user")
+        if "agent" in self.outside(project, "git log --format=%s"):
+            self.assertEqual(self.outside(project, "git show HEAD:file"), "two\n")
+
+    async def test_name_of_a_ref(self) -> None:
+        """A branch whose name has a line separator (U+2028) in it ends neither this import nor the next launch."""
+        await self.prepare()
+        project = self.project("separator", "git branch $(printf 'a\\342\\200\\250b')")
+        await self.inside(project, "git commit -q --allow-empty -m inside")
+        self.assertEqual(self.outside(project, "git log -1 --format=%s"), "inside\n")
+
+    async def test_sparse_checkout(self) -> None:
+        """What is outside of a sparse checkout does not become deleted by a merge in the sandbox."""
+        await self.prepare()
+        before = """
+            mkdir a b; echo 1 >a/f; echo 1 >b/f; git add a b; git commit -qm ab; git switch -qc dev
+            echo 2 >b/f; git commit -qam dev; git switch -q main; git sparse-checkout set a
+        """
+        project = self.project("sparse", before)
+        await self.inside(project, "git merge -q dev")
+        self.assertEqual(self.outside(project, "git status --porcelain"), "")
+
+    async def test_large_files(self) -> None:
+        """What Git LFS keeps of the repository is neither changed nor deleted."""
+        await self.prepare()
+        project = self.project("lfs", "mkdir -p .git/lfs/objects/aa/bb; echo data >.git/lfs/objects/aa/bb/aabb")
+        await self.inside(project, "echo evil >.git/lfs/objects/aa/bb/aabb || true; rm -rf .git/lfs/objects/aa || true")
+        self.assertEqual(self.outside(project, "cat .git/lfs/objects/aa/bb/aabb"), "data\n")
+
+
+def _quoted(command: str) -> str:
+    return "'" + command.replace("'", "'\\''") + "'"
