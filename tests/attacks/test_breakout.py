@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import attrs
+from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.launch.sandbox._tree import read_tree
 from tests.attacks.sandboxed import ProjectTestCase
 from tests.functional.reactor import until
 
@@ -224,14 +229,37 @@ class ToldTests(ProjectTestCase):
     async def test_linked_directory(self) -> None:
         """A link in the place of an editor's or an agent's directory is told."""
         await self.prepare()
-        await self.told("linked", "mkdir code; echo x >code/settings.json; ln -s code .idea; ln -s code .claude", ".idea", ".claude")
+        await self.told(
+            "linked", "mkdir code; echo x >code/settings.json; ln -s code .idea; ln -s code .claude", ".idea", ".claude"
+        )
 
     async def test_deep(self) -> None:
         """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
         await self.prepare()
-        dig = "import os\nfor i in range(1500): os.mkdir(\"d\"); os.chdir(\"d\")"
+        dig = 'import os\nfor i in range(1500): os.mkdir("d"); os.chdir("d")'
         await self.told("deep", f"git init -q sub; python3 -c '{dig}'", "sub/.git")
         await self.told("deep-refs", f"git init -q sub; cd .git/refs; python3 -c '{dig}'", "sub/.git")
+
+    async def test_descriptors(self) -> None:
+        """Connections that the agent leaves open at its end keep nothing from being told or imported."""
+        await self.prepare()
+        project = self.project("descriptors")
+        hold = """
+import json, os, socket, urllib.parse
+server = json.loads(os.environ["OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]["environment"]
+address = urllib.parse.urlsplit(server["AILERON_URL"])
+held = []
+try:
+    for _ in range(900):
+        held.append(socket.create_connection((address.hostname, address.port), 2))
+except OSError as error:
+    print(error)
+print(len(held))
+"""
+        script = f"git init -q sub; git commit -q --allow-empty -m inside\ncat >/tmp/hold.py <<'END'{hold}END\npython3 /tmp/hold.py"
+        finished = await self.run_command(self.agent(script, "--sandbox", project=project), 60)
+        self.assertIn(f"{project}/sub/.git", finished.stderr, finished.stdout)
+        self.assertEqual(self.outside(project, "git log -1 --format=%s"), "inside\n", finished.stderr)
 
     async def test_many(self) -> None:
         """One repository is told however many harmless ones are made."""
@@ -243,6 +271,57 @@ class ToldTests(ProjectTestCase):
         await self.prepare()
         script = "mkdir -p .hg .jj/repo; touch .hg/hgrc .jj/repo/config.toml .Rprofile .envrc.local .env"
         await self.told("others", script, ".hg/hgrc", ".jj/repo/config.toml", ".Rprofile", ".envrc.local", ".env")
+
+    async def test_bare_repository(self) -> None:
+        """A bare repository that an agent is launched in runs nothing that the agent wrote there."""
+        await self.prepare()
+        project = self.home.root / "projects" / "bare.git"
+        project.mkdir(parents=True)
+        self.outside(
+            project, "git init -q --bare .; git init -q ../other; git -C ../other commit -q --allow-empty -m x"
+        )
+        hook = (
+            f"MARKER='{self.marker}'; printf '#!/bin/sh\\ntouch '$MARKER >hooks/reference-transaction; chmod +x hooks/*"
+        )
+        await self.run_command(self.agent(hook, "--sandbox", project=project), 60)  # refused, or in vain
+        self.outside(project, "git fetch -q ../other HEAD:refs/heads/x")
+        self.assertFalse(self.marker.exists())
+
+    async def test_hard_link(self) -> None:
+        """A file of the project's that is also a program on C{PATH} stays as it is, or is told."""
+        await self.prepare()
+        project = self.project("hard")
+        tools = project.parent / "tools"
+        self.outside(
+            project, "mkdir ../tools; printf '#!/bin/sh\\n:' >../tools/tool; chmod +x ../tools/tool; ln ../tools/tool x"
+        )
+        script = f"MARKER='{self.marker}'; " + _EVIL_PROGRAM.format("x")
+        command = self.agent(script, "--sandbox", project=project)
+        path = f"{command.environment['PATH']}:{tools}"
+        command = attrs.evolve(command, environment={**command.environment, "PATH": path})
+        told = (await self.run_command(command, 60)).stderr
+        self.outside(project, f"PATH=$PATH:{tools} tool </dev/null")
+        self.assertFalse(self.marker.exists() and "Review them first" not in told, told)
+
+
+class UnreadableTests(SynchronousTestCase):
+    """Directories that can be entered and not listed."""
+
+    def test_unreadable(self) -> None:
+        """A directory that cannot be listed is found, since git enters a repository in it by its name."""
+        root = Path(tempfile.mkdtemp(dir="/tmp"))
+        self.addCleanup(shutil.rmtree, root)
+        (root / "sub" / ".git").mkdir(parents=True)
+        if os.geteuid() == 0:
+            for path in (root, root / "sub", root / "sub" / ".git"):
+                os.chown(path, 65534, 65534)
+            self.addCleanup(os.seteuid, 0)
+            os.seteuid(65534)
+        before = read_tree(str(root))
+        (root / "sub").chmod(0o311)
+        found = before.changes(read_tree(str(root))) + tuple(read_tree(str(root)).repositories)
+        (root / "sub").chmod(0o700)
+        self.assertTrue(any("sub" in path for path in found))
 
 
 class LostTests(ProjectTestCase):
@@ -275,7 +354,9 @@ class LostTests(ProjectTestCase):
         project = self.project("merging", side + "echo m >file; git commit -qam m")
         told = await self.meanwhile(project, "git merge -q side || true", "echo x >mine; git add mine")
         self.outside(project, "git commit -qm user")
-        parents, files = self.outside(project, "git show -s --format=%p; git ls-tree --name-only HEAD | xargs").split("\n")[:2]
+        parents, files = self.outside(project, "git show -s --format=%p; git ls-tree --name-only HEAD | xargs").split(
+            "\n"
+        )[:2]
         self.assertFalse(len(parents.split()) == 2 and "side" not in files.split(), told)
 
     async def test_locked_index(self) -> None:
@@ -304,6 +385,35 @@ class LostTests(ProjectTestCase):
         project = self.project("sparse", before)
         await self.inside(project, "git merge -q dev")
         self.assertEqual(self.outside(project, "git status --porcelain"), "")
+
+    async def test_killed_while_deleting(self) -> None:
+        """A copy that a killed launcher had half deleted is not imported: nothing is staged as deleted."""
+        await self.prepare()
+        project = self.project("deleting")
+        agent = self.start(self.agent("touch done; sleep 60", "--sandbox", project=project))
+        await until(self.reactor, (project / "done").exists, 60, "the work inside")
+        os.kill(agent.pid, signal.SIGKILL)
+        await agent.finish(60)
+        (copy,) = (self.home.aileron / "sandboxes").iterdir()
+        (copy / "git" / "index").unlink()  # as C{shutil.rmtree} does in some order
+        await self.inside(project, "true")
+        self.assertEqual(self.outside(project, "git diff --cached --name-only"), "")
+
+    async def test_killed_after_it_was_reduced(self) -> None:
+        """A rebase that is under way is kept, and not taken for finished, where the launcher was killed as it imported."""
+        await self.prepare()
+        project = self.project("rebasing", "echo x >f && git add f && git commit -qm second")
+        rebase = "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --root || true; touch done; sleep 60"
+        agent = self.start(self.agent(rebase, "--sandbox", project=project))
+        await until(self.reactor, (project / "done").exists, 60, "the work inside")
+        os.kill(agent.pid, signal.SIGKILL)
+        await agent.finish(60)
+        (copy,) = (self.home.aileron / "sandboxes").iterdir()
+        (copy / "discarded").mkdir()  # as C{sanitize} leaves it
+        (copy / "git" / "rebase-merge").rename(copy / "discarded" / "rebase-merge")
+        told = await self.inside(project, "true")
+        self.assertEqual(self.outside(project, "git branch --show-current"), "main\n", told)
+        self.assertTrue((copy / "discarded" / "rebase-merge").is_dir(), told)
 
     async def test_large_files(self) -> None:
         """What Git LFS keeps of the repository is neither changed nor deleted."""
