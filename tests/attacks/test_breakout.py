@@ -1,4 +1,4 @@
-"""An agent in the sandbox that gets out, corrupts the repository, or is not told of: each test is a way that was found."""
+"""An agent in the sandbox that gets out, damages the repository, or leaves what is not told."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class BreakoutTests(ProjectTestCase):
         self.assertFalse(self.marker.exists(), told)
 
     async def test_outlived(self) -> None:
-        """Nothing of the agent's runs any more when its work is imported, whatever it did to the sandbox's processes."""
+        """Nothing of the agent's runs any more when its work is imported, whatever it did to processes there."""
         await self.prepare()
         project = self.project("outlived")
         await self.run_command(self.agent(f"MARKER='{self.marker}'\n{_OUTLIVE}", "--sandbox", project=project), 60)
@@ -256,7 +256,8 @@ except OSError as error:
     print(error)
 print(len(held))
 """
-        script = f"git init -q sub; git commit -q --allow-empty -m inside\ncat >/tmp/hold.py <<'END'{hold}END\npython3 /tmp/hold.py"
+        work = "git init -q sub; git commit -q --allow-empty -m inside\n"
+        script = f"{work}cat >/tmp/hold.py <<'END'{hold}END\npython3 /tmp/hold.py"
         finished = await self.run_command(self.agent(script, "--sandbox", project=project), 60)
         self.assertIn(f"{project}/sub/.git", finished.stderr, finished.stdout)
         self.assertEqual(self.outside(project, "git log -1 --format=%s"), "inside\n", finished.stderr)
@@ -400,7 +401,7 @@ class LostTests(ProjectTestCase):
         self.assertEqual(self.outside(project, "git diff --cached --name-only"), "")
 
     async def test_killed_after_it_was_reduced(self) -> None:
-        """A rebase that is under way is kept, and not taken for finished, where the launcher was killed as it imported."""
+        """A rebase that is under way is kept, and not taken for finished, by a launch behind one that was killed."""
         await self.prepare()
         project = self.project("rebasing", "echo x >f && git add f && git commit -qm second")
         rebase = "GIT_SEQUENCE_EDITOR='sed -i 1ibreak' git rebase -q -i --root || true; touch done; sleep 60"
@@ -414,6 +415,23 @@ class LostTests(ProjectTestCase):
         told = await self.inside(project, "true")
         self.assertEqual(self.outside(project, "git branch --show-current"), "main\n", told)
         self.assertTrue((copy / "discarded" / "rebase-merge").is_dir(), told)
+
+    async def test_worktree_left(self) -> None:
+        """A work tree that the agent added, whose repository is not imported, does not stop the next launch."""
+        await self.prepare()
+        project = self.project("left")
+        await self.inside(project, "git worktree add -q wt -b topic; git -C wt commit -q --allow-empty -m work")
+        await self.inside(project, "git commit -q --allow-empty -m next")
+        self.assertEqual(self.outside(project, "git log -1 --format=%s"), "next\n")
+
+    async def test_deleted_in_sha256(self) -> None:
+        """A file that is staged as deleted comes back in a repository of SHA-256."""
+        await self.prepare()
+        project = self.home.root / "projects" / "sha256"
+        project.mkdir(parents=True)
+        self.outside(project, "git init -qb main --object-format=sha256; echo 1 >f; git add f; git commit -qm one")
+        await self.inside(project, "git rm -q f")
+        self.assertEqual(self.outside(project, "git status --porcelain"), "D  f\n")
 
     async def test_large_files(self) -> None:
         """What Git LFS keeps of the repository is neither changed nor deleted."""
