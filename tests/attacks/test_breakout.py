@@ -203,13 +203,15 @@ class ToldTests(ProjectTestCase):
 
     timeout = 240
 
-    async def told(self, name: str, script: str, *paths: str) -> None:
+    async def is_told(self, name: str, script: str, *paths: str) -> None:
         """The user is told of each of these."""
         project = self.project(name)
         finished = await self.run_command(self.agent(script, "--sandbox", project=project), 60)
         self.outside(project, "rm -rf d")
+        listed = "".join(path.read_text() for path in (self.home.aileron / "sandboxes").glob("changed-*.txt"))
         for path in paths:
-            self.assertIn(f"{project}/{path}", finished.stderr)
+            self.assertIn(f"{project}/{path}", finished.stderr + listed)
+        self.outside(project, f"rm -rf {self.home.aileron}/sandboxes/*/*")  # too deep for what clears the home
 
     async def test_root_becomes_a_repository(self) -> None:
         """A bare repository that is made of the project's directory itself is told, or not run."""
@@ -229,7 +231,7 @@ class ToldTests(ProjectTestCase):
     async def test_linked_directory(self) -> None:
         """A link in the place of an editor's or an agent's directory is told."""
         await self.prepare()
-        await self.told(
+        await self.is_told(
             "linked", "mkdir code; echo x >code/settings.json; ln -s code .idea; ln -s code .claude", ".idea", ".claude"
         )
 
@@ -237,8 +239,8 @@ class ToldTests(ProjectTestCase):
         """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
         await self.prepare()
         dig = 'import os\nfor i in range(1500): os.mkdir("d"); os.chdir("d")'
-        await self.told("deep", f"git init -q sub; python3 -c '{dig}'", "sub/.git")
-        await self.told("deep-refs", f"git init -q sub; cd .git/refs; python3 -c '{dig}'", "sub/.git")
+        await self.is_told("deep", f"git init -q sub; python3 -c '{dig}'", "sub/.git")
+        await self.is_told("deep-refs", f"git init -q sub; cd .git/refs; python3 -c '{dig}'", "sub/.git")
 
     async def test_descriptors(self) -> None:
         """Connections that the agent leaves open at its end keep nothing from being told or imported."""
@@ -265,13 +267,13 @@ print(len(held))
     async def test_many(self) -> None:
         """One repository is told however many harmless ones are made."""
         await self.prepare()
-        await self.told("many", "for i in $(seq 60); do mkdir -p a$i/.git; done; git init -q z", "z/.git")
+        await self.is_told("many", "for i in $(seq 60); do mkdir -p a$i/.git; done; git init -q z", "z/.git")
 
     async def test_other_version_control(self) -> None:
         """Settings that Mercurial and Jujutsu obey, and R, are told."""
         await self.prepare()
         script = "mkdir -p .hg .jj/repo; touch .hg/hgrc .jj/repo/config.toml .Rprofile .envrc.local .env"
-        await self.told("others", script, ".hg/hgrc", ".jj/repo/config.toml", ".Rprofile", ".envrc.local", ".env")
+        await self.is_told("others", script, ".hg/hgrc", ".jj/repo/config.toml", ".Rprofile", ".envrc.local", ".env")
 
     async def test_bare_repository(self) -> None:
         """A bare repository that an agent is launched in runs nothing that the agent wrote there."""

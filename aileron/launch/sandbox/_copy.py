@@ -29,7 +29,8 @@ OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG")
 MERGE_FILES = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG", "AUTO_MERGE")
 """What lies in a repository while a merge, a cherry-pick or a revert waits for its commit: object names and text."""
 
-_MOUNTED = {"modules": "--ro-bind", "lfs": "--bind"}
+_SNAPSHOT = "snapshot.json"
+_MOUNTED = ("modules", "lfs")
 _NOT_COPIED = {*_MOUNTED, "objects", "worktrees", "annex", "commondir", "gitdir", "locked", REAL_OBJECTS}
 _OF_ONE_WORK_TREE = {"HEAD", "index", "ORIG_HEAD", "FETCH_HEAD", "config.worktree", *OPERATIONS, *MERGE_FILES}
 _KEPT_AS_WERE = ("index", "config", "config.worktree", "shallow", *MERGE_FILES)
@@ -86,9 +87,9 @@ class RepositoryCopy:
         place, common = self.snapshot.repository.git_dir, Path(self.snapshot.repository.common_dir)
         yield from ("--bind", str(self.git_dir), place)
         yield from ("--ro-bind", str(common / "objects"), f"{place}/{REAL_OBJECTS}")
-        for name, option in _MOUNTED.items():
+        for name in _MOUNTED:
             if (self.git_dir / name).is_dir():
-                yield from (option, str(common / name), f"{place}/{name}")
+                yield from ("--ro-bind", str(common / name), f"{place}/{name}")
 
 
 def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCopy:
@@ -107,7 +108,7 @@ def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCo
         for name in filter(lambda each: (copy / each).is_file(), _KEPT_AS_WERE):
             shutil.copy2(copy / name, before / name)
         snapshot = Snapshot(repository, refs_of(made), head_of(made))
-        (directory / "snapshot.json").write_text(snapshot.to_json(), encoding="utf-8")
+        (directory / _SNAPSHOT).write_text(snapshot.to_json(), encoding="utf-8")
     except (OSError, GitError) as error:
         shutil.rmtree(directory, ignore_errors=True)
         raise InvalidRequest(f"The repository could not be copied for the sandbox: {error}") from error
@@ -117,10 +118,18 @@ def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCo
 def read_copy(directory: Path, git: Git) -> RepositoryCopy | None:
     """The copy that lies in a directory, if it was made whole."""
     try:
-        snapshot = Snapshot.from_json((directory / "snapshot.json").read_text(encoding="utf-8"))
+        snapshot = Snapshot.from_json((directory / _SNAPSHOT).read_text(encoding="utf-8"))
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    return RepositoryCopy(directory, git, snapshot)
+    copy = RepositoryCopy(directory, git, snapshot)
+    whole = (copy.git_dir / "index").exists() or not (copy.before / "index").exists()
+    return copy if whole else None
+
+
+def forget_copy(copy: RepositoryCopy) -> None:
+    """Delete a copy; one that is half deleted is none."""
+    (copy.directory / _SNAPSHOT).unlink(missing_ok=True)
+    shutil.rmtree(copy.directory, ignore_errors=True)
 
 
 def refs_of(git: Git) -> Mapping[str, str]:
@@ -128,8 +137,8 @@ def refs_of(git: Git) -> Mapping[str, str]:
 
     :raises GitError: they cannot be read.
     """
-    lines = os.fsdecode(git.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)")).splitlines()
-    return {ref: name for name, ref, symbolic in (line.split(" ") for line in lines) if not symbolic}
+    lines = os.fsdecode(git.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)")).split("\n")
+    return {ref: name for name, ref, symbolic in (line.split(" ") for line in lines if line) if not symbolic}
 
 
 def head_of(git: Git) -> str:

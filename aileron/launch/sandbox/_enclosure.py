@@ -15,11 +15,13 @@ from attrs import evolve, field, frozen
 from aileron.launch._plan import Plan
 
 from ._passage import Passage
+from ._processes import SandboxProcesses
 from ._project import SandboxProject
 
 _THRESHOLD = Path(__file__).with_name("_threshold.py")
-_MEETING, _FILTER = 3, 4
-"""The descriptors of a child: the socket by which it meets the launcher, and the program for C{seccomp}."""
+_MEETING, _FILTER, _INFO = 3, 4, 5
+"""The descriptors of a child: to meet the launcher by, to read the program for C{seccomp} from, and for what bubblewrap
+tells of its own child."""
 
 
 @frozen
@@ -52,20 +54,29 @@ class Sandbox:
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *needed)))
         ours, theirs = socket.socketpair()
-        passage = Passage(self.reactor, site.hostname or "", port, ours)
-        with theirs, closing(passage), opened.prepared() as prefix, self._filter() as filtered:
-            crossing = (self.interpreter, "-I", str(_THRESHOLD), str(port), str(_MEETING))
-            argv = (self.program, *prefix, "--seccomp", str(_FILTER), "--", *crossing, *plan.argv)
-            passage.open()
-            yield evolve(plan, argv=argv, descriptors={_MEETING: theirs.fileno(), _FILTER: filtered})
+        with _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _), theirs:
+            processes = SandboxProcesses(told)
+            passage = Passage(self.reactor, site.hostname or "", port, ours, processes.begun)
+            with closing(passage), opened.prepared(processes) as prefix:
+                options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
+                crossing = (self.interpreter, "-I", str(_THRESHOLD), str(port), str(_MEETING))
+                argv = (self.program, *options, "--", *crossing, *plan.argv)
+                passage.open()
+                yield evolve(
+                    plan, argv=argv, descriptors={_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
+                )
 
-    @contextmanager
-    def _filter(self) -> Iterator[int]:
-        """A descriptor from which the program for C{seccomp} is read."""
-        reading, writing = os.pipe()
-        try:
-            with open(writing, "wb") as file:  # far less than a pipe holds
-                file.write(self.seccomp)
-            yield reading
-        finally:
-            os.close(reading)
+
+@contextmanager
+def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
+    """The two ends of a pipe, in which C{content} lies, far less than it holds."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, content)
+        if content:
+            os.close(writing)
+        yield reading, writing
+    finally:
+        os.close(reading)
+        if not content:
+            os.close(writing)

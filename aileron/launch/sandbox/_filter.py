@@ -6,6 +6,9 @@
   keys is a path, which no network namespace keeps apart, or a virtual machine's.
 * C{socketpair} for datagrams: one end could be connected to another address.
 * C{io_uring_setup}: what is asked by a ring passes by every filter.
+* C{unshare} and C{clone} with CLONE_NEWUSER, and C{setns}: in a mount namespace of its own nothing would keep what is
+  mounted read-only from being moved away.  C{clone3}, whose flags no filter sees, does not exist for it.
+* C{add_key}, C{request_key} and C{keyctl}: the kernel's keys are the user's, whatever the namespace.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from attrs import frozen
 
 _INSTRUCTION = struct.Struct("=HBBI")  # linux/filter.h: code, jump if true, jump if false, operand
 _LOAD, _EQUALS, _AND, _RETURN = 0x20, 0x15, 0x54, 0x06
+_CLONE3 = 435  # on every architecture
+_CLONE_NEWUSER = 0x10000000
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 _FIRST, _SECOND = 16, 24  # of args[0] and args[1] the lower half
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
@@ -40,8 +45,10 @@ class _Calls:
     ioctl: tuple[int, ...]
     socket: tuple[int, ...]
     socketpair: tuple[int, ...]
+    clone: tuple[int, ...]  # and unshare: both take their flags first
+    refused: tuple[int, ...]  # setns, and those of keys
     socketcall: tuple[int, ...] = ()
-    io_uring_setup: tuple[int, ...] = (_IO_URING_SETUP,)
+    missing: tuple[int, ...] = (_IO_URING_SETUP, _CLONE3)
 
 
 # Of each machine the architectures that its kernel runs programs of.
@@ -52,15 +59,39 @@ _MACHINES = {
             ioctl=(16, _X32 | 16, _X32 | 514),
             socket=(41, _X32 | 41),
             socketpair=(53, _X32 | 53),
-            io_uring_setup=(_IO_URING_SETUP, _X32 | _IO_URING_SETUP),
+            clone=(56, 272, _X32 | 56, _X32 | 272),
+            refused=(308, 248, 249, 250, _X32 | 308, _X32 | 248, _X32 | 249, _X32 | 250),
+            missing=(_IO_URING_SETUP, _CLONE3, _X32 | _IO_URING_SETUP, _X32 | _CLONE3),
         ),
-        _Calls(0x40000003, ioctl=(54,), socket=(359,), socketpair=(360,), socketcall=(102,)),
+        _Calls(
+            0x40000003,
+            ioctl=(54,),
+            socket=(359,),
+            socketpair=(360,),
+            clone=(120, 310),
+            refused=(346, 286, 287, 288),
+            socketcall=(102,),
+        ),
     ),
     "aarch64": (
-        _Calls(0xC00000B7, ioctl=(29,), socket=(198,), socketpair=(199,)),
-        _Calls(0x40000028, ioctl=(54,), socket=(281,), socketpair=(288,), socketcall=(102,)),
+        _Calls(
+            0xC00000B7, ioctl=(29,), socket=(198,), socketpair=(199,), clone=(220, 97), refused=(268, 217, 218, 219)
+        ),
+        _Calls(
+            0x40000028,
+            ioctl=(54,),
+            socket=(281,),
+            socketpair=(288,),
+            clone=(120, 337),
+            refused=(375, 309, 310, 311),
+            socketcall=(102,),
+        ),
     ),
-    "riscv64": (_Calls(0xC00000F3, ioctl=(29,), socket=(198,), socketpair=(199,)),),
+    "riscv64": (
+        _Calls(
+            0xC00000F3, ioctl=(29,), socket=(198,), socketpair=(199,), clone=(220, 97), refused=(268, 217, 218, 219)
+        ),
+    ),
 }
 
 
@@ -86,7 +117,9 @@ def _block(calls: _Calls) -> bytes:
             _rule(
                 calls.socketcall, _refuse_if(_FIRST, (_SOCKETCALL_SOCKET, _SOCKETCALL_SOCKETPAIR), errno.EAFNOSUPPORT)
             ),
-            _rule(calls.io_uring_setup, _refuse(errno.ENOSYS)),
+            _rule(calls.clone, _allow_if(_FIRST, (0,), errno.EPERM, mask=_CLONE_NEWUSER)),
+            _rule(calls.refused, _refuse(errno.EPERM)),
+            _rule(calls.missing, _refuse(errno.ENOSYS)),
             _step(_RETURN, operand=_ALLOW),
         )
     )

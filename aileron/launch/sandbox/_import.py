@@ -43,8 +43,8 @@ class Import:
             for name in discarded.names:
                 self.lines.append(f"Not imported: .git/{name}, which was changed in the sandbox.")
             self._import(discarded.operation)
-        except (OSError, GitError) as error:
-            self._kept(f"the agent's work in git: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever an agent left there, its work is kept and the launch ends well
+            self._kept(f"the agent's work in git: {error or type(error).__name__}")
 
     @property
     def _source(self) -> Git:
@@ -63,14 +63,20 @@ class Import:
         if not head.startswith("refs/") and head:
             wanted.add(head)
         self._import_objects(wanted)
-        blocked = {ref for ref, name in moved.items() if not self._import_ref(ref, name)}
+        busy = self._index_is_busy()
+        blocked = {
+            ref for ref, name in moved.items() if not self._import_ref(ref, name, busy if self._is_current(ref) else "")
+        }
         for name in stashes:
             self._import_stash(name)
         if operation:
             self._tell_operation(operation, head)
+        elif busy:
+            if head != self.copy.snapshot.head or self._staged() != self._staged_before():
+                self._kept(f"HEAD and the index, because {busy}")
         elif head not in blocked and self._import_head(head, refs):
-            self._import_merge()
             self._import_index()
+            self._import_merge()
             self._tell_finished()
 
     def _moved(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -95,13 +101,18 @@ class Import:
             lines.append(self.copy.snapshot.head)
         copy_objects(self._source, self._target, "--revs", given="".join(f"{line}\n" for line in lines).encode())
 
-    def _import_ref(self, ref: str, name: str) -> bool:
-        """Move a ref to what it was moved to in the sandbox, or keep that under a name of its own."""
+    def _import_ref(self, ref: str, name: str, busy: str) -> bool:
+        """Move a ref to what it was moved to in the sandbox, or keep that under a name of its own.
+
+        :param busy: why it must stay; empty: it need not.
+        """
         old = self.copy.snapshot.refs.get(ref, "")
         if linked := self._new_gitlinks(name):
             self._aside(ref, name, f"it adds the repository {linked[0]} as a submodule")
         elif self._checked_out_elsewhere(ref):
             self._aside(ref, name, "it is checked out in another worktree")
+        elif busy:
+            self._aside(ref, name, busy)
         elif self._updated(ref, name, old):
             self.lines.append(f"{_short(ref)}: {self._described(old, name)}")
             return True
@@ -195,17 +206,29 @@ class Import:
         self.lines.append(f"HEAD: now at {_short(head)}")
         return True
 
+    def _index_is_busy(self) -> str:
+        """Why the real index cannot be written; empty: it can.  No branch that it belongs to may move then."""
+        real = Path(self.copy.snapshot.repository.git_dir)
+        if (real / "index.lock").exists():
+            return "the index is locked"
+        if not (self.copy.git_dir / "index").exists() and (self.copy.before / "index").exists():
+            return "the index was deleted in the sandbox"
+        if entries_of(self._target, real / "index") not in (self._staged_before(), self._staged()):
+            return "the index was changed outside of the sandbox too"
+        return ""
+
+    def _is_current(self, ref: str) -> bool:
+        return ref == head_of(self._target)
+
     def _import_index(self) -> None:
-        """Import the index, where it was not changed outside."""
-        index = Path(self.copy.snapshot.repository.git_dir) / "index"
-        now, before, after = entries_of(self._target, index), self._staged_before(), self._staged()
-        if after in (before, now):
-            return
-        if now != before:
-            self._kept("the index, because it was changed outside of the sandbox too")
+        """Import the index, which was not changed outside."""
+        before, after = self._staged_before(), self._staged()
+        if after == before:
             return
         for path in import_index(before, after, self._source, self._target):
             self.lines.append(f"Not imported: {path} in the index, because it is a repository of its own.")
+        if self._target.text("config", "--type=bool", "--get", "core.sparseCheckout") == "true":
+            self._target.text("sparse-checkout", "reapply")
 
     def _staged(self) -> Entries:
         return entries_of(self._source, self.copy.git_dir / "index")

@@ -47,14 +47,17 @@ def import_index(before: Entries, after: Entries, source: Git, target: Git) -> l
     if names:
         copy_objects(source, target, given=b"".join(name + b"\n" for name in names))
     if staged:
-        target.run("update-index", "-z", "--index-info", given=b"".join(_records(staged)))
+        some = next(entry for entries in (*before.values(), *after.values()) for entry in entries)
+        target.run("update-index", "-z", "--index-info", given=b"".join(_records(staged, len(some.split(b" ")[1]))))
     target.text("update-index", "-q", "--ignore-submodules", "--refresh")
     return sorted(map(os.fsdecode, linked))
 
 
-def _records(staged: Entries) -> list[bytes]:
-    """The input of C{git update-index}: each path without an entry, then with those that it has now."""
-    none = b"0" * max((len(entry.split(b" ")[1]) for entries in staged.values() for entry in entries), default=40)
-    removed = [b"0 " + none + b"\t" + path + b"\0" for path in sorted(staged)]
+def _records(staged: Entries, digits: int) -> list[bytes]:
+    """The input of C{git update-index}: each path without an entry, then with those that it has now.
+
+    :param digits: of an object's name.
+    """
+    removed = [b"0 " + b"0" * digits + b"\t" + path + b"\0" for path in sorted(staged)]
     added = [entry + b"\t" + path + b"\0" for path, entries in sorted(staged.items()) for entry in sorted(entries)]
     return [*removed, *added]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from attrs import define, field
@@ -21,12 +22,14 @@ class Passage:
     :ivar host: of the agent site.
     :ivar port: of the agent site, and inside.
     :ivar meeting: by which the listening socket comes; its other end is inside.  It is the passage's to close.
+    :ivar begun: called when that has come, before the agent starts.
     """
 
     _reactor: Any
     _host: str
     _port: int
     _meeting: socket.socket
+    _begun: Callable[[], object]
     _listening: IListeningPort | None = field(init=False, default=None)
 
     def open(self) -> None:
@@ -51,6 +54,9 @@ class Passage:
         """The listening socket has come, or the sandbox ended without one.  There is only ever one."""
         _, descriptors, _, _ = socket.recv_fds(self._meeting, 1, 1)
         self._reactor.removeReader(self)
+        if descriptors:
+            self._begun()
+            self._meeting.send(b"\0")
         self._meeting.close()
         for descriptor in descriptors:
             os.set_blocking(descriptor, False)

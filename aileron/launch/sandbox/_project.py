@@ -5,23 +5,25 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attrs import field, frozen
 
-from ._copy import RepositoryCopy, make_copy, read_copy
+from aileron.values import visible
+
+from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy
 from ._git import Git, find_git
 from ._import import Import
 from ._layout import SandboxLayout
+from ._processes import SandboxProcesses, end_recorded
 from ._protection import checked, protected_programs, protected_repositories, protected_settings
 from ._repository import Repository, find_repository
 from ._tree import read_tree
 
 _COPIES = "sandboxes"
-_KEPT = "kept"
+_KEPT, _PROCESS = "kept", "process.json"
 _MOST_PATHS = 50
 _CHANGED = "Sandbox: these files are new or changed, and programs of yours may run what they say. Review them first:"
 
@@ -41,9 +43,10 @@ class SandboxProject:
     say: Say
 
     @contextmanager
-    def prepared(self) -> Iterator[list[str]]:
+    def prepared(self, processes: SandboxProcesses) -> Iterator[list[str]]:
         """The options of bubblewrap while the agent runs; afterwards its work is imported, and what to review told.
 
+        :param processes: of the sandbox, which are ended first.
         :raises InvalidRequest: something that runs outside could not be protected from the agent.
         """
         root, git = self.layout.root, find_git(self.environment)
@@ -63,13 +66,16 @@ class SandboxProject:
             self.layout.writable,
         )
         try:
-            with self._copied(repository, git) as mounts:
+            with self._copied(repository, git, processes) as mounts:
                 yield self.layout.arguments(read_only, mounts)
         finally:
+            processes.end()
             self._tell(before.changes(read_tree(root)))
 
     @contextmanager
-    def _copied(self, repository: Repository | None, git: Git | None) -> Iterator[list[str]]:
+    def _copied(
+        self, repository: Repository | None, git: Git | None, processes: SandboxProcesses
+    ) -> Iterator[list[str]]:
         """The options that put a copy in the place of the repository, if there is one."""
         if repository is None or git is None:
             yield []
@@ -78,10 +84,11 @@ class SandboxProject:
         directory.mkdir(mode=0o700, parents=True)
         with _locked(directory):
             copy = make_copy(repository, git, directory)
+            processes.record = directory / _PROCESS
             try:
                 yield list(copy.mounts())
             finally:
-                self._import(copy)
+                self._import(copy, ended=processes.end())
 
     @property
     def _copies(self) -> Path:
@@ -90,21 +97,26 @@ class SandboxProject:
     def _recover(self, root: str, git: Git) -> None:
         """Import what sandboxes of this project left that were killed."""
         for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
-            if (directory / _KEPT).exists():
+            if not directory.is_dir() or (directory / _KEPT).exists():
                 continue
             with suppress(BlockingIOError), _locked(directory):
                 copy = read_copy(directory, git)
                 if copy is not None and copy.snapshot.repository.root == root:
                     self.say("Sandbox: importing the work of one that was killed.")
-                    self._import(copy)
+                    self._import(copy, ended=end_recorded(directory / _PROCESS))
 
-    def _import(self, copy: RepositoryCopy) -> None:
+    def _import(self, copy: RepositoryCopy, *, ended: bool) -> None:
+        if not ended:
+            self.say(
+                f"Sandbox: its processes could not be ended. Nothing was imported; it is kept in {copy.directory}."
+            )
+            return
         work = Import(copy)
         work.run()
         for line in work.lines:
             self.say(f"Sandbox: {line}")
         if work.complete:
-            shutil.rmtree(copy.directory)
+            forget_copy(copy)
         else:
             (copy.directory / _KEPT).touch()
 
@@ -112,10 +124,13 @@ class SandboxProject:
         if not paths:
             return
         self.say(_CHANGED)
-        for path in paths[:_MOST_PATHS]:
+        for path in sorted(paths[:_MOST_PATHS]):
             self.say(f"  {path}")
         if len(paths) > _MOST_PATHS:
-            self.say(f"  and {len(paths) - _MOST_PATHS} more")
+            listed = self._copies / f"changed-{secrets.token_hex(6)}.txt"
+            self._copies.mkdir(mode=0o700, parents=True, exist_ok=True)
+            listed.write_text("".join(f"{visible(path)}\n" for path in paths), encoding="utf-8")
+            self.say(f"  and {len(paths) - _MOST_PATHS} more: all are listed in {listed}")
 
 
 @contextmanager

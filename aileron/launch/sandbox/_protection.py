@@ -14,12 +14,13 @@ from pathlib import Path
 from aileron.errors import InvalidRequest
 
 from ._git import Git
-from ._repository import configured_files, gitlinks, hooks_directory, included_files
+from ._repository import configured_files, gitlinks, hooks_directory, included_files, missing_programs
 from ._tree import TreeSnapshot
 
 _KEPT = (".envrc", ".vscode")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _DEPENDENCIES = "node_modules"
+_MOST_LINKS = 40  # as many as the kernel follows
 _HUSKY = "_"  # its hooks run what lies beside their directory
 
 
@@ -48,7 +49,8 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
         yield from _named_by_settings(root, work_tree, git)
         for path in gitlinks(git, work_tree):
             if is_within(path, root) and not lexists(join(path, ".git")):
-                os.makedirs(path, exist_ok=True)
+                if realpath(path) == path:
+                    os.makedirs(path, exist_ok=True)
                 yield path
 
 
@@ -97,9 +99,11 @@ def checked(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
 
 def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
     hooks = hooks_directory(git, work_tree)
-    if hooks and is_within(hooks, root) and ".git" not in Path(hooks[len(root) :]).parts:
-        os.makedirs(hooks, exist_ok=True)
+    if is_within(hooks, root) and ".git" not in Path(hooks[len(root) :]).parts:
+        if realpath(hooks) == hooks:
+            os.makedirs(hooks, exist_ok=True)
         yield os.path.dirname(hooks) if os.path.basename(hooks) == _HUSKY else hooks
+    yield from _linked_to((root,), hooks)
     for path in included_files(git, work_tree):
         if not is_within(path, root):
             continue
@@ -109,9 +113,18 @@ def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
                 "Make it, or take the setting out."
             )
         yield path
+    _refuse_missing(work_tree, git)
     for path in configured_files(git, work_tree):
         if is_within(path, root) and ".git" not in Path(path[len(root) :]).parts:
             yield path
+
+
+def _refuse_missing(work_tree: str, git: Git) -> None:
+    if missing := next(missing_programs(git, work_tree), None):
+        raise InvalidRequest(
+            f"A setting of git names the program {missing}, which does not exist and which the agent could make. "
+            "Make it, or take the setting out."
+        )
 
 
 def _inside(writable: Sequence[str], *paths: str) -> Iterator[str]:
@@ -128,7 +141,17 @@ def _linked_to(writable: Sequence[str], directory: str) -> Iterator[str]:
     except OSError:
         return
     for link in links:
-        yield from _inside(writable, realpath(link))
+        yield from _inside(writable, *_steps(link))
+
+
+def _steps(link: str) -> Iterator[str]:
+    """What a link leads to, and each link on the way there but itself."""
+    yield realpath(link)
+    for _ in range(_MOST_LINKS):
+        link = os.path.normpath(join(os.path.dirname(link), os.readlink(link)))
+        yield link
+        if not os.path.islink(link):
+            return
 
 
 def _environment(path: str, place: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +14,14 @@ from aileron.errors import InvalidRequest
 from ._git import Git, GitError
 
 _GITLINK = b"160000"
+_WORDS = re.compile(r"[A-Za-z0-9_.@%+=:,~/-]+")
+_STARTS = re.compile(r"\)/|\$[A-Za-z{]").search  # a path behind what a shell would put in its place
+_RUNS = re.compile(
+    r"core\.(?:fsmonitor|sshcommand|pager|editor|askpass|gitproxy|alternaterefscommand)|sequence\.editor|diff\.external"
+    r"|gpg\..*program|credential\..*helper|interactive\.difffilter|pager\..*|uploadpack\.packobjectshook"
+    r"|(?:filter|diff|merge|difftool|mergetool|browser|man|trailer|hook|remote|submodule)\."
+    r".*\.(?:clean|smudge|process|textconv|command|driver|cmd|path|uploadpack|receivepack|update)"
+).fullmatch
 
 
 @frozen
@@ -41,6 +49,8 @@ def find_repository(root: str, git: Git) -> Repository | None:
     :param root: a directory that holds C{.git}.
     :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
     """
+    if _at(git, root).text("rev-parse", "--is-inside-git-dir", "--is-bare-repository").startswith("true"):
+        raise InvalidRequest(f"A sandbox cannot protect the repository {root} itself: go to a work tree of it.")
     if (Path(root) / ".git").is_symlink():
         raise InvalidRequest(f"A sandbox cannot protect a repository behind a symbolic link: {root}/.git.")
     found = _at(git, root).text("rev-parse", "--git-dir", "--git-common-dir").split("\n")
@@ -60,16 +70,24 @@ def _at(git: Git, root: str) -> Git:
 
 def gitlinks(git: Git, root: str) -> Iterator[str]:
     """The directories of the work tree that the index says are repositories of their own."""
-    for record in _at(git, root).records("ls-files", "--stage", "-z"):
+    try:
+        records = list(_at(git, root).records("ls-files", "--stage", "-z"))
+    except GitError:
+        return  # there is no index that anything could obey
+    for record in records:
         head, _, path = record.partition(b"\t")
         if head.startswith(_GITLINK):
             yield os.path.join(root, os.fsdecode(path))
 
 
 def hooks_directory(git: Git, root: str) -> str:
-    """Where the repository's hooks lie, as C{core.hooksPath} says; empty where it says nothing."""
+    """Where the repository's hooks lie, as C{core.hooksPath} or git itself says."""
     named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]
-    return os.path.normpath(os.path.join(root, os.path.expanduser(named[-1]))) if named and named[-1] else ""
+    if named and named[-1]:
+        return os.path.normpath(os.path.join(root, os.path.expanduser(named[-1])))
+    return os.path.join(
+        os.path.realpath(os.path.join(root, _at(git, root).text("rev-parse", "--git-common-dir"))), "hooks"
+    )
 
 
 def included_files(git: Git, root: str) -> Iterator[str]:
@@ -85,27 +103,41 @@ def configured_files(git: Git, root: str) -> Iterator[str]:
     """The files of the configuration, and those below C{root} that a word of it names: filters, monitors, helpers."""
     for origin, _, value in _settings(git, root):
         yield os.path.join(root, origin)
-        for word in {value, *_words(value)}:
-            path = os.path.normpath(os.path.join(root, os.path.expanduser(word.removeprefix("!"))))
-            if word and os.path.isfile(path):
-                yield path
+        for path in {value, *_paths(value)}:
+            found = _below(root, path)
+            if path and os.path.isfile(found):
+                yield found
+
+
+def missing_programs(git: Git, root: str) -> Iterator[str]:
+    """The programs below C{root} that the configuration has git run, and that are not there."""
+    for _, key, value in _settings(git, root):
+        if not _RUNS(key) and not (key.startswith("alias.") and value.startswith("!")):
+            continue
+        for path in _paths(value):
+            found = _below(root, path)
+            relative = "/" in path and not path.startswith(("/", "~", "-"))
+            if relative and found.startswith(root + os.sep) and not os.path.lexists(found):
+                yield found
+
+
+def _below(root: str, path: str) -> str:
+    return os.path.normpath(os.path.join(root, os.path.expanduser(path)))
+
+
+def _paths(value: str) -> set[str]:
+    """The words of a setting that may be paths: as a shell splits them, at every sign that is in no name."""
+    return {word.strip("/") if word.startswith("/") and _STARTS(value) else word for word in _WORDS.findall(value)}
 
 
 def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
     """Each setting: the file that it stands in, its key, its value."""
     try:
         records = list(_at(git, root).records("config", "--list", "--includes", "--show-origin", "-z"))
-    except GitError as error:
-        raise InvalidRequest(f"Git cannot read the configuration of {root}: {error}") from error
+    except GitError:
+        return  # git knows no repository there, and so obeys none
     for origin, setting in zip(records[::2], records[1::2], strict=False):
         kind, _, path = os.fsdecode(origin).partition(":")
         key, _, value = os.fsdecode(setting).partition("\n")
         if kind == "file":
             yield path, key, value
-
-
-def _words(value: str) -> list[str]:
-    try:
-        return shlex.split(value)
-    except ValueError:
-        return value.split()

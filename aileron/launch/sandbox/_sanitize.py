@@ -92,7 +92,8 @@ def _names(directory: Path) -> list[str]:
 
 
 def _operation(copy: RepositoryCopy) -> str:
-    return next((name for name in OPERATIONS if os.path.lexists(copy.git_dir / name)), "")
+    places = (copy.git_dir, copy.directory / "discarded")
+    return next((name for name in OPERATIONS for place in places if os.path.lexists(place / name)), "")
 
 
 def _open_directories(root: Path) -> None:

@@ -23,6 +23,8 @@ def cross(port: int, descriptor: int, command: list[str]) -> None:
         socket.create_server(("127.0.0.1", port), backlog=_BACKLOG) as listening,
     ):
         socket.send_fds(launcher, [b"\0"], [listening.fileno()])
+        if not launcher.recv(1):
+            sys.exit("aileron: the launcher has gone")
     os.execv(command[0], command)  # noqa: S606  # it becomes the agent
 
 

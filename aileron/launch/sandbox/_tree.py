@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from stat import S_IFMT
 
 from attrs import field, frozen
@@ -13,15 +12,15 @@ _GIT = ".git"
 _BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
 _DEPENDENCIES = "node_modules"
 _DIRECTORIES = frozenset(
-    ".bundle .cargo .claude .codex .cursor .devcontainer .fleet .gemini .githooks .goose .husky .idea .mise .mvn .nvim "
-    ".opencode .pi .vscode .windsurf .yarn .zed".split()
+    ".bundle .cargo .claude .codex .cursor .devcontainer .fleet .gemini .githooks .goose .helix .hg .husky .idea .jj "
+    ".mise .mvn .nvim .opencode .pi .sl .svn .vscode .windsurf .yarn .zed".split()
 )
 _FILES = re.compile(
-    r"\.(?:envrc|autoenv(?:\.zsh)?|exrc|n?vimrc|nvim\.lua|lvimrc|dir-locals(?:-2)?\.el|gdbinit(?:\.py)?|lldbinit|pdbrc"
-    r"|irbrc|pryrc|rspec|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pnp\.cjs|bazelrc|mise(?:\.local)?\.toml|sbtopts|jvmopts"
+    r"\.(?:env(?:rc)?(?:\.[a-z.]+)?|autoenv(?:\.zsh)?|exrc|n?vimrc|nvim\.lua|lvimrc|dir-locals(?:-2)?\.el|gdbinit(?:\.py)?|lldbinit|pdbrc"
+    r"|irbrc|pryrc|rspec|ghci|iex\.exs|ocamlinit|octaverc|pylintrc|Rprofile|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pnp\.cjs|bazelrc|mise(?:\.local)?\.toml|sbtopts|jvmopts"
     r"|pre-commit-config\.yaml|lefthook\.ya?ml|devcontainer\.json|mcp\.json|gitmodules|gitattributes|aider\.conf\.yml"
     r"|(?:eslintrc|prettierrc|stylelintrc|babelrc|lintstagedrc|huskyrc)(?:\.[a-z]+)?)"
-    r"|mise(?:\.local)?\.toml|lefthook\.ya?ml|bunfig\.toml|opencode\.jsonc?|pyvenv\.cfg|(?:site|user)customize\.py"
+    r"|mise(?:\.local)?\.toml|lefthook\.ya?ml|bunfig\.toml|flake\.nix|opencode\.jsonc?|pyvenv\.cfg|(?:site|user)customize\.py"
     r"|[^/]*\.(?:pth|code-workspace|sublime-project)",
     re.IGNORECASE,
 ).fullmatch
@@ -34,11 +33,12 @@ class TreeSnapshot:
     """What lay in a directory at one moment.
 
     :ivar repositories: the paths of C{.git}, and of directories that git takes for a repository.
-    :ivar autorun: the files that shells, editors, package managers and agents obey by themselves.
+    :ivar autorun: the files that shells, editors, package managers and agents obey by themselves, and those that have
+        a second name somewhere.
     """
 
-    repositories: Mapping[str, Signature] = field(factory=dict)
-    autorun: Mapping[str, Signature] = field(factory=dict)
+    repositories: dict[str, Signature] = field(factory=dict)
+    autorun: dict[str, Signature] = field(factory=dict)
 
     def changes(self, later: TreeSnapshot) -> tuple[str, ...]:
         """The paths that are new or changed in C{later}, repositories first."""
@@ -49,25 +49,48 @@ class TreeSnapshot:
 def read_tree(root: str) -> TreeSnapshot:
     """A snapshot of a directory and all below it; links are not followed, and no repository is entered.
 
-    A file that was written and put back as it was counts as changed: the kernel notes when that was.
+    A file that was written and put back as it was counts as changed: the kernel notes when that was.  A directory that
+    cannot be listed counts as a repository, since git would enter one there.
     """
-    repositories: dict[str, Signature] = {}
-    autorun: dict[str, Signature] = {}
-    for directory, directories, names in os.walk(root):
-        inside = set(directories).union(names)
-        if directory != root and any(needed <= inside for needed in _BARE):
-            repositories[directory] = _identity(directory)
-            directories.clear()
-            continue
-        found = [os.path.join(directory, name) for name in inside if name.lower() == _GIT]
-        repositories.update((path, _identity(path)) for path in found)
-        directories[:] = [name for name in directories if name.lower() != _GIT]
-        below = directory[len(root) :].split(os.sep)
-        if _DEPENDENCIES not in below:
-            whole = not _DIRECTORIES.isdisjoint(below)
-            paths = (os.path.join(directory, name) for name in names if whole or _FILES(name))
-            autorun.update((path, _version(path)) for path in paths)
-    return TreeSnapshot(repositories, autorun)
+    found = TreeSnapshot({}, {})
+    waiting = [root]
+    while waiting:
+        waiting.extend(_read_directory(root, waiting.pop(), found))
+    return found
+
+
+def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]:
+    """Note what lies in one directory.
+
+    :return: the directories in it that are to be read as well.
+    """
+    try:
+        entries = {entry.name: entry.is_dir(follow_symlinks=False) for entry in os.scandir(directory)}
+    except OSError:
+        found.repositories[directory] = ()
+        return []
+    if any(needed <= entries.keys() for needed in _BARE):
+        found.repositories[directory] = _identity(directory)
+        return []
+    below = directory[len(root) :].split(os.sep)
+    whole, counts = not _DIRECTORIES.isdisjoint(below), _DEPENDENCIES not in below
+    for name, is_directory in entries.items():
+        path = os.path.join(directory, name)
+        if name.lower() == _GIT:
+            found.repositories[path] = _identity(path)
+        elif not is_directory and counts and (whole or name in _DIRECTORIES or _FILES(name)):
+            found.autorun[path] = _version(path)
+        elif not is_directory and _is_shared(path):
+            found.autorun[path] = _version(path)
+    return [os.path.join(directory, name) for name, deeper in entries.items() if deeper and name.lower() != _GIT]
+
+
+def _is_shared(path: str) -> bool:
+    """Whether a file has another name, outside perhaps: who writes it writes that."""
+    try:
+        return os.lstat(path).st_nlink > 1
+    except OSError:
+        return False
 
 
 def _identity(path: str) -> Signature:

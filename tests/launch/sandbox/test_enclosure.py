@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +76,7 @@ class SandboxTests(SynchronousTestCase):
         """bubblewrap reads the kernel's filter from a descriptor that it inherits."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             self.assertEqual(runs.argv[runs.argv.index("--seccomp") + 1], "4")
-            self.assertEqual(set(runs.descriptors), {3, 4})
+            self.assertEqual(set(runs.descriptors), {3, 4, 5})
             self.assertEqual(os.read(runs.descriptors[4], 100), b"a program")
 
     def test_told(self) -> None:
@@ -85,21 +88,26 @@ class SandboxTests(SynchronousTestCase):
             for number in range(60):
                 (directory / "sub" / f"{number:02}.pth").touch()
         self.assertEqual(self.lines[1], f"  {directory}/sub/00.pth")
-        self.assertEqual(self.lines[-1], "  and 10 more")
-        self.assertEqual(len(self.lines), 52)
+        words, _, listed = self.lines[-1].rpartition(" ")
+        self.assertEqual((words, len(self.lines)), ("  and 10 more: all are listed in", 52))
+        self.assertEqual(len(Path(listed).read_text().splitlines()), 60)
 
     def test_way_out(self) -> None:
-        """The socket that comes from within is listened at until the sandbox is over."""
+        """The socket that comes from within is listened at until the sandbox is over; its processes end with it."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
             (passage,) = self.reactor.readers
+            first = subprocess.Popen(["sleep", "60"])
+            os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
             with (
                 socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
                 socket.create_server(("127.0.0.1", 0)) as listening,
             ):
                 socket.send_fds(inside, [b"x"], [listening.fileno()])
                 passage.doRead()
+                self.assertEqual(inside.recv(1), b"\0")
             self.assertEqual((len(self.reactor.adopted), self.reactor.readers, self.reactor.closed), (1, [], 0))
-        self.assertEqual(self.reactor.closed, 1)
+            self.assertIsNone(first.poll())
+        self.assertEqual((self.reactor.closed, first.wait()), (1, -signal.SIGKILL))
 
     def test_nothing_came(self) -> None:
         """A sandbox that ends before it began leaves nothing behind."""

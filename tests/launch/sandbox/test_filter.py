@@ -103,6 +103,22 @@ class FilterTests(SynchronousTestCase):
         self.assertEqual([decided(program, _I386, 102, first=each) for each in (1, 8)], [_NO_FAMILY] * 2)
         self.assertEqual(decided(program, _I386, 102, first=3), _ALLOWED)
 
+    def test_namespaces(self) -> None:
+        """No process gets a user namespace, where it could mount, nor enters one; threads and processes are its own."""
+        for machine, architecture, clone, unshare, setns in (
+            ("x86_64", _X86_64, 56, 272, 308),
+            ("x86_64", _I386, 120, 310, 346),
+            ("aarch64", _AARCH64, 220, 97, 268),
+            ("aarch64", _ARM, 120, 337, 375),
+        ):
+            program = filter_for(machine)
+            assert program
+            for number in (clone, unshare):
+                self.assertEqual(decided(program, architecture, number, first=0x10000000 | 17), _REFUSED, machine)
+                self.assertEqual(decided(program, architecture, number, first=0x3D0F00), _ALLOWED, machine)
+            self.assertEqual(decided(program, architecture, 435), _NO_RING)
+            self.assertEqual(decided(program, architecture, setns), _REFUSED)
+
     def test_all_else(self) -> None:
         """Every other call of an architecture that is known is let through, and none of another."""
         for machine, architecture in (("x86_64", _X86_64), ("x86_64", _I386), ("aarch64", _AARCH64)):

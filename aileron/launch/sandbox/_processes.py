@@ -1,0 +1,78 @@
+"""Ends every process of a sandbox, and waits until none is left: only then may be looked at what they wrote.
+
+bubblewrap itself ends when the agent does; the first process of the sandbox, and with it all others, ends later, or not
+at all where the agent tampered with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import define, field
+
+_SECONDS = 60.0
+_MOST_BYTES = 4096
+
+
+@define
+class SandboxProcesses:
+    """The processes of one sandbox, by the first of them: when that has ended, the kernel has ended all.
+
+    :ivar record: the file in which a later launch finds that process, should this one be killed; L{None}: nowhere.
+    """
+
+    _info: int
+    record: Path | None = None
+    _first: int | None = field(init=False, default=None)
+
+    def begun(self) -> None:
+        """Learn from bubblewrap which process is the first; nothing of the agent has run so far.
+
+        :raises OSError: it cannot be found.
+        """
+        pid = int(json.loads(os.read(self._info, _MOST_BYTES))["child-pid"])
+        self._first = os.pidfd_open(pid)
+        if self.record is not None:
+            self.record.write_text(json.dumps([pid, _started(pid)]), encoding="utf-8")
+
+    def end(self) -> bool:
+        """End them all; whether they have.  Twice is safe."""
+        first, self._first = self._first, None
+        return first is None or _ended(first)
+
+
+def end_recorded(record: Path) -> bool:
+    """End the processes of a sandbox whose launcher was killed; whether they have."""
+    try:
+        pid, started = json.loads(record.read_text(encoding="utf-8"))
+        first = os.pidfd_open(pid)
+    except (OSError, ValueError):
+        return True
+    if _started(pid) != started:  # it is another process by now
+        os.close(first)
+        return True
+    return _ended(first)
+
+
+def _ended(pidfd: int) -> bool:
+    try:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        return bool(poll.poll(_SECONDS * 1000))
+    finally:
+        os.close(pidfd)
+
+
+def _started(pid: int) -> str:
+    """When a process began, in the kernel's ticks; empty where there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
