@@ -6,7 +6,7 @@ L{Channel}s that keep L{SiteRules}.
 
 from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
-from ._guard import INSTANCE, POLL, PROOF, Who, signed_request
+from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._leases import LOOK_SECONDS
 from ._mcp import PATH as MCP_PATH
 from ._parts import Parts
@@ -42,6 +42,7 @@ __all__ = [
     "encode",
     "failed",
     "failure",
+    "keep_place",
     "mint",
     "operator_site",
     "peer_uid",

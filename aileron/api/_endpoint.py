@@ -31,6 +31,7 @@ class Visit:
     :ivar began_at: by the clock, in seconds.
     :ivar host: C{name:port} that the caller used.
     :ivar ends: of the connection: the caller's, then ours.
+    :ivar keep_place: keeps the connection's place while the site is flooded, for the owner that it is told.
     """
 
     caller: Caller
@@ -40,6 +41,7 @@ class Visit:
     began_at: float
     host: str
     ends: tuple[IAddress, IAddress]
+    keep_place: Callable[[str], None] = field(default=lambda _: None, repr=False, eq=False)
 
     def text(self, name: str) -> str | None:
         """A text of the body or the query, or L{None}."""

@@ -17,6 +17,7 @@ from aileron.values import Actor, OperatorSession, Session, SignedRequest
 from ._parts import Parts
 from ._reading import header
 from ._tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
+from .channels.request import MemoryRequest
 
 PROOF = "X-Aileron-Proof"
 """The header of a page's signature: without it the cookie L{Parts.cookie} is worth nothing, nor it without that."""
@@ -63,6 +64,11 @@ class Caller:
         if self.operator is not None:
             return Actor("human", self.operator.id)
         return Actor("agent", self.session.id) if self.session is not None else Actor("service", "launch")
+
+    @property
+    def session_id(self) -> str | None:
+        """Of an agent's session."""
+        return None if self.session is None else self.session.id
 
     def may_see(self, session_id: str | None) -> bool:
         """Whether what belongs to this session is the caller's to see."""
@@ -148,9 +154,19 @@ async def admit(request: IRequest, parts: Parts, identify: Identify, allowed: Wh
     if Who.ANYONE in allowed:
         return ANONYMOUS
     caller = await identify(request, parts)
+    keep_place(request, caller.actor.id)
     if caller.who not in allowed:
         raise Forbidden("This credential may not do that.")
     return caller
+
+
+def keep_place(request: IRequest, owner: str) -> None:
+    """Have the connection of a request keep its place while the site is flooded.
+
+    :param owner: who sent it, as its credential proved.
+    """
+    if isinstance(request, MemoryRequest):
+        request.keep_place(owner)
 
 
 def bearer(request: IRequest) -> str:

@@ -30,6 +30,7 @@ from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPa
 
 from ._door import Door
 from ._leases import Leases
+from ._waits import Waits
 from .channels.process import Lookup, process_behind
 
 
@@ -62,6 +63,7 @@ class Parts:
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
     :ivar door: the record of logins.
     :ivar leases: who stands behind which session.
+    :ivar waits: the long polls of agents.
     """
 
     runner: IRunner = field(validator=_provides(IRunner))
@@ -95,6 +97,7 @@ class Parts:
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )
+    waits: Waits = field(init=False, factory=Waits)
     leases: Leases = field(
         init=False,
         default=Factory(
@@ -118,9 +121,10 @@ class Parts:
         return f"aileron_{self.instance}".encode("ascii")
 
     def session_ended(self, session_id: str) -> None:
-        """Tell whoever serves an agent beside the routes that its session is over."""
+        """Tell whoever serves an agent beside the routes that its session is over, and end what waits of it."""
         if self.mcp is not None:
             self.mcp.ended(session_id)
+        self.waits.end(session_id)
 
     def now(self) -> datetime:
         """The moment, by the clock."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -17,7 +18,7 @@ from aileron.values import JSON, violation
 
 from ._endpoint import Endpoint, Visit
 from ._faults import Answer, Streamed, failed, http_failure
-from ._guard import Caller, Identify, Who, admit
+from ._guard import Caller, Identify, Who, admit, keep_place
 from ._parts import Parts
 from ._reading import header, preferred_wait, read_body, read_query
 from .channels.streaming import stream
@@ -62,7 +63,8 @@ def _read(endpoint: Endpoint, request: IRequest, caller: Caller, parts: Parts, p
         raise
     host = header(request, b"Host") or ""
     ends = request.getClientAddress(), request.getHost()
-    return Visit(caller, body, query, wait_seconds, parts.clock.seconds(), host, ends)
+    keep = partial(keep_place, request)
+    return Visit(caller, body, query, wait_seconds, parts.clock.seconds(), host, ends, keep)
 
 
 def _body(endpoint: Endpoint, request: IRequest) -> Mapping[str, JSON]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 SESSION_NAME = "cli"
 PROMPT = "Passphrase of the vault"
+_PATIENCE_SECONDS = 10.0
 
 
 def as_operator(
@@ -85,7 +87,7 @@ async def log_in(around: Surroundings, links: Links, found: Discovery, descripto
     """
     from aileron.vault.keys import operator_key
 
-    await _refuse_locked(links, found)
+    _refuse_locked(around, found)
     passphrase = around.passphrase(PROMPT, descriptor, None)
     key = around.open_vault(around.home.secrets, passphrase)
     secret = operator_key(key)
@@ -94,7 +96,20 @@ async def log_in(around: Surroundings, links: Links, found: Discovery, descripto
 
 
 async def _prove(around: Surroundings, links: Links, found: Discovery, secret: bytes) -> str:
-    """The token; the daemon proves first that it holds the key, only then is anything made of it sent."""
+    """The token; where the connection is cut off, as in a site that is flooded, it is tried again from the start."""
+    from aileron.client import DaemonUnreachable
+
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await _prove_once(around, links, found, secret)
+        except DaemonUnreachable as lost:
+            if not lost.sent or time.monotonic() > until:
+                raise
+
+
+async def _prove_once(around: Surroundings, links: Links, found: Discovery, secret: bytes) -> str:
+    """The daemon proves first that it holds the key, only then is anything made of it sent."""
     from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, same
 
     site = links.operator(found.operator_url, None)
@@ -109,13 +124,18 @@ async def _prove(around: Surroundings, links: Links, found: Discovery, secret: b
     return _text(await site.login(exchange.daemon_nonce, client_proof(secret, exchange)), "token")
 
 
-async def _refuse_locked(links: Links, found: Discovery) -> None:
+def vault_state(around: Surroundings, found: Discovery) -> str:
+    """C{missing locked unlocked lost}, as the daemon says on the operator's site, where no agent is in the way."""
+    return str(around.probe(found.operator_url, "/v1/vault/status", None).get("state"))
+
+
+def _refuse_locked(around: Surroundings, found: Discovery) -> None:
     """That the vault is locked is said before a passphrase is asked for."""
     from aileron.errors import VaultLocked
 
-    state = (await links.daemon(found.url, found.launch_key).vault_status()).get("state")
+    state = vault_state(around, found)
     if state != "unlocked":
-        raise VaultLocked(f"The daemon's vault is {state}.", {"state": str(state)})
+        raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
 
 
 def _text(answer: Mapping[str, Any], name: str) -> str:

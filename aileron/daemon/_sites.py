@@ -124,6 +124,7 @@ class Sites:
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
         self._bound = (agent, operator)
+        self._agent_site.ports, self._operator_site.ports = agent.ports, operator.ports
         self._relay.gateway.open((agent.port, operator.port))
         life.at_end(self._relay.gateway.close)
         if self._mcp is not None:
@@ -169,10 +170,10 @@ def _landing() -> Any:
 
 def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:
     """The pages, which reach of what the routes reach the very same; loaded when a browser first asks for one."""
-    from aileron.api import INSTANCE, POLL, signed_request
+    from aileron.api import INSTANCE, POLL, keep_place, signed_request
     from aileron.web import KnownBy, PageParts, pages
 
     own = ("known_by", "in_thread")
     shared = {each.name: getattr(parts, each.name) for each in fields(PageParts) if each.name not in own}
-    known_by = KnownBy(parts.cookie, POLL, (INSTANCE, parts.instance), signed_request)
+    known_by = KnownBy(parts.cookie, POLL, (INSTANCE, parts.instance), signed_request, keep_place)
     return pages(PageParts(known_by=known_by, in_thread=in_thread, **shared))

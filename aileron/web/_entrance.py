@@ -31,6 +31,7 @@ def admit(request: IRequest, parts: PageParts) -> OperatorSession:
     if session is None:
         request.setHeader(*parts.known_by.told)
         raise Unauthorized("Nobody is logged in.")
+    parts.known_by.keep_place(request, session.id)
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
     return session

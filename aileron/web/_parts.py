@@ -50,12 +50,14 @@ class KnownBy:
     :ivar poll: the header by which a page says that nobody asked it to ask.
     :ivar told: the header, and its value, by which a page that is refused learns which life of the daemon refused it.
     :ivar signed: what a request asks for, and what shows who asks, given the cookie's name.
+    :ivar keep_place: keeps the place of a request's connection while the site is flooded, for the owner that is given.
     """
 
     cookie: bytes
     poll: str
     told: tuple[str, str]
     signed: Callable[[IRequest, bytes], SignedRequest]
+    keep_place: Callable[[IRequest, str], None]
 
 
 @frozen

@@ -363,15 +363,18 @@ class FramingTests(ChannelCase):
     def test_bodies(self) -> None:
         """Bodies of either framing arrive whole, in whatever pieces they come."""
         fixed = head(TYPE, "Content-Length: 5", method="POST") + b"hello"
-        chunked = (
-            head(TYPE, "Transfer-Encoding: chunked", method="POST") + b"2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: v\r\n\r\n"
-        )
+        chunked = head(TYPE, "Transfer-Encoding: chunked", method="POST") + b"2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n"
         for whole in (fixed, chunked):
             for size in (1, 7, len(whole)):
                 self.echo.seen.clear()
                 line = Line(self.site)
                 heard = b"".join(line.say(whole[at : at + size]) for at in range(0, len(whole), size))
                 self.assertEqual((status(heard), self.echo.seen), (200, [b"hello"]))
+
+    def test_trailer(self) -> None:
+        """Fields after the body are refused: nothing judged them."""
+        whole = head(TYPE, "Transfer-Encoding: chunked", method="POST") + b"1\r\nh\r\n0\r\nT: v\r\n\r\n"
+        self.assertEqual((status(Line(self.site).say(whole)), self.echo.seen), (400, []))
 
     def test_fields(self) -> None:
         """A resource sees each field once and as it came, but for the blanks around it, those that repeat in order."""
@@ -429,6 +432,66 @@ class FramingTests(ChannelCase):
         self.echo.held[0].finish()
         heard = line.hear()
         self.assertLess(heard.index(b"one"), heard.index(b"/2 0"))
+
+    def turn(self) -> None:
+        """One turn of the reactor, in which no time passes: what is due by then, and nothing that follows of it."""
+        for call in [call for call in self.clock.calls if call.getTime() <= self.clock.seconds()]:
+            self.clock.calls.remove(call)
+            call.called = 1
+            call.func(*call.args, **call.kw)
+
+    def test_one_a_turn(self) -> None:
+        """Of requests in one piece one is begun in each turn of the reactor, so that others are heard in between."""
+        line = Line(self.site)
+        self.assertTrue(line.say(head(target="/1") + head(target="/2") + head(target="/3")).endswith(b"/1 0"))
+        self.assertEqual(line.say(head(target="/4")), b"")
+        for path in (b"/2 0", b"/3 0", b"/4 0"):
+            self.assertEqual(status(self.say(head())), 200)
+            self.turn()
+            heard = line.hear()
+            self.assertEqual((heard.count(b"HTTP/1.1 200"), heard.endswith(path)), (1, True))
+        self.turn()
+        self.assertEqual(line.hear(), b"")
+        self.assertTrue(line.say(head(target="/5")).endswith(b"/5 0"))
+
+    def test_many_in_one_piece(self) -> None:
+        """While they wait for their turns little is read of what else is sent, and all are answered in the end."""
+        line = Line(self.site)
+        line.say(head() * 1000)
+        self.assertTrue(line.server.paused)
+        self.assertEqual(len(self.echo.seen), 1)
+        self.clock.advance(0)
+        self.assertEqual((len(self.echo.seen), line.server.paused), (1000, False))
+
+    def test_turn_of_who_left(self) -> None:
+        """Nothing more is begun for a client that left, or was refused, before its turn came."""
+        for last in (b"", b"nonsense\r\n\r\n"):
+            line = Line(self.site)
+            line.say(head() + head() + last)
+            seen = len(self.echo.seen)
+            if last:
+                self.clock.advance(0)
+                self.clock.advance(0)
+                self.assertEqual(status(line.hear().split(b" 0", 1)[1]), 400)
+                self.assertEqual(len(self.echo.seen), seen + 1)
+            else:
+                line.leave()
+                self.clock.advance(1)
+                self.assertEqual(len(self.echo.seen), seen)
+
+    def test_unread_answers(self) -> None:
+        """No request is begun before the client has read the answers to those before it."""
+        line = Line(self.site)
+        line.say(head())
+        line.server.protocol.pauseProducing()
+        self.assertEqual(line.say(head(target="/2")), b"")
+        line.say(head() * 500)
+        self.assertTrue(line.server.paused)
+        self.clock.advance(1)
+        self.assertEqual(len(self.echo.seen), 1)
+        line.server.protocol.resumeProducing()
+        self.clock.advance(0)
+        self.assertEqual((len(self.echo.seen), line.server.paused), (502, False))
 
     def test_flood(self) -> None:
         """A client that sends on while its answer is due is read no further until it has it."""

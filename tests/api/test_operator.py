@@ -113,16 +113,27 @@ class OperatorTests(DoorCase):
         self.assertEqual(self.payloads("operator.login_refused"), [{"count": 1}, {"count": 2}])
 
     def test_failures_slow(self) -> None:
-        """After three failures the next try waits, and is let in if it proves it."""
+        """After three failures the next refusal comes late, and is on record before that."""
+        wrong = ("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
         for _ in range(3):
-            self.operator.ask("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
-        nonce = self.challenge().json["nonce"]
-        body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
-        held = self.operator.start("POST", "/v1/operator/login", None, body)
+            self.operator.ask(*wrong)
+        self.clock.advance(10)
+        before = len(self.payloads("operator.login_refused"))
+        self.clock.advance(10)
+        held = self.operator.start(*wrong)
         self.assertNoResult(held)
+        self.assertEqual(len(self.payloads("operator.login_refused")), before + 1)
         self.clock.advance(0.25)
         self.operator.treq.flush()
-        self.assertEqual(self.successResultOf(held).status, 200)
+        self.assertEqual(self.successResultOf(held).status, 401)
+
+    def test_true_proof_is_never_slow(self) -> None:
+        """Whoever proves it is let in at once, however many wrong proofs wait for their refusal."""
+        for _ in range(100):
+            self.operator.start("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
+        nonce = self.challenge().json["nonce"]
+        body = {"nonce": nonce, "proof": self.operators.prove(nonce)}
+        self.assertEqual(self.operator.ask("POST", "/v1/operator/login", None, body).status, 200)
         self.assertEqual(self.operators.delay_seconds(), 0)
 
     def test_flood(self) -> None:

@@ -1,9 +1,15 @@
 """More of everything than anybody needs, from one process of the same user: the others are still served."""
 
 import resource
+from collections.abc import Sequence
+
+from twisted.internet.defer import Deferred
 
 from tests.attacks.case import AttackTestCase
-from tests.functional.operated import GATED, UNGATED
+from tests.attacks.flooding import FloodCase, Said
+from tests.functional.browsed import BrowsedTestCase
+from tests.functional.mcp_http import McpHttpTestCase
+from tests.functional.operated import GATED, SHIP, UNGATED
 
 # Opens sessions one after the other with the launch key; how each was answered, by status.
 _SESSIONS = """
@@ -85,3 +91,158 @@ class FloodTests(AttackTestCase):
             await self.operator("approval", "list")
             self.assertEqual((await self.status())["vault_state"], "unlocked")
             await flood.kill()
+
+
+_WRONG = {"nonce": "A" * 43, "proof": "A" * 43}
+_GUESSES = Said("POST", "/v1/operator/login", body=_WRONG)
+_LONG = "Prefer: wait=3600"
+
+
+def _idle(token: str = "") -> Sequence[tuple[Said, int, bool]]:
+    """Everything by which a connection is held without being answered: what is said, by how many, and whether deaf."""
+    long_body = {"args": {"text": "x" * 900_000}}
+    return (
+        (Said("GET", "/v1/health", token, lines=("X: " + "x" * 8000,), times=1, once=True, cut=2), 120, False),
+        (Said("POST", "/v1/operator/login", token, long_body, times=1, once=True, cut=600_000), 60, False),
+        (Said("GET", "/v1/health", token, times=1, once=True), 120, False),
+        (Said("GET", "/v1/openapi.json", token, times=1000), 60, True),
+    )
+
+
+class FloodedTestCase(FloodCase, BrowsedTestCase, McpHttpTestCase):
+    """A user who goes on working."""
+
+    timeout = 600
+
+    async def begin_flooded(self) -> None:
+        """Start the daemon with as many descriptors as a process usually gets, and give an agent its session."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, before[1]))
+        self.agent = await self.furnish_with_mcp()
+
+    async def flood_all(self, site: str, floods: Sequence[tuple[Said, int, bool]]) -> None:
+        """Start all of these, and let them go on for a while; each still runs when the test is over."""
+        running = [await self.flood(site, said, count, deaf=deaf) for said, count, deaf in floods]
+        await self.pause(3)
+        self.addCleanup(lambda: self.assertEqual([each.errors for each in running], [""] * len(running)))
+
+    async def assert_operable(self) -> None:
+        """Each of the operator's commands works, by a new login with the passphrase, and the daemon says how it is."""
+        asked = await self.run_action(self.agent, GATED, {**SHIP, "summary": "flooded"})
+        self.assertEqual(asked.status, 202, asked.text)
+        await self.operator("approval", "list")
+        await self.operator("approval", "deny", str(asked.body["run_id"]))
+        await self.operator("pause")
+        await self.operator("resume")
+        for command in (("status",), ("vault", "status"), ("daemon", "status")):
+            await self.command(*command)
+
+    async def assert_served(self) -> None:
+        """Another agent's calls are answered."""
+        other = await self.session("other")
+        for number in range(3):
+            done = await self.run_action(other, UNGATED, {**SHIP, "summary": str(number)}, wait=20)
+            self.assertEqual(done.status, 200, done.text)
+
+
+class OperatorSiteTests(FloodedTestCase):
+    """The operator's site is flooded by who has no credential for it."""
+
+    async def test_guesses(self) -> None:
+        """Four hundred connections full of wrong logins, whose refusals come late, keep nobody out."""
+        await self.begin_flooded()
+        await self.flood_all("operator_url", [(_GUESSES, 400, False)])
+        await self.assert_operable()
+
+    async def test_at_once(self) -> None:
+        """Nor do those full of requests that are answered at once: challenges, wrong tokens, the site's document."""
+        await self.begin_flooded()
+        address = {"nonce": "A" * 43, "address": str(self.home.discovery()["operator_url"])}
+        said = (
+            Said("POST", "/v1/operator/challenge", body=address),
+            Said("GET", "/v1/runs", "ail_o_" + "A" * 43),
+            Said("GET", "/v1/openapi.json"),
+        )
+        await self.flood_all("operator_url", [(each, 150, False) for each in said])
+        await self.assert_operable()
+
+    async def test_idle(self) -> None:
+        """Nor do those that begin a head or a body and do not end it, say nothing more, or read no answer."""
+        await self.begin_flooded()
+        await self.flood_all("operator_url", _idle())
+        await self.assert_operable()
+
+    async def test_page(self) -> None:
+        """A page that was let in before shows what is asked meanwhile, and denies it."""
+        await self.begin()
+        page = await self.browser.page()
+        await self.log_in(page)
+        await self.flood_all("operator_url", [(_GUESSES, 300, False), (Said("GET", "/v1/health"), 100, False)])
+        run_id = await self.ask(summary="asked in a flood")
+        await page.shows("ship-update", seconds=60)
+        await self.open_approval(page, run_id)
+        await self.ready(page)
+        await page.click("#deny")
+        await self.stands(page, "denied")
+
+
+class AgentSiteTests(FloodedTestCase):
+    """The agents' site is flooded: by one agent with its token, by the launch key, and by nobody's credential."""
+
+    async def test_long_polls(self) -> None:
+        """Fourteen hundred long polls of one agent, on every route that waits, keep out neither operator nor agents."""
+        await self.begin_flooded()
+        greedy, launch = await self.session("greedy"), str(self.home.discovery()["launch_key"])
+        body = {"args": SHIP, "idempotency_key": "always the same"}
+        run_id = (await self.run_action(greedy, GATED)).body["run_id"]
+        generation = (await self.web.ask("GET", f"{self._agents}/v1/actions", greedy.token)).body["generation"]
+        leased = {"agent": "leased", "working_dir": "/", "lease": True}
+        lease = (await self.web.ask("POST", f"{self._agents}/v1/sessions", launch, leased)).body["id"]
+        listening = ("Accept: text/event-stream", f"Mcp-Session-Id: {await self.by_hand(greedy.token).opened()}")
+        waits = (
+            Said("POST", f"/v1/actions/{GATED}/run", greedy.token, body, (_LONG,), times=1, once=True),
+            Said("GET", f"/v1/action-approvals/{run_id}/result?wait=3600", greedy.token, times=1, once=True),
+            Said("GET", f"/v1/runs/{run_id}?wait=3600", greedy.token, times=1, once=True),
+            Said("GET", f"/v1/actions?generation={generation}&wait=3600", greedy.token, times=1, once=True),
+            Said("GET", f"/v1/sessions/{lease}/lease", launch, times=1, once=True),
+            Said("GET", "/mcp", greedy.token, lines=listening, times=1, once=True),
+        )
+        await self.flood_all("url", [(each, 235, False) for each in waits])
+        await self.assert_operable()
+        await self.assert_served()
+
+    async def test_busy(self) -> None:
+        """Nor do as many connections with its token that ask again and again, wait or not."""
+        await self.begin_flooded()
+        greedy = await self.session("greedy")
+        said = (
+            Said("GET", "/v1/status", greedy.token),
+            Said("GET", "/v1/runs?limit=1000", greedy.token),
+            Said("GET", "/v1/actions?generation=-1&wait=3600", greedy.token),
+        )
+        await self.flood_all("url", [(each, 470, False) for each in said])
+        await self.assert_operable()
+        await self.assert_served()
+
+    async def test_without_a_credential(self) -> None:
+        """Nor do those that nobody's token opens, that never end their request, or that read no answer."""
+        await self.begin_flooded()
+        said = (Said("GET", "/v1/runs", "ail_a_" + "A" * 43), Said("GET", "/v1/health"))
+        await self.flood_all("url", [*((each, 500, False) for each in said), *_idle()])
+        await self.assert_operable()
+        await self.assert_served()
+
+    async def test_ordinary(self) -> None:
+        """Twenty calls of one agent that wait together meet no limit, and each ends with its decision."""
+        await self.begin_flooded()
+        mcp = await self.mcp(self.agent)
+        calls = [Deferred.fromCoroutine(mcp.call("ship_update", {**SHIP, "summary": str(n)})) for n in range(20)]
+        for approval in await self.waiting(20):
+            await self.operator("approval", "deny", str(approval["id"]), "--reason", "not today")
+        for call in calls:
+            self.assertIn("not today", (await call).text)
+
+    @property
+    def _agents(self) -> str:
+        return str(self.home.discovery()["url"])

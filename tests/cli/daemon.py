@@ -12,12 +12,15 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import attrs
 from treq.testing import RequestTraversalAgent
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.error import ConnectionLost, ConnectionRefusedError
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import Request
+from twisted.web.iweb import IAgent
 from twisted.web.resource import Resource
+from zope.interface import implementer
 
 from aileron.cli._main import run
 from aileron.cli._surroundings import Links, Surroundings
@@ -54,6 +57,8 @@ class MemoryDaemon(Resource):
     :ivar state: of its vault.
     :ivar key: that it proves to know.
     :ivar logins: live operator tokens.
+    :ivar cut_off: how many requests from now on get no answer.
+    :ivar refuses: whether these find nobody listening.
     :ivar answer_unknown: to what nothing was put in for; a test that does not say so fails.
     """
 
@@ -69,7 +74,9 @@ class MemoryDaemon(Resource):
         self.answer_unknown: Given = _unknown
         self._answers: dict[tuple[str, str], Given] = {}
         self._exchanges: dict[str, Exchange] = {}
-        self._http = RequestTraversalAgent(self)
+        self.cut_off = 0
+        self.refuses = False
+        self._http = Flaky(self, RequestTraversalAgent(self))
 
     def answer(self, method: str, path: str, given: Given) -> None:
         """Answer this from now on: with an object, a failure, or what a function makes of the body."""
@@ -140,6 +147,22 @@ class MemoryDaemon(Resource):
 
     def _operator_key(self) -> bytes:
         return operator_key(DataKey(self.key))
+
+
+@implementer(IAgent)
+@attrs.frozen
+class Flaky:
+    """Cuts off as many requests as its site says, and hands on the others."""
+
+    _site: MemoryDaemon
+    _agent: IAgent
+
+    def request(self, *asked: Any, **more: Any) -> Any:
+        """See L{IAgent}."""
+        if not self._site.cut_off:
+            return self._agent.request(*asked, **more)
+        self._site.cut_off -= 1
+        return fail(ConnectionRefusedError() if self._site.refuses else ConnectionLost())
 
 
 class CommandCase(SynchronousTestCase):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from typing import Any
 
 from aileron.errors import InternalError
-from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, PASSPHRASE, TOKEN, CommandCase
+from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
 
 NOTHING: dict[str, Any] = {"items": [], "cursor": None}
 
@@ -22,8 +24,42 @@ class OperatorTests(CommandCase):
         self.assertEqual((code, out), (0, "Nothing is bound yet: aileron binding setup CONNECTOR\n"))
         used = {asked.path: asked.bearer for asked in self.site.asked}
         self.assertEqual((used["/v1/bindings"], used["/v1/operator/logout"]), (TOKEN, TOKEN))
-        self.assertEqual(used["/v1/vault/status"], LAUNCH_KEY)
+        self.assertNotIn("/v1/vault/status", used)
         self.assertIsNone(used["/v1/operator/login"])
+
+    def test_vault_is_asked_on_the_operators_site(self) -> None:
+        """Whether the vault is open is asked where no agent can be in the way, and without a credential."""
+        probed: list[tuple[str, str, str | None]] = []
+
+        def probe(url: str, path: str, token: str | None) -> Mapping[str, Any]:
+            probed.append((url, path, token))
+            return {"state": "unlocked"}
+
+        self.patch(self.site, "probe", probe)
+        self.as_operator("binding", "list")
+        self.assertEqual(probed, [(OPERATOR_URL, "/v1/vault/status", None)])
+
+    def test_cut_off_while_logging_in(self) -> None:
+        """A login that is cut off, as in a site that is flooded, is begun anew; what was asked then is asked once."""
+        for cut_off in (1, 2, 3):
+            self.site.cut_off = cut_off
+            self.assertEqual(self.as_operator("binding", "list")[0], 0)
+        self.assertEqual(len(self.site.bodies("GET", "/v1/bindings")), 3)
+
+    def test_cut_off_for_good(self) -> None:
+        """Not for ever, and not where nobody listens."""
+        moments = iter(range(0, 1000, 4))
+        self.patch(time, "monotonic", lambda: next(moments))
+        self.site.cut_off = 1000
+        self.typed = [PASSPHRASE]
+        code, _, err = self.command("binding", "list")
+        self.assertEqual((code, self.site.cut_off), (1, 997))
+        self.assertIn("was cut off", err)
+        self.site.cut_off, self.site.refuses = 1000, True
+        self.typed = [PASSPHRASE]
+        code, _, err = self.command("binding", "list")
+        self.assertEqual((code, self.site.cut_off), (1, 999))
+        self.assertIn("No Aileron daemon answers", err)
 
     def test_passphrase_is_never_sent(self) -> None:
         """What is sent holds neither passphrase nor key."""

@@ -77,6 +77,6 @@ class JudgedTestCase(JudgingTestCase, McpHttpTestCase):
 
     def listening_for(self, session: AgentSession, names: Names) -> str:
         """Where whoever comes is that agent."""
-        port = urlsplit(self.url).port
+        port = urlsplit(self.mcp_url).port
         assert port is not None
         return self.adding_token(port, session.token, names)

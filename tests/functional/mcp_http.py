@@ -114,10 +114,10 @@ class McpHttpTestCase(OperatedTestCase):
         return await self.session()
 
     @property
-    def url(self) -> str:
+    def mcp_url(self) -> str:
         """Where it is served."""
         return f"{self.home.discovery()['url']}/mcp"
 
     def by_hand(self, token: str | None) -> McpByHand:
         """Requests of the test's own."""
-        return McpByHand(self.web, self.url, token)
+        return McpByHand(self.web, self.mcp_url, token)

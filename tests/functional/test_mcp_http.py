@@ -26,7 +26,7 @@ class ServingTests(McpHttpTestCase):
         session = await self.furnish_with_mcp()
 
         async def conversation(era: Era) -> tuple[list[str], t.CallToolResult]:
-            async with connected(self.url, session.token, era) as client:
+            async with connected(self.mcp_url, session.token, era) as client:
                 tools = [tool.name for tool in (await client.list_tools()).tools]
                 return tools, await client.call_tool("post_note", SHIP)
 
@@ -44,7 +44,7 @@ class ServingTests(McpHttpTestCase):
         await self.run_action(session, "post-note")
 
         async def conversation(era: Era) -> tuple[list[str], list[str]]:
-            async with connected(self.url, session.token, era) as client:
+            async with connected(self.mcp_url, session.token, era) as client:
                 tools = [tool.name for tool in (await client.list_tools()).tools]
                 return tools, [resource.name for resource in (await client.list_resources()).resources]
 
@@ -80,7 +80,7 @@ class ServingTests(McpHttpTestCase):
         session = await self.furnish_with_mcp()
 
         async def conversation(era: Era) -> t.CallToolResult:
-            async with connected(self.url, session.token, era) as client:
+            async with connected(self.mcp_url, session.token, era) as client:
                 return await client.call_tool("ship_update", SHIP)
 
         for count, era in enumerate(ERAS, 1):
@@ -103,7 +103,7 @@ class ServingTests(McpHttpTestCase):
                 if isinstance(message, t.ToolListChangedNotification):
                     heard.set()
 
-            async with connected(self.url, session.token, "legacy", message_handler=hear) as client:
+            async with connected(self.mcp_url, session.token, "legacy", message_handler=hear) as client:
                 await client.list_tools()
                 await asyncio.sleep(0.5)  # nothing tells that the stream of what comes unasked is open
                 listening.append(heard)
@@ -112,7 +112,7 @@ class ServingTests(McpHttpTestCase):
 
         async def newer() -> str:
             async with (
-                connected(self.url, session.token, "auto") as client,
+                connected(self.mcp_url, session.token, "auto") as client,
                 client.listen(tools_list_changed=True) as events,
             ):
                 listening.append(asyncio.Event())
@@ -131,7 +131,7 @@ class ServingTests(McpHttpTestCase):
         session = await self.furnish_with_mcp()
         # The one is done at once; the other waits for a person, and is news all the same.
         for conversation, action in ((_older, UNGATED), (_newer, GATED)):
-            ear = _Ear(self.url, session.token, action)
+            ear = _Ear(self.mcp_url, session.token, action)
             talking = Deferred.fromCoroutine(
                 talk(self.reactor, lambda conversation=conversation, ear=ear: conversation(ear))  # type: ignore[misc]
             )
@@ -148,7 +148,7 @@ class ServingTests(McpHttpTestCase):
         prompt = t.PromptReference(name="use_action")
 
         async def conversation(era: Era) -> tuple[list[str], list[str]]:
-            async with connected(self.url, session.token, era) as client:
+            async with connected(self.mcp_url, session.token, era) as client:
                 found = await client.complete(prompt, {"name": "action", "value": "note"})
                 messages = (await client.get_prompt("use_action", {"action": UNGATED})).messages
                 return found.completion.values, [message.content.type for message in messages]

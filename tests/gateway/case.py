@@ -270,6 +270,8 @@ class GatewayCase(SynchronousTestCase):
     def after(self, peer: Peer) -> bytes:
         """What a peer has heard once all that is due is done."""
         self.net.run()
+        self.clock.advance(0)
+        self.net.run()
         return peer.take()
 
     def ask(self, request: bytes, provider: str = "openai") -> tuple[Line, Peer]:
@@ -284,10 +286,13 @@ class GatewayCase(SynchronousTestCase):
         there.end.write(answer)
         return self.after(line)
 
-    def wait(self, seconds: float, step: float = 1.0) -> None:
-        """Let time pass, and do all that is due in it."""
-        for _ in range(round(seconds / step)):
-            self.clock.advance(step)
+    def wait(self, seconds: float, step: float = 1.0, turns: int = 0) -> None:
+        """Let time pass, and do all that is due in it.
+
+        :param turns: so many turns of the reactor, which take no time, before that.
+        """
+        for each in [0.0] * turns + [step] * round(seconds / step):
+            self.clock.advance(each)
             self.net.run()
 
     def session(self, *, live: bool = True, at_hand: bool = True, key: str = KEY) -> Session:

@@ -158,7 +158,7 @@ class ToProviderTests(GatewayCase):
                 line.end.pauseProducing()
                 line.say(get("/ours") * 2000)
                 line.end.resumeProducing()
-                self.net.run()
+                self.wait(0, turns=2000)
             else:
                 line.say(ahead)
                 there = self.places["openai"].peers[-1]

@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from aileron.api import signed_request
+from aileron.api import keep_place, signed_request
 from aileron.interfaces import INotifier, ISessions
 from aileron.testing import (
     MemoryBindings,
@@ -200,7 +200,7 @@ class WebCase(SynchronousTestCase):
         self.runner.offer(scripted_offer())
         self.sessions = KnownSessions()
         self.door = MemoryDoor()
-        known_by = KnownBy(COOKIE, POLL, TOLD, signed_request)
+        known_by = KnownBy(COOKIE, POLL, TOLD, signed_request, keep_place)
         self.vault = MemoryVault(VaultState.UNLOCKED)
         self.store = memory_store(self, self.clock)
         self.notary = example_notary(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)

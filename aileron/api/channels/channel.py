@@ -2,6 +2,9 @@
 
 It makes the request of what it judged, so that no second parser could read the bytes in another way.  Only public names
 of L{twisted.web} are overridden or called.
+
+A client that sends many requests at once, or reads no answers, costs the others little: of each connection one request
+is begun in a turn of the reactor, and none before the client has read the answers to those before it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from aileron.api._faults import HEADERS, Answer, http_failure
 from aileron.http1 import Body, Malformed, RequestHead, parse_request
 
 from .checks import MAX_BODY_BYTES, Landed, Refused, SiteRules, too_long
-from .crowd import Crowd
+from .limiter import ConnectionLimiter
 from .request import MemoryRequest
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ class Guard(Protocol):
     """
 
     rules: SiteRules
-    crowd: Crowd
+    crowd: ConnectionLimiter
     request_seconds: float
     reactor: IReactorTime
 
@@ -70,7 +73,10 @@ class Channel(HTTPChannel):
     _framed = 0
     _unread = b""
     _dealing = False
+    _answered = False  # a request, since the bytes at hand were looked at
     _due: IDelayedCall | None = None
+    _turn: IDelayedCall | None = None  # in which the next request is begun, which came with the one before
+    _choked = False  # what was written waits for the client to read
 
     def connectionMade(self) -> None:
         """Drop a stranger, send away whom there is no room for; else wait for a head."""
@@ -114,13 +120,15 @@ class Channel(HTTPChannel):
     def dataReceived(self, data: bytes) -> None:
         """Take bytes as they come."""
         self._unread = self._unread + data if self._unread else data
-        if not self._dealing:
-            self._deal()
+        if self._turn is None:
+            self._go_on()
+        else:
+            self._watch()
 
     def _deal(self) -> None:
-        self._dealing = True
+        self._dealing, self._answered = True, False
         try:
-            while self._unread and self._step is not None:
+            while self._unread and self._step is not None and not self._answered:
                 used = self._step(self._unread)
                 if not used:
                     break
@@ -133,14 +141,18 @@ class Channel(HTTPChannel):
             self._close_with(landed.answer)
         finally:
             self._dealing = False
+        if self._answered and self._unread and self._step is not discard:
+            self._turn = self.site.reactor.callLater(0, self._take_turn)
         if self._unread or self._due is not None or self._body is not None:
             self._watch()
 
     def _go_on(self) -> None:
-        if self._unread and not self._dealing:
+        if self._unread and not self._dealing and self._turn is None:
             self._deal()
 
     def _take_head(self, data: bytes) -> int:
+        if self._choked:
+            return 0
         end = data.find(b"\r\n\r\n") + 4
         if max(end, len(data) if end < 4 else 0) > self.most_head_bytes:
             raise _head_too_long(self.most_head_bytes)
@@ -195,7 +207,16 @@ class Channel(HTTPChannel):
         self._step = self._take_head
         self.resetTimeout()  # type: ignore[no-untyped-call]
         self.site.crowd.rested(self)
+        self._answered = True
         self._go_on()
+
+    def _take_turn(self) -> None:
+        self._turn = None
+        self._go_on()
+
+    def keep(self, owner: str) -> None:
+        """Keep this connection's place: a request has proved who C{owner} is."""
+        self.site.crowd.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
         """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it."""
@@ -225,7 +246,7 @@ class Channel(HTTPChannel):
     def linger(self) -> None:
         """Send no more than was written, and read on for a while: closed at once, a connection may lose its answer."""
         self._step, self._unread = discard, b""
-        self._settle_deadline()
+        self._settle()
         self._due = self.site.reactor.callLater(LINGER_SECONDS, self.drop)
         if ITCPTransport.providedBy(self.transport):
             self.transport.loseWriteConnection()
@@ -234,12 +255,13 @@ class Channel(HTTPChannel):
         """Give a request that has begun a deadline, and hold a client that sends more than it reads."""
         if self._step is discard:
             return
-        begun = self._body is not None or (self._step is not None and bool(self._unread))
+        waits = self._step is None or self._turn is not None or self._choked
+        begun = self._body is not None or (not waits and bool(self._unread))
         if begun and self._due is None:
             self._due = self.site.reactor.callLater(self.site.request_seconds, self._too_slow)
         elif self._due is not None and not begun:
             self._settle_deadline()
-        if self._step is None and len(self._unread) > MAX_HEAD_BYTES:
+        if waits and len(self._unread) > self.most_head_bytes:
             self.hold()
 
     def hold(self) -> None:
@@ -255,10 +277,24 @@ class Channel(HTTPChannel):
         if due is not None and due.active():
             due.cancel()
 
+    def _settle(self) -> None:
+        """Nothing more is to happen by itself."""
+        self._settle_deadline()
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.cancel()
+
+    def pauseProducing(self) -> None:
+        """What was written waits for the client to read."""
+        self._choked = True
+        super().pauseProducing()  # type: ignore[no-untyped-call]
+
     def resumeProducing(self) -> None:
         """What was written was sent: read on, unless too much waits already."""
+        self._choked = False
         super().resumeProducing()  # type: ignore[no-untyped-call]
         self._watch()
+        self._go_on()
 
     def timeoutConnection(self) -> None:
         """Nothing came, or nothing was read, for too long, unless an answer is due: that may take its time."""
@@ -273,7 +309,7 @@ class Channel(HTTPChannel):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """End what waits for this client."""
-        self._settle_deadline()
+        self._settle()
         self.site.crowd.leave(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 

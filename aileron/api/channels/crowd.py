@@ -1,12 +1,8 @@
-"""How many connections a site holds at once: whoever rests longest makes room for whoever comes."""
+"""How many connections are relayed at once: whoever rests longest makes room for whoever comes."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-MOST_CONNECTIONS = 256
-"""Of a site that is told no other number.  With both full the daemon still has half of the 1024 descriptors that a
-process usually gets; where it may have more, the agent site holds more."""
 
 
 class Guest(Protocol):
@@ -20,13 +16,20 @@ class Guest(Protocol):
         """Close it at once; L{Crowd.leave} follows."""
 
 
+class Destination(Protocol):
+    """Where a connection can go on to."""
+
+    def enter(self, guest: Guest) -> bool:
+        """Let C{guest} in; whether there was room."""
+
+
 class Crowd:
-    """The connections of one site, those first that rest longest.
+    """Connections of one kind, those first that rest longest.
 
     :ivar closed: nobody comes in any more, and whoever is answered goes.
     """
 
-    def __init__(self, most: int = MOST_CONNECTIONS) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._guests: dict[Guest, None] = {}
         self.closed = False
@@ -41,8 +44,8 @@ class Crowd:
         self._guests[guest] = None
         return True
 
-    def moved(self, guest: Guest, to: Crowd) -> bool:
-        """Let C{guest} go on from here to another crowd.
+    def moved(self, guest: Guest, to: Destination) -> bool:
+        """Let C{guest} go on from here to somewhere else.
 
         :return: whether there was room; without, C{guest} stays.
         """

@@ -36,7 +36,6 @@ class RelayingChannel(Channel):
     _taken: Taken | None = None
     _known: tuple[Likeness, Way] | None = None  # of a client that has come back: its next heads will look the same
     _wants_body = True  # of its answer
-    _choked = False  # what was written waits for the client to read
     _held = False
     _stirred = False  # since the last look at the clock
     _relayed = False  # something, ever
@@ -77,22 +76,14 @@ class RelayingChannel(Channel):
         return len(data) if end < 0 else end
 
     def _take_head(self, data: bytes) -> int:
-        """No request is begun before the client has read the answers to those before it."""
-        if self._choked:
-            return 0
-        if self._known is not None:
+        """Know a request that looks like the one before."""
+        if self._known is not None and not self._choked:
             likeness, way = self._known
             found = likeness.measure(data)
             if found is not None:
                 self._stirred = True
                 return found[0] + self._relay(way.taken(found[1]), data[found[0] :])
         return super()._take_head(data)
-
-    def _watch(self) -> None:
-        if not self._choked:
-            super()._watch()
-        elif len(self._unread) > self.most_head_bytes:
-            self.hold()
 
     # the client's end of a request that was taken: see Client -------------------------------------------------------
 
@@ -149,20 +140,20 @@ class RelayingChannel(Channel):
 
     def pauseProducing(self) -> None:
         """What was written waits to be sent."""
-        self._choked = True
         if self._taken is None:
-            super().pauseProducing()  # type: ignore[no-untyped-call]
+            super().pauseProducing()
         else:
+            self._choked = True
             self._taken.client_is_slow()
 
     def resumeProducing(self) -> None:
         """It was sent."""
-        self._choked = False
         if self._taken is None:
             super().resumeProducing()
         else:
+            self._choked = False
             self._taken.client_has_caught_up()
-        self._go_on()
+            self._go_on()
 
     def timeoutConnection(self) -> None:
         """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Protocol, runtime_checkable
 
 from twisted.web.server import Request
 
@@ -12,6 +13,14 @@ from aileron.http1 import CHUNKED, RequestHead, unchunked
 _VERSION = b"HTTP/1.1"
 _CONTENT_TYPE = b"Content-Type"
 _JSON = b"application/json"
+
+
+@runtime_checkable
+class KeepsPlace(Protocol):
+    """A connection whose place can be kept."""
+
+    def keep(self, owner: str) -> None:
+        """See L{Channel.keep}."""
 
 
 class MemoryRequest(Request):
@@ -46,6 +55,14 @@ class MemoryRequest(Request):
             self._kinds = kinds
             self.requestHeaders.removeHeader(_CONTENT_TYPE)
         super().requestReceived(command, path, version)  # type: ignore[no-untyped-call]
+
+    def keep_place(self, owner: str) -> None:
+        """Have the connection keep its place while the site is flooded.
+
+        :param owner: who sent this request, as its credential proved.
+        """
+        if isinstance(self.channel, KeepsPlace):
+            self.channel.keep(owner)
 
     def process(self) -> None:
         """See L{Request.process}; resources see the request as it came."""

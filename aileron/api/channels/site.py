@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from twisted.internet.interfaces import IReactorTime
+from collections.abc import Sequence
+
+from twisted.internet.interfaces import IListeningPort, IReactorTime
 from twisted.web.http import Request
 from twisted.web.resource import IResource
 from twisted.web.server import Site
@@ -11,7 +13,8 @@ from aileron.http1 import Taker
 
 from .channel import Channel
 from .checks import SiteRules
-from .crowd import MOST_CONNECTIONS, Crowd
+from .crowd import Crowd
+from .limiter import MOST_CONNECTIONS, ConnectionLimiter
 from .relaying import RelayingChannel
 from .request import MemoryRequest
 
@@ -28,9 +31,11 @@ class GuardedSite(Site):
 
     :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
     :ivar crowd: the connections that it holds.
+    :ivar ports: where it listens; may be set anew once they are known.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
+    _paced = False
     protocol = Channel  # type: ignore[assignment]  # Twisted types it as its own switching wrapper
     requestFactory = MemoryRequest
 
@@ -51,12 +56,24 @@ class GuardedSite(Site):
             self.protocol, self.taker = RelayingChannel, taker
             self.relays = Crowd(most_relays)
         self.rules = rules
-        self.crowd = Crowd(most_connections)
+        self.ports: Sequence[IListeningPort] = ()
+        self.crowd = ConnectionLimiter(most_connections, self._pace)
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:
         """Open no access log, and keep no clock for one."""
         self.crowd.closed = False
+
+    def _pace(self, most: int) -> None:
+        """Accept at most so many connections in the next turn.  The others wait in the system's queue meanwhile."""
+        if not self._paced:
+            self._paced = True
+            self.reactor.callLater(0, self._accept, most)
+
+    def _accept(self, most: int) -> None:
+        self._paced = False
+        for port in self.ports:
+            port.numberAccepts = most  # type: ignore[attr-defined]  # of TCP; otherwise it grows with the queue
 
     def stopFactory(self) -> None:
         """Nobody listens any more: take no more requests, by the connections that there are neither."""

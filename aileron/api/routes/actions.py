@@ -69,7 +69,7 @@ async def list_most_used(visit: Visit, parts: Parts) -> Answer:
 async def _offering(visit: Visit, parts: Parts) -> Offering:
     seconds, generation = visit.number("wait", 0.0), visit.query.get("generation")
     if seconds > 0 and isinstance(generation, int):
-        return await parts.runner.offering_after(generation, seconds)
+        return await parts.waits.wait(visit.caller.session_id, parts.runner.offering_after(generation, seconds))
     return parts.runner.offering()
 
 

@@ -34,7 +34,14 @@ async def deny_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
     payload: dict[str, JSON] = {"exit_code": None}
     ended = Event(parts.ids(), "session.ended", parts.now(), visit.caller.actor, payload, session_id=session_id)
     session = await parts.sessions.end(session_id, None, (ended,))
-    parts.session_ended(session_id)
+    try:
+        denied, left = await _deny_all(visit, parts, session_id)
+    finally:  # only now: an agent that waits for one of them learns of its denial
+        parts.session_ended(session_id)
+    return answer({"session": shown(session, parts), "denied": denied, "left": left})
+
+
+async def _deny_all(visit: Visit, parts: Parts, session_id: str) -> tuple[list[JSON], list[JSON]]:
     denied: list[JSON] = []
     left: list[JSON] = []
     for approval in await _waiting(parts, session_id):
@@ -43,7 +50,7 @@ async def deny_session(visit: Visit, parts: Parts, session_id: str) -> Answer:
             denied.append(approval.run.id)
         else:
             left.append({"id": approval.run.id, "message": trouble})
-    return answer({"session": shown(session, parts), "denied": denied, "left": left})
+    return denied, left
 
 
 async def _waiting(parts: Parts, session_id: str) -> list[Approval]:

@@ -28,6 +28,7 @@ async def hold_lease(visit: Visit, parts: Parts, session_id: str) -> Streamed:
     """
     if not await _is_leased(parts, session_id):
         raise NotFound("There is no such session with a lease.")
+    visit.keep_place(session_id)
     return Streamed(_held(parts, session_id), "text/event-stream")
 
 

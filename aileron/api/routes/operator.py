@@ -44,15 +44,16 @@ async def challenge(visit: Visit, parts: Parts) -> Answer:
     answers={200: made_of({"token": TEXT, "expires_at": MOMENT, "id": TEXT})},
 )
 async def login(visit: Visit, parts: Parts) -> Answer:
-    """Trade the client's proof for an operator token, shown this once."""
+    """Trade the client's proof for an operator token, shown this once; only a wrong proof is answered late."""
     delay_seconds = parts.operators.delay_seconds()
-    if delay_seconds:
-        await deferLater(parts.clock, delay_seconds)
     try:
         token, session = parts.operators.login(str(visit.body["nonce"]), str(visit.body["proof"]))
     except Unauthorized:
         await parts.door.refuse()
+        if delay_seconds:
+            await deferLater(parts.clock, delay_seconds)
         raise
+    visit.keep_place(session.id)
     await parts.door.record("operator.login", Actor("human", session.id), {"browser": False})
     return answer({"token": token, "expires_at": timestamp(session.expires_at), "id": session.id})
 

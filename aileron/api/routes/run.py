@@ -74,12 +74,15 @@ async def run_action(visit: Visit, parts: Parts, name: str) -> Answer:
 
 
 async def _wait(visit: Visit, parts: Parts, run: Run) -> Run:
-    """The run after the wait that was asked for, which bounds the whole request."""
+    """The run after the wait that was asked for, which bounds the whole request; at once where too many wait."""
     wish = visit.wait_seconds
     if wish is None:
         wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
     left = wish - (parts.clock.seconds() - visit.began_at)
-    return await parts.runner.wait(run.id, left) if left > 0 else run
+    session_id = visit.caller.session_id
+    if left <= 0 or not parts.waits.allows(session_id):
+        return run
+    return await parts.waits.wait(session_id, parts.runner.wait(run.id, left))
 
 
 def _waits_for_somebody(run: Run) -> bool:

@@ -77,10 +77,15 @@ async def visible_run(visit: Visit, parts: Parts, run_id: str) -> Run:
 
 
 async def awaited_run(visit: Visit, parts: Parts, run_id: str) -> Run:
-    """The same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer})."""
+    """The same, after as long a wait as the caller asked for (C{wait}, or else C{Prefer}).
+
+    :raises LimitExceeded: too many of its session wait already.
+    """
     run = await visible_run(visit, parts, run_id)
     seconds = visit.number("wait", visit.wait_seconds or 0.0)
-    return await parts.runner.wait(run_id, seconds) if seconds > 0 and not run.state.settled else run
+    if seconds <= 0 or run.state.settled:
+        return run
+    return await parts.waits.wait(visit.caller.session_id, parts.runner.wait(run_id, seconds))
 
 
 def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:

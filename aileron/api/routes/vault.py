@@ -21,7 +21,7 @@ _log = Logger()
 _STATE = made_of({"state": VAULT_STATE})
 
 
-@TABLE.route("GET", "/v1/vault/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.OPERATOR, answers={200: _STATE})
+@TABLE.route("GET", "/v1/vault/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.ANYONE, answers={200: _STATE})
 async def vault_status(visit: Visit, parts: Parts) -> Answer:
     """Whether the vault is missing, locked, unlocked or lost."""
     return answer({"state": parts.vault.state().value})

@@ -7,10 +7,10 @@ import click
 from aileron.cli import _options
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note, say, say_json
-from aileron.cli._session import as_operator
+from aileron.cli._session import as_operator, vault_state
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.completing import names as completing
-from aileron.cli.vault.unlocking import refuse_lost, state_of_file, vault_state
+from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 
 from .trusting import Item, Wish, as_values, tell, trust
 

@@ -11,8 +11,9 @@ from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._errors import FAILED, LOST
 from aileron.cli._output import note, say, say_json, values
+from aileron.cli._session import vault_state
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.vault.unlocking import any_key, vault_state
+from aileron.cli.vault.unlocking import any_key
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
 

@@ -11,9 +11,10 @@ import click
 
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note
+from aileron.cli._session import vault_state
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 from aileron.cli.completing import names
-from aileron.cli.vault.unlocking import refuse_lost, vault_state
+from aileron.cli.vault.unlocking import refuse_lost
 from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery
 

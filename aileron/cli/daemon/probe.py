@@ -4,36 +4,48 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, IncompleteRead, RemoteDisconnected
 from typing import Any
 from urllib.parse import urlsplit
 
 from aileron.cli._errors import Trouble
 
-_SECONDS = 5.0
+_SECONDS = 10.0
 _MAX_BYTES = 64 * 1024
+_TRIES = 5
+_CUT_OFF = (ConnectionResetError, BrokenPipeError, RemoteDisconnected, IncompleteRead)
 
 
 def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
-    """The JSON object that the agent site answers to a GET.
+    """The JSON object that a site answers to a GET.  A connection that is cut off, as in a flood, is made anew.
 
-    :param url: the agent site's, of loopback.
+    :param url: the site's, of loopback.
     :param token: sent as bearer.
     :raises Trouble: no daemon answers there, or it refuses.
     """
-    parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
-    try:
-        connection.request("GET", path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
-        response = connection.getresponse()
-        body = json.loads(response.read(_MAX_BYTES))
-    except (OSError, HTTPException, ValueError):
-        raise Trouble(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
-    finally:
-        connection.close()
-    if response.status != 200 or not isinstance(body, dict):
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    for left in reversed(range(_TRIES)):
+        try:
+            status, body = _asked(url, path, headers)
+            break
+        except (OSError, HTTPException, ValueError) as error:
+            if not left or not isinstance(error, _CUT_OFF):
+                raise Trouble(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
+    if status != 200 or not isinstance(body, dict):
         raise Trouble(
-            f"What answers at {url} is not this home's daemon (HTTP {response.status}).",
+            f"What answers at {url} is not this home's daemon (HTTP {status}).",
             "Look at it: aileron daemon status",
         )
     return body
+
+
+def _asked(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, Any]:
+    """Status and JSON of one answer."""
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
+    try:
+        connection.request("GET", path, headers=dict(headers))
+        response = connection.getresponse()
+        return response.status, json.loads(response.read(_MAX_BYTES))
+    finally:
+        connection.close()

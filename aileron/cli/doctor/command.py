@@ -11,9 +11,8 @@ import click
 from aileron.cli import _options
 from aileron.cli._errors import FAILED, Trouble, lines_of
 from aileron.cli._output import say_json
-from aileron.cli._session import as_operator
+from aileron.cli._session import as_operator, vault_state
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.vault.unlocking import vault_state
 from aileron.errors import AileronError
 from aileron.home import Discovery
 

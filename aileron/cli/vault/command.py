@@ -10,14 +10,14 @@ import click
 from aileron.cli import _options
 from aileron.cli._errors import LOST, Trouble
 from aileron.cli._output import note, say, say_json
-from aileron.cli._session import as_operator
+from aileron.cli._session import as_operator, vault_state
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.records.record import record_of, tell_key, tell_tampering
 from aileron.home import Discovery, live_discovery, prepare
 
 from .rekeying import change_passphrase
 from .rekeying import reset as begin_anew
-from .unlocking import refuse_lost, restart_with, state_of_file, unlocking_key, vault_state
+from .unlocking import refuse_lost, restart_with, state_of_file, unlocking_key
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey

@@ -6,18 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aileron.cli._errors import LOST, Trouble
-from aileron.cli._session import PROMPT
+from aileron.cli._session import PROMPT, vault_state
 from aileron.cli._surroundings import Surroundings
 from aileron.cli.daemon.process import start, stop
 from aileron.home import Discovery, live_discovery
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
-
-
-def vault_state(around: Surroundings, found: Discovery) -> str:
-    """C{missing locked unlocked lost}, as the daemon says."""
-    return str(around.probe(found.url, "/v1/vault/status", found.launch_key).get("state"))
 
 
 def state_of_file(around: Surroundings) -> str | None:

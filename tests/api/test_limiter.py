@@ -1,0 +1,263 @@
+"""Who keeps a place on a site that is flooded, and who gives way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.server import Request
+
+from aileron.api import GuardedSite, SiteRules, agent_site, operator_site
+from aileron.api.channels.limiter import ConnectionLimiter
+
+from .case import LAUNCH_KEY, ApiCase
+from .test_channel import HOST, TYPE, ChannelCase, Echo, Line, head, status
+
+
+class Tracked:
+    """A connection that only counts."""
+
+    def __init__(self, at_rest: bool = True) -> None:
+        self.at_rest = at_rest
+        self.dropped = False
+
+    def drop(self) -> None:
+        """Note it."""
+        self.dropped = True
+
+
+class LimiterTests(SynchronousTestCase):
+    """A limiter with room for eight, of which six can be kept."""
+
+    def setUp(self) -> None:
+        """Build it."""
+        self.told: list[int] = []
+        self.limiter = ConnectionLimiter(8, self.told.append)
+
+    def entered(self, count: int, *, at_rest: bool = True) -> list[Tracked]:
+        """So many that came in."""
+        found = [Tracked(at_rest) for _ in range(count)]
+        self.assertTrue(all(map(self.limiter.enter, found)))
+        return found
+
+    def kept(self, count: int, owner: str, *, at_rest: bool = True) -> list[Tracked]:
+        """So many that came in and proved to be somebody's, each at once."""
+        found = []
+        for _ in range(count):
+            found += self.entered(1, at_rest=at_rest)
+            self.limiter.keep(found[-1], owner)
+        return found
+
+    def test_oldest_gives_way(self) -> None:
+        """Of those that proved nothing the oldest goes, whether it waits for an answer or rests."""
+        busy, *others = self.entered(8, at_rest=False)
+        self.limiter.rested(busy)
+        self.entered(1)
+        self.assertEqual((busy.dropped, [each.dropped for each in others]), (True, [False] * 7))
+
+    def test_proven_stays(self) -> None:
+        """Who proved to be somebody stays, whatever comes after it."""
+        (proven,) = self.kept(1, "ann")
+        others = self.entered(10_000)
+        self.assertEqual((proven.dropped, sum(not each.dropped for each in others)), (False, 7))
+
+    def test_not_all_are_kept(self) -> None:
+        """A quarter of the places is left to newcomers, however many have proved to be somebody."""
+        proven = self.kept(8, "ann", at_rest=False)
+        newcomers = self.entered(2)
+        self.assertEqual([each.dropped for each in proven], [False] * 6 + [True] * 2)
+        self.assertEqual([each.dropped for each in newcomers], [False] * 2)
+
+    def test_shared(self) -> None:
+        """Who has most gives up to who has less, until they have the same; those that rest are given up first."""
+        greedy = self.kept(6, "ann", at_rest=False)
+        greedy[4].at_rest = True
+        modest = self.kept(6, "ben", at_rest=False)
+        self.entered(8)
+        self.assertEqual([each.dropped for each in greedy], [True, True, False, False, True, False])
+        self.assertEqual([each.dropped for each in modest], [False] * 3 + [True] * 3)
+
+    def test_another_owner(self) -> None:
+        """A connection that many speak by is kept for who spoke last."""
+        first, *others = self.kept(6, "ann", at_rest=False)
+        self.limiter.keep(first, "ben")
+        self.limiter.keep(first, "ben")
+        self.kept(1, "ben")
+        self.entered(8)
+        self.assertEqual((first.dropped, sum(each.dropped for each in others)), (False, 1))
+
+    def test_outside(self) -> None:
+        """Whoever is not inside, or is gone, is kept nothing."""
+        (gone,) = self.kept(1, "ann")
+        self.limiter.leave(gone)
+        self.limiter.leave(gone)
+        self.limiter.keep(gone, "ann")
+        self.limiter.rested(gone)
+        self.assertEqual(len(self.limiter), 0)
+
+    def test_few_at_a_time(self) -> None:
+        """Only while it is full it is told how many may come in at a time: an eighth of those that proved nothing."""
+        limiter = ConnectionLimiter(256, self.told.append)
+        for _ in range(256):
+            limiter.enter(Tracked())
+        self.assertEqual(self.told, [])
+        limiter.enter(Tracked())
+        self.entered(9)
+        self.assertEqual(self.told, [32, 1])
+
+    def test_closed(self) -> None:
+        """When it closes who rests goes, kept or not, nobody comes in, and who waits for an answer stays."""
+        resting, busy = self.kept(1, "ann") + self.entered(1), self.kept(1, "ann", at_rest=False)
+        self.limiter.close()
+        self.limiter.close()
+        self.assertEqual([each.dropped for each in (*resting, *busy)], [True, True, False])
+        self.assertFalse(self.limiter.enter(Tracked()))
+
+    @settings(deadline=None, max_examples=200)
+    @given(st.lists(st.tuples(st.sampled_from("enter keep rest leave".split()), st.integers(0, 11)), max_size=80))
+    def test_any_order(self, steps: list[tuple[str, int]]) -> None:
+        """There are never too many, newcomers always come in, and nobody is refused what another has two more of."""
+        limiter, inside, owners = ConnectionLimiter(8), dict[int, Tracked](), dict[int, str]()
+        for what, number in steps:
+            if what == "enter" and number not in inside:
+                inside[number] = Tracked()
+                self.assertTrue(limiter.enter(inside[number]))
+            elif what == "keep" and number in inside:
+                owners[number] = "abc"[number % 3]
+                limiter.keep(inside[number], owners[number])
+            elif what == "rest" and number in inside:
+                limiter.rested(inside[number])
+            elif what == "leave" and number in inside:
+                limiter.leave(inside.pop(number))
+            inside = {each: tracked for each, tracked in inside.items() if not tracked.dropped}
+            self.assertEqual(len(limiter), len(inside))
+            self.assertLessEqual(len(inside), 8)
+            shares = {owner: len(kept) for owner, kept in limiter._kept.items()}
+            self.assertLessEqual(sum(shares.values()), 6)
+            if what == "keep" and number in inside and inside[number] not in limiter._owners:
+                self.assertLessEqual(max(shares.values()), shares.get(owners[number], 0) + 1)
+
+
+class Proving(Echo):
+    """Keeps the place of who names itself."""
+
+    def render(self, request: Any) -> bytes | int:
+        """As every guard does."""
+        name = request.getHeader(b"X-Name")
+        if name is not None:
+            request.keep_place(name.decode("ascii"))
+        return super().render(request)
+
+
+class Port:
+    """A port that takes a hundred connections a turn, as Twisted's."""
+
+    numberAccepts = 100
+
+
+class SiteTests(ChannelCase):
+    """A site with room for four."""
+
+    def setUp(self) -> None:
+        """Build it."""
+        super().setUp()
+        self.echo = Proving()
+        self.site = GuardedSite(self.echo, SiteRules([HOST]), self.clock, most_connections=4)
+
+    def test_kept(self) -> None:
+        """Who named itself is answered after any number of newcomers; who has said nothing is gone."""
+        named, silent = Line(self.site), Line(self.site)
+        self.assertEqual(status(named.say(head("X-Name: ann"))), 200)
+        for _ in range(20):
+            Line(self.site)
+        self.assertEqual((named.closed, silent.closed), (False, True))
+        self.assertEqual(status(named.say(head())), 200)
+
+    def test_left_before_proof(self) -> None:
+        """A request whose client has left keeps nothing."""
+        self.echo.hold = True
+        line = Line(self.site)
+        line.say(head())
+        line.leave()
+        request = self.echo.held[0]
+        request.keep_place("ann")
+        self.assertEqual(len(self.site.crowd), 0)
+
+    def test_paced(self) -> None:
+        """While it is full few connections are accepted in a turn; before that nobody is kept waiting."""
+        ports: Any = Port(), Port()
+        self.site.ports = ports
+        for _ in range(4):
+            Line(self.site)
+        self.clock.advance(0)
+        self.assertEqual([port.numberAccepts for port in ports], [100, 100])
+        Line(self.site)
+        Line(self.site)
+        self.clock.advance(0)
+        self.assertEqual([port.numberAccepts for port in ports], [1, 1])
+
+
+class GuardTests(ApiCase):
+    """Both sites behind their channels, each with room for four."""
+
+    def line(self, resource: Any) -> Line:
+        """A connection to a site of its own, others of which come later."""
+        self.site = GuardedSite(resource, SiteRules(hosts=(HOST,)), self.clock, most_connections=4)
+        return Line(self.site)
+
+    def assert_kept(self, line: Line, kept: bool) -> None:
+        """Assert that newcomers send it away, or do not."""
+        for _ in range(4):
+            Line(self.site)
+        self.assertEqual(line.closed, not kept)
+
+    def posted(self, path: str, body: bytes) -> bytes:
+        """A request with a body."""
+        return head(TYPE, f"Content-Length: {len(body)}", method="POST", target=path) + body
+
+    def test_credentials(self) -> None:
+        """Every credential keeps its connection's place, also where it may not do what it asks."""
+        agent, operator = f"Bearer {self.agent_token()}", f"Bearer {self.operator_token()}"
+        for resource, path, credential, wanted in (
+            (agent_site(self.parts), "/v1/runs", agent, 200),
+            (agent_site(self.parts), "/v1/status", f"Bearer {LAUNCH_KEY}", 200),
+            (agent_site(self.parts), "/v1/runs", f"Bearer {LAUNCH_KEY}", 403),
+            (operator_site(self.parts), "/v1/runs", operator, 200),
+        ):
+            line = self.line(resource)
+            heard = line.say(head(f"Authorization: {credential}", target=path))
+            self.assertEqual(status(heard), wanted, (path, heard))
+            self.assert_kept(line, True)
+
+    def test_none(self) -> None:
+        """Whoever shows none, or a wrong one, keeps nothing."""
+        for lines, path in (((), "/v1/health"), (("Authorization: Bearer ail_o_guess",), "/v1/runs")):
+            line = self.line(operator_site(self.parts))
+            line.say(head(*lines, target=path))
+            self.assert_kept(line, False)
+
+    def test_login(self) -> None:
+        """A login keeps its connection's place from then on."""
+        nonce = self.operators.challenge(self.operators.CLIENT_NONCE, self.operators.ADDRESS)[0]
+        body = f'{{"nonce": "{nonce}", "proof": "{self.operators.prove(nonce)}"}}'.encode()
+        line = self.line(operator_site(self.parts))
+        self.assertEqual(status(line.say(self.posted("/v1/operator/login", body))), 200)
+        self.assert_kept(line, True)
+
+    def test_delayed(self) -> None:
+        """A wrong login whose refusal comes late gives way to a newcomer; the late refusal then goes nowhere."""
+        for _ in range(5):
+            self.operator.start("POST", "/v1/operator/login", None, {"nonce": "x", "proof": "y"})
+        line = self.line(operator_site(self.parts))
+        self.assertEqual(line.say(self.posted("/v1/operator/login", b'{"nonce": "x", "proof": "y"}')), b"")
+        self.assert_kept(line, False)
+        self.clock.advance(60)
+        self.assertEqual(self.flushLoggedErrors(), [])
+
+    def test_plain_request(self) -> None:
+        """A request that came by no channel of ours, as in a test, is served without a place."""
+        self.assertIs(self.agents.resource.isLeaf, True)
+        self.assertFalse(hasattr(Request, "keep_place"))
+        self.assertEqual(self.agents.ask("GET", "/v1/status", self.agent_token()).status, 200)

@@ -1,0 +1,107 @@
+"""A program of the attacker's that holds a site's connections, and says on each what it is given, again and again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import attrs
+
+from tests.attacks.case import AttackTestCase
+from tests.functional.process import Running
+
+# Keeps so many connections open, each with the bytes of a file sent over and over; one that is closed is opened anew.
+# A deaf one never reads an answer.  Prints a line when as many were opened, and when it is stopped how often anew.
+_FLOOD = """
+import resource, selectors, signal, socket, sys
+host, port, count, deaf, again = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "deaf", 0
+payload = open(sys.argv[5], "rb").read()
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+watched = selectors.DefaultSelector()
+def open_one():
+    connection = socket.socket()
+    connection.setblocking(False)
+    connection.connect_ex((host, port))
+    watched.register(connection, selectors.EVENT_READ * (not deaf) | selectors.EVENT_WRITE, [0])
+def stop(*_):
+    print(again, flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, stop)
+for _ in range(count):
+    open_one()
+print("held", flush=True)
+while True:
+    for key, events in watched.select(1):
+        connection, sent = key.fileobj, key.data
+        try:
+            if events & selectors.EVENT_READ and not connection.recv(1 << 20):
+                raise ConnectionError
+            if events & selectors.EVENT_WRITE:
+                sent[0] += connection.send(payload[sent[0]:])
+                if sent[0] == len(payload):
+                    sent[0] = 0
+                    if b"ONCE" in payload:
+                        watched.modify(connection, selectors.EVENT_READ, sent)
+        except BlockingIOError:
+            pass
+        except OSError:
+            watched.unregister(connection)
+            connection.close()
+            again += 1
+            open_one()
+"""
+
+
+@attrs.frozen
+class Said:
+    """What is said on every connection of a flood.
+
+    :ivar lines: more of the head.
+    :ivar times: how often the request stands in the payload, one behind the other.
+    :ivar once: whether the payload is sent once on each connection, and not over and over.
+    :ivar cut: how many bytes of the end are left out.
+    """
+
+    method: str
+    target: str
+    token: str = ""
+    body: Mapping[str, object] | None = None
+    lines: tuple[str, ...] = ()
+    times: int = 200
+    once: bool = False
+    cut: int = 0
+
+    def payload(self, netloc: str) -> bytes:
+        """The bytes."""
+        body = b"" if self.body is None else json.dumps(self.body).encode()
+        lines = [f"{self.method} {self.target} HTTP/1.1", f"Host: {netloc}", *self.lines]
+        lines += [f"Authorization: Bearer {self.token}"] if self.token else []
+        lines += ["X-Flood: ONCE"] if self.once else []
+        if self.body is not None:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        request = "\r\n".join([*lines, "", ""]).encode() + body
+        return request[: len(request) - self.cut] * self.times
+
+
+class FloodCase(AttackTestCase):
+    """A user who goes on working while a program of the attacker's floods a site."""
+
+    async def flood(self, site: str, said: Said, count: int, *, deaf: bool = False) -> Running:
+        """Start one, and wait until every connection was opened.
+
+        :param site: ``url`` or ``operator_url``.
+        :param deaf: whether it never reads an answer.
+        """
+        address = urlsplit(str(self.home.discovery()[site]))
+        payload = said.payload(address.netloc)
+        path = Path(self.home.project) / hashlib.sha256(payload).hexdigest()
+        path.write_bytes(payload)
+        manner = "deaf" if deaf else "reads"
+        program = self.python(_FLOOD, "127.0.0.1", str(address.port), str(count), manner, str(path))
+        running = self.start(program)
+        await running.expect("held", 60)
+        return running

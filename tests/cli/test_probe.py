@@ -1,0 +1,114 @@
+"""Asking the daemon before any reactor runs: an answer, none, and connections that are cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http.client import RemoteDisconnected
+from typing import Any, ClassVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.cli._errors import Trouble
+from aileron.cli.daemon import probe as module
+
+URL = "http://localhost:7001"
+
+
+class FakeConnection:
+    """A connection that fails as often as a test says, and then answers.
+
+    :cvar failures: what comes in the place of the next answers.
+    :cvar answer: status and body.
+    """
+
+    failures: ClassVar[list[Exception]] = []
+    answer: ClassVar[tuple[int, bytes]] = (200, b"{}")
+    asked: ClassVar[list[tuple[object, ...]]] = []
+    open = 0
+
+    def __init__(self, *address: object, timeout: float) -> None:
+        self._address = address
+        type(self).open += 1
+
+    def request(self, method: str, path: str, headers: Mapping[str, str]) -> None:
+        """See L{http.client.HTTPConnection}."""
+        self.asked.append((*self._address, method, path, headers))
+
+    def getresponse(self) -> FakeConnection:
+        """See L{http.client.HTTPConnection}."""
+        if self.failures:
+            raise self.failures.pop(0)
+        return self
+
+    @property
+    def status(self) -> int:
+        """See L{http.client.HTTPResponse}."""
+        return self.answer[0]
+
+    def read(self, most: int) -> bytes:
+        """See L{http.client.HTTPResponse}."""
+        return self.answer[1][:most]
+
+    def close(self) -> None:
+        """See L{http.client.HTTPConnection}."""
+        type(self).open -= 1
+
+
+class ProbeTests(SynchronousTestCase):
+    """A daemon that is asked how it does."""
+
+    def setUp(self) -> None:
+        """Answer at once."""
+        FakeConnection.failures, FakeConnection.asked = [], []
+        FakeConnection.answer = (200, b'{"state": "unlocked"}')
+        self.patch(module, "HTTPConnection", FakeConnection)
+
+    def asked(self, *failures: Exception) -> Any:
+        """What is heard after these failures; no connection is left open."""
+        FakeConnection.failures = list(failures)
+        try:
+            return module.probe(URL, "/v1/vault/status", "ail_l_x")
+        finally:
+            self.assertEqual(FakeConnection.open, 0)
+
+    def test_answered(self) -> None:
+        """Its object is handed over; the token is sent as bearer, and none where there is none."""
+        self.assertEqual(self.asked(), {"state": "unlocked"})
+        module.probe(URL, "/v1/health")
+        bearer = {"Authorization": "Bearer ail_l_x"}
+        self.assertEqual(
+            FakeConnection.asked,
+            [
+                ("localhost", 7001, "GET", "/v1/vault/status", bearer),
+                ("localhost", 7001, "GET", "/v1/health", {}),
+            ],
+        )
+
+    def test_cut_off(self) -> None:
+        """A connection that is cut off, as a flooded site does, is made anew."""
+        cut = (ConnectionResetError(), RemoteDisconnected("gone"), BrokenPipeError(), ConnectionResetError())
+        self.assertEqual(self.asked(*cut), {"state": "unlocked"})
+
+    def test_always_cut_off(self) -> None:
+        """Not for ever."""
+        error = self.assertRaises(Trouble, self.asked, *[ConnectionResetError() for _ in range(50)])
+        self.assertIn(f"No daemon answers at {URL}.", error.message)
+        self.assertEqual(len(FakeConnection.asked), 5)
+
+    def test_nobody(self) -> None:
+        """Where nobody listens, or is silent for too long, it is not asked again."""
+        for failure in (ConnectionRefusedError(), TimeoutError()):
+            FakeConnection.asked.clear()
+            error = self.assertRaises(Trouble, self.asked, failure)
+            self.assertIn(f"No daemon answers at {URL}.", error.message)
+            self.assertEqual(len(FakeConnection.asked), 1)
+
+    def test_stranger(self) -> None:
+        """Another answer than an object with 200 is not this daemon's."""
+        for answer in ((401, json.dumps({"error": {}}).encode()), (200, b"[]")):
+            FakeConnection.answer = answer
+            error = self.assertRaises(Trouble, self.asked)
+            self.assertIn("is not this home's daemon", error.message)
+        FakeConnection.answer = (200, b"<html>")
+        self.assertIn("No daemon answers", self.assertRaises(Trouble, self.asked).message)
