@@ -78,7 +78,7 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
         path = os.path.join(directory, name)
         if name.lower() == _GIT:
             found.repositories[path] = _identity(path)
-        elif not is_directory and (counts and (whole or name in _DIRECTORIES or _FILES(name)) or _is_shared(path)):
+        elif not is_directory and ((counts and (whole or name in _DIRECTORIES or _FILES(name))) or _is_shared(path)):
             found.autorun[path] = _version(path)
     return [os.path.join(directory, name) for name, deeper in entries.items() if deeper and name.lower() != _GIT]
 
