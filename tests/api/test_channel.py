@@ -463,6 +463,17 @@ class FramingTests(ChannelCase):
         self.clock.advance(0)
         self.assertEqual((len(self.echo.seen), line.server.paused), (1000, False))
 
+    def test_body_behind_another_request(self) -> None:
+        """A body whose beginning waited for its turn is read on to its end."""
+        line = Line(self.site)
+        length = 200_000
+        line.say(head() + head(TYPE, f"Content-Length: {length}", method="POST") + b"x" * 30_000)
+        self.assertTrue(line.server.paused)
+        self.clock.advance(0)
+        self.assertFalse(line.server.paused)
+        self.assertEqual(status(line.say(b"x" * (length - 30_000))), 200)
+        self.assertEqual([len(body) for body in self.echo.seen], [0, length])
+
     def test_turn_of_who_left(self) -> None:
         """Nothing more is begun for a client that left, or was refused, before its turn came."""
         for last in (b"", b"nonsense\r\n\r\n"):

@@ -212,7 +212,8 @@ class GuardTests(McpHttpTestCase):
         url = f"{self.home.discovery()['url']}/v1/sessions/{mine.id}/end"
         await self.web.ask("POST", url, mine.token, {})
         self.assertEqual((await open_[0].addTimeout(5, self.reactor)).status, 200)
-        self.assertEqual((await open_[1].addTimeout(5, self.reactor)).status, 500)
+        cut = await open_[1].addTimeout(5, self.reactor)  # with its server, or told by the agent site just before
+        self.assertTrue(cut.status == 500 or message_of(cut)["result"]["isError"], cut)
         self.assertEqual((await self.by_hand(mine.token).shake_hands()).status, 401)
         await self.pause(0.5)
         self.assertEqual([each.called for each in open_[2:]], [False, False])

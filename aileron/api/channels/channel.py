@@ -212,6 +212,8 @@ class Channel(HTTPChannel):
 
     def _take_turn(self) -> None:
         self._turn = None
+        if not self._choked:
+            self.transport.resumeProducing()  # what comes next may be more than was at hand
         self._go_on()
 
     def keep(self, owner: str) -> None:
