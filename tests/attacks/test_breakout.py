@@ -138,6 +138,17 @@ class BreakoutTests(ProjectTestCase):
         after = "git commit -q --allow-empty -m later </dev/null"
         await self.tried("path-link", there, _EVIL_PROGRAM.format("tools/program"), after)
 
+    async def test_hook_path_in_the_environment(self) -> None:
+        """A hook is not written where the user's environment says that hooks lie."""
+        await self.prepare()
+        project = self.project("environment", "mkdir -p tools")
+        script = f"MARKER='{self.marker}'; " + _EVIL_PROGRAM.format("tools/pre-commit") + "; rm -rf tools; mkdir tools"
+        command = self.agent(script, "--sandbox", project=project)
+        setting = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "tools"}
+        await self.run_command(attrs.evolve(command, environment={**command.environment, **setting}), 60)
+        self.outside(project, "git -c core.hooksPath=tools commit -q --allow-empty -m later </dev/null")
+        self.assertFalse(self.marker.exists())
+
     async def test_program_missing(self) -> None:
         """A program that the settings name, and that is not there yet, cannot be made by the agent."""
         await self.prepare()
@@ -401,6 +412,14 @@ class LostTests(ProjectTestCase):
         (copy / "git" / "index").unlink()  # as C{shutil.rmtree} does in some order
         await self.inside(project, "true")
         self.assertEqual(self.outside(project, "git diff --cached --name-only"), "")
+
+    async def test_killed_while_copying(self) -> None:
+        """What a launcher left that was killed before its copy was whole is deleted by the next."""
+        await self.prepare()
+        half = self.home.aileron / "sandboxes" / "0123456789ab"
+        (half / "git").mkdir(parents=True)
+        await self.inside(self.project("copying"), "true")
+        self.assertFalse(half.exists())
 
     async def test_killed_after_it_was_reduced(self) -> None:
         """A rebase that is under way is kept, and not taken for finished, by a launch behind one that was killed."""

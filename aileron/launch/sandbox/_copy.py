@@ -115,6 +115,11 @@ def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCo
     return RepositoryCopy(directory, git, snapshot)
 
 
+def was_copied(directory: Path) -> bool:
+    """Whether a copy was made there to its end, and not deleted since."""
+    return (directory / _SNAPSHOT).exists()
+
+
 def read_copy(directory: Path, git: Git) -> RepositoryCopy | None:
     """The copy that lies in a directory, if it was made whole."""
     try:

@@ -13,13 +13,15 @@ from attrs import evolve, field, frozen
 from aileron.errors import InvalidRequest
 
 _SECONDS = 600.0
-_NEUTRAL = (
+NEUTRAL = (
     "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
+    "core.hookspath=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
 )
+"""The settings that every command is given, as git lists them."""
+
 _INHERITED = ("HOME", "PATH", "TMPDIR", "XDG_CONFIG_HOME")
 _OURS = {
     "LC_ALL": "C",
@@ -64,7 +66,7 @@ class Git:
         :param given: its standard input.
         :raises GitError: it failed, or did not end within ten minutes.
         """
-        settings = [word for setting in _NEUTRAL for word in ("-c", setting)]
+        settings = [word for setting in NEUTRAL for word in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"] if self.git_dir else []
         try:
             ran = subprocess.run(

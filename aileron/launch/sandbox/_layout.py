@@ -91,6 +91,7 @@ class SandboxLayout:
         :param repository: the options that put a copy in the place of the project's repository.
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
+        hidden = self._hidden()
         return [
             *_NAMESPACES,
             *_NO_RIGHTS,
@@ -98,9 +99,9 @@ class SandboxLayout:
             *_bound(self.root),
             *self._thrown_away(),
             *(word for path in dict.fromkeys(map(realpath, self.own)) for word in _bound(path)),
-            *self._read_only(read_only),
+            *self._read_only(read_only, hidden),
             *repository,
-            *self._hidden(),
+            *(word for path in hidden for word in ("--tmpfs", path)),
             "--chdir",
             self.project,
         ]
@@ -121,12 +122,15 @@ class SandboxLayout:
                 if not any(path.match(pattern) for pattern in _MADE_ANEW):
                     yield from ("--ro-bind", str(path), str(path))
 
-    def _read_only(self, paths: Sequence[str]) -> Iterator[str]:
-        """Each path mounted read-only, and the directories above it mounted, too: a mount cannot be moved away."""
+    def _read_only(self, paths: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
+        """Each path mounted read-only, and the directories above it and what is hidden mounted, too.
+
+        A mount cannot be moved away.
+        """
         places = self.writable
         above = {
             str(parent)
-            for path in paths
+            for path in (*paths, *hidden)
             for parent in Path(path).parents
             if any(is_within(str(parent), place) and str(parent) != place for place in places)
         }
@@ -135,11 +139,10 @@ class SandboxLayout:
         for path in sorted((above | closed) - covered):
             yield from ("--ro-bind" if path in closed else "--bind", path, path)
 
-    def _hidden(self) -> Iterator[str]:
-        """An empty directory in the place of each that is there; last of all, so that nothing opens it again."""
+    def _hidden(self) -> list[str]:
+        """The directories that are empty here: they are mounted last of all, so that nothing opens them again."""
         profiles = (str(Path(self.home) / name) for name in _PROFILES)
-        for path in dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()):
-            yield from ("--tmpfs", path)
+        return list(dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()))
 
 
 def _bound(path: str) -> tuple[str, str, str]:

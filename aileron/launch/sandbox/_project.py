@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from attrs import field, frozen
 
 from aileron.values import visible
 
-from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy
+from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy, was_copied
 from ._git import Git, find_git
 from ._import import Import
 from ._layout import SandboxLayout
@@ -95,11 +96,14 @@ class SandboxProject:
         return Path(self.layout.state) / _COPIES
 
     def _recover(self, root: str, git: Git) -> None:
-        """Import what sandboxes of this project left that were killed."""
+        """Import what sandboxes of this project left that were killed; delete what was not a copy yet, or no more."""
         for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
             if not directory.is_dir() or (directory / _KEPT).exists():
                 continue
             with suppress(BlockingIOError), _locked(directory):
+                if not was_copied(directory):
+                    shutil.rmtree(directory)
+                    continue
                 copy = read_copy(directory, git)
                 if copy is not None and copy.snapshot.repository.root == root:
                     self.say("Sandbox: importing the work of one that was killed.")

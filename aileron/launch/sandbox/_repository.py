@@ -11,7 +11,7 @@ from attrs import frozen
 
 from aileron.errors import InvalidRequest
 
-from ._git import Git, GitError
+from ._git import NEUTRAL, Git, GitError
 
 _GITLINK = b"160000"
 _WORDS = re.compile(r"[A-Za-z0-9_.@%+=:,~/-]+")
@@ -102,7 +102,8 @@ def included_files(git: Git, root: str) -> Iterator[str]:
 def configured_files(git: Git, root: str) -> Iterator[str]:
     """The files of the configuration, and those below C{root} that a word of it names: filters, monitors, helpers."""
     for origin, _, value in _settings(git, root):
-        yield os.path.join(root, origin)
+        if origin:
+            yield os.path.join(root, origin)
         for path in {value, *_paths(value)}:
             found = _below(root, path)
             if path and os.path.isfile(found):
@@ -131,7 +132,7 @@ def _paths(value: str) -> set[str]:
 
 
 def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
-    """Each setting: the file that it stands in, its key, its value."""
+    """Each setting: the file that it stands in, or nothing for one of the environment; its key; its value."""
     try:
         records = list(_at(git, root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError:
@@ -139,5 +140,5 @@ def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
     for origin, setting in zip(records[::2], records[1::2], strict=False):
         kind, _, path = os.fsdecode(origin).partition(":")
         key, _, value = os.fsdecode(setting).partition("\n")
-        if kind == "file":
+        if kind == "file" or (kind == "command line" and f"{key}={value}" not in NEUTRAL):
             yield path, key, value

@@ -149,6 +149,15 @@ class LayoutTests(LayoutCase):
             self.assertEqual(self.last(arguments, self.project / name), "--bind")
             self.assertLess(arguments.index(str(self.project / name)), arguments.index(str(inside[0])))
 
+    def test_hidden_in_the_project(self) -> None:
+        """What is hidden in the project cannot be moved away with a directory above it."""
+        layout = evolve(self.layout, state=str(self.made("user/code/project/a/b/state")))
+        arguments = layout.arguments()
+        self.assertEqual(self.last(arguments, Path(layout.state)), "--tmpfs")
+        for name in ("a", "a/b"):
+            self.assertEqual(self.last(arguments, self.project / name), "--bind")
+            self.assertLess(arguments.index(str(self.project / name)), arguments.index(layout.state))
+
     def test_not_at_home(self) -> None:
         """An agent that would work in the home itself, or above it, is not let in."""
         for project in (self.home, self.root, Path("/")):
