@@ -15,7 +15,8 @@ from twisted.logger import Logger
 
 from ._watchdog import TurnClock
 
-_MOST_EVENTS = 512
+_MOST_EVENTS = 64
+"""Of one turn: that many requests do not keep waiting who has something else to do, nor what is due."""
 
 _log = Logger()
 _logged = _log.failureHandler("in the reactor's loop")

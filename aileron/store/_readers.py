@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
 from twisted.enterprise.adbapi import ConnectionPool
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, DeferredSemaphore, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -18,6 +18,9 @@ from ._refusals import closing, refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+MOST_READS = 64
+"""At once; others follow.  What is made of them all may come in one turn of the reactor, which must not be long."""
 
 _log = Logger()
 
@@ -30,6 +33,7 @@ class Readers:
     """
 
     _pool: ConnectionPool
+    _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_READS), init=False)
     _reading: int = field(default=0, init=False)
     _at_rest: Waiting = field(factory=Waiting, init=False)
     _closed: bool = field(default=False, init=False)
@@ -44,7 +48,8 @@ class Readers:
         if self._closed:
             return fail(closing())
         self._reading += 1
-        answer: Deferred[T] = self._pool.runWithConnection(_at_one_moment, function, *args, **kwargs)
+        read = self._pool.runWithConnection
+        answer: Deferred[T] = self._turns.run(read, _at_one_moment, function, *args, **kwargs)
         return answer.addErrback(_translated).addBoth(self._done)
 
     def close(self) -> Deferred[None]:

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Request
 
 from aileron.api import GuardedSite, SiteRules, agent_site, operator_site
-from aileron.api.channels.limiter import ConnectionLimiter
+from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
 
 from .case import LAUNCH_KEY, ApiCase
 from .test_channel import HOST, TYPE, ChannelCase, Echo, Line, head, status
@@ -197,6 +197,14 @@ class SiteTests(ChannelCase):
         Line(self.site)
         self.clock.advance(0)
         self.assertEqual([port.numberAccepts for port in ports], [1, 1])
+
+    def test_paced_where_many_are_held(self) -> None:
+        """Of many, too, so few come in that those closed for them do not make a turn long."""
+        told: list[int] = []
+        crowd = ConnectionLimiter(100 * MOST_IN_A_TURN, told.append)
+        for _ in range(100 * MOST_IN_A_TURN + 1):
+            crowd.enter(Tracked())
+        self.assertEqual(told, [MOST_IN_A_TURN])
 
 
 class GuardTests(ApiCase):

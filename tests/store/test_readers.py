@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
 from aileron.store._connections import Tuning, reading_pool
-from aileron.store._readers import Readers
+from aileron.store._readers import MOST_READS, Readers
 from aileron.testing import UnthreadedPool, UnthreadedReactor
 
 
@@ -68,6 +69,18 @@ class ReadersTests(SynchronousTestCase):
         self.other.close()
         self.path.write_bytes(b"no database at all" * 300)
         self.failureResultOf(self.readers.read(texts), StoreUnavailable)
+
+    def test_many(self) -> None:
+        """So many are read at once; those behind follow, each in its turn."""
+        self.threads.hold()
+        reading = [self.readers.read(texts) for _ in range(MOST_READS + 2)]
+        self.assertEqual(len(self.threads.todo), MOST_READS)
+        given_up = reading.pop()
+        given_up.cancel()
+        self.failureResultOf(given_up, CancelledError)
+        self.threads.release()
+        for each in reading:
+            self.assertEqual(self.successResultOf(each), ["a"])
 
     def test_close(self) -> None:
         """Closing answers when the last read has ended, and nothing more is taken."""

@@ -11,6 +11,8 @@ MOST_CONNECTIONS = 256
 """Of a site that is told no other number.  With both full the daemon still has half of the 1024 descriptors that a
 process usually gets; where it may have more, the agent site holds more."""
 
+MOST_IN_A_TURN = 32
+"""So many come in at most in a turn of the reactor while the site is full: as many are closed for them."""
 
 _TURNS = 8
 """For how many turns of the reactor a connection that has proved nothing stays at least, while the site is full."""
@@ -48,7 +50,7 @@ class ConnectionLimiter:
         if self.closed:
             return False
         if len(self) >= self._most:
-            self._crowded(max(1, len(self._unproven) // _TURNS))
+            self._crowded(max(1, min(MOST_IN_A_TURN, len(self._unproven) // _TURNS)))
             self._drop(next(iter(self._unproven)))  # there is one: not all places can be kept
         self._unproven[guest] = None
         return True

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from aileron.cli._errors import Trouble
 
-_SECONDS = 10.0
+_SECONDS = 30.0  # a daemon that is flooded answers late
 _MAX_BYTES = 64 * 1024
 _TRIES = 5
 _CUT_OFF = (ConnectionResetError, BrokenPipeError, RemoteDisconnected, IncompleteRead)
