@@ -56,6 +56,15 @@ class DecidedCase(RunnerCase):
         shown = self.sync(self.runner.approval(run.id))
         self.assertEqual((shown.approved, shown.mark), (None, None))
 
+    def given_way(self, run: Run) -> None:
+        """Assert that it is asked about anew likewise, since its decision gave way.
+
+        Where the record tells of the decision last, a crash may have come before the record: it is no tampering by
+        itself.  Who altered the record is found out by its chain.
+        """
+        self.refused(run)
+        self.assertEqual(self.events(run)[-1], "approval.stale")
+
 
 class ForgedTests(DecidedCase):
     """Rows that no operator wrote."""
@@ -334,7 +343,7 @@ class UsedTests(DecidedCase):
         self.assertIs(self.now(run).state, RunState.CANCELLED)
         self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
         self.forget(run)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def test_withdrawn_while_locked(self) -> None:
         """What was withdrawn while its decision could not be used up is on record as such, and does not run either."""
@@ -367,6 +376,14 @@ class UsedTests(DecidedCase):
         self.set_state(run)
         self.refused(run, "The decision on record had given way before.")
 
+    def test_interrupted(self) -> None:
+        """A crash while an approved run is asked about anew, before that is on record, is no tampering."""
+        run = self.held()
+        head = self.sync(self.store.audit.head())
+        assert head is not None
+        self.control.outdate(run.id, utc(self.clock.seconds()) + timedelta(days=32), *head)
+        self.given_way(run)
+
     def test_hidden_mark(self) -> None:
         """A decision that gave way does not come back, though its row held no mark when it did."""
         run = self.held()
@@ -376,7 +393,7 @@ class UsedTests(DecidedCase):
         self.approve(run, approved=False)
         self.put_back(run, row)
         self.forget(run)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def test_denied_after(self) -> None:
         """A denial outdates every earlier decision, whatever the row told the operator of it."""
@@ -387,7 +404,7 @@ class UsedTests(DecidedCase):
         self.approve(run, approved=False)
         self.put_back(run, row)
         self.forget(run)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def test_settled(self) -> None:
         """A run that a person settled does not begin again by a decision that no locked life could use up."""
@@ -401,7 +418,7 @@ class UsedTests(DecidedCase):
         self.sync(self.runner.settle(run.id, True, "seen", OPERATOR))
         self.put_back(run, row)
         self.forget(run)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def test_ungated_in_doubt(self) -> None:
         """A run in doubt that was called ungated begins no second time either."""
@@ -411,7 +428,7 @@ class UsedTests(DecidedCase):
         self.restart()
         self.sql("UPDATE runs SET gated = 1, state = 'approved' WHERE id = ?", run.id)
         self.forget(run)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def test_withdrawn_from_a_lost_vault(self) -> None:
         """What was withdrawn while the vault was gone stays so at once, and in later lives once it is there again."""
@@ -426,7 +443,7 @@ class UsedTests(DecidedCase):
         self.runner.look()
         self.put_back(run, row)
         self.forget(run)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def forget(self, run: Run) -> None:
         """Let the record end with the newest approval of a run, as whoever writes into the database can."""
@@ -521,7 +538,7 @@ class NotUsableTests(DecidedCase):
         self.sql("DROP TRIGGER audit_events_stay")
         self.sql("UPDATE audit_events SET run_id = NULL WHERE type LIKE 'execution.%'")
         self.assertIsNotNone(shown.mark)
-        self.refused(run, "The decision on record had given way before.")
+        self.given_way(run)
 
     def test_locked(self) -> None:
         """A vault that was locked in that moment likewise."""

@@ -29,7 +29,15 @@ UNUSABLE = (VaultLocked, BindingFailed)
 Verify = Callable[[Run, Approval | None], None]
 
 _APPROVED = "approval.approved"
-_DECISIVE = (_APPROVED, "approval.denied", "approval.stale", "tamper.detected", "run.cancelled", "execution.started")
+_DECISIVE = (
+    _APPROVED,
+    "approval.denied",
+    "approval.stale",
+    "tamper.detected",
+    "run.cancelled",
+    "execution.started",
+    "execution.unknown",
+)
 _FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
 _AT_A_TIME = 256
 _HAPPENED = "What this would do again was found out to have happened: deny it, or take it back."
@@ -45,6 +53,10 @@ _log = Logger()
 
 class NoDecision(ApprovalStale):
     """What stands in the row is no decision of the operator's that may still be used: somebody else wrote it."""
+
+
+class GaveWay(NoDecision):
+    """It was a decision, and counts no more.  Where the record does not tell of that, nobody need have written it."""
 
 
 @define(eq=False)
@@ -91,6 +103,7 @@ class Decisions:
         """Pass only where C{approval} is a decision for C{run} that may still be used.
 
         :raises NoDecision: it is none.
+        :raises GaveWay: it was one, which the vault was told to let count no more.
         :raises ApprovalStale: it was one, under an earlier key or until its time was over.
         :raises NotYet: it will be.
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
@@ -99,7 +112,7 @@ class Decisions:
         if approval.mark is not None and self._control.spent(approval.mark):
             raise NoDecision("The decision on record was used before.")
         if self._is_outdated(run, approval):
-            raise NoDecision("The decision on record had given way before.")
+            raise GaveWay("The decision on record had given way before.")
 
     def was_taken(self, run: Run, approval: Approval) -> bool:
         """Whether C{approval} was a yes to C{run}, under the present key, used or not.

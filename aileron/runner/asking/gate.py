@@ -38,12 +38,15 @@ from aileron.values import (
 )
 
 from .asking import Asking, difference, still_shows, told
-from .decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, NoDecision, NotYet
+from .decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, GaveWay, NoDecision, NotYet
 from .preview import Preview
 from .previewing import Previewing
 from .undo import Undo
 
 _OTHERWISE = "What would run was changed just now."
+_INTERRUPTED = (
+    "The approval counts no more: it was being denied or asked anew when it was given, or when Aileron last stopped."
+)
 
 
 @define(eq=False)
@@ -215,13 +218,21 @@ class Gate:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
 
     async def _check(self, approval: Approval) -> None:
-        """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key."""
+        """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key.
+
+        One that gave way, while the record still tells of it last, did so shortly before a crash or in the moment that
+        it was taken: the vault is told first.
+        """
         on_record = await self._decisions.on_record(approval.run, approval)
         try:
             self._decisions.check(approval.run, approval)
         except EarlierKey:
             if on_record:
                 raise
+        except GaveWay as found:
+            if on_record:
+                raise ApprovalStale(_INTERRUPTED) from found
+            raise
         if not on_record:
             raise NoDecision("The record tells of no such decision, or of what came after it.")
 

@@ -45,6 +45,7 @@ class Beyond:
         yield from self._limits()
         yield from self._grants()
         yield from self._approvals()
+        yield from self._alarms()
         by_id = {run.id: run for run in self.runs}
         for run in self.runs:
             yield from self._effects(run)
@@ -66,6 +67,12 @@ class Beyond:
             gone = "approve" in call.confirmed and states.get(run_id) in _ASKED_ANEW
             if gone and "approval.stale" not in types:
                 yield LOST, f"{call.text} was approved, is {states[run_id]}, and nothing tells why: {', '.join(types)}"
+
+    def _alarms(self) -> Iterator[Broken]:
+        """Nobody tampers here: what a crash leaves is not told as that."""
+        for event in self.events:
+            if event.type == "tamper.detected":
+                yield LOST, f"{event.run_id} is said to have been tampered with: {event.payload.get('found')}"
 
     def _limits(self) -> Iterator[Broken]:
         begun = Counter(event.action for event in self.events if event.type == "execution.started")

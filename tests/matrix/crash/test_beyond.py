@@ -70,6 +70,11 @@ class BeyondTests(SynchronousTestCase):
         self.event("approval.stale", run)
         self.assertEqual(self.found(), [])
 
+    def test_alarms(self) -> None:
+        """No crash is told as tampering."""
+        self.event("tamper.detected", self.run_of("few"), found="The decision on record had given way before.")
+        self.assertEqual(self.found(), [LOST])
+
     def test_quiet(self) -> None:
         """Nothing begins from when a pause or a lock was confirmed to when somebody asked for its end."""
         for begins, ends in (
