@@ -189,6 +189,22 @@ class ListTests(BrowsedTestCase):
         self.assertEqual((await self.outcome(other))[0], "pending_approval")
         self.assertEqual(page.problems, [])
 
+    async def test_lookalikes(self) -> None:
+        """What has a letter that looks like another's, or is read from the right, says so and cannot be ticked."""
+        await self.begin()
+        honest, cyrillic, turned = [await self.ask(text) for text in ("sent", "s\u0435nt", "to \u05d0\u05d1 sent")]
+        page = await self.browser.page()
+        await self.log_in(page)
+        await page.shows("\u05d0")
+        await page.until(f"!document.querySelector(\"input[data-id='{honest}']\").disabled")
+        for run_id in (cyrillic, turned):
+            self.assertTrue(await page.evaluate(f"document.querySelector(\"input[data-id='{run_id}']\").disabled"))
+        await self.keep(page, "lookalikes")
+        await self.open_approval(page, cyrillic)
+        await page.shows("U+0435")
+        await self.keep(page, "lookalike")
+        self.assertEqual(page.problems, [])
+
     async def test_flood(self) -> None:
         """A session that asks too much stands by itself, and two clicks deny all of it and shut the agent out."""
         await self.begin()
