@@ -21,7 +21,7 @@ class UpgradeTests(OperatedTestCase):
             facts = unpack(version, self.home.aileron)
             await self._recorded(facts)
             await self.unlock()
-            await self._kept(facts)
+            await self._stands(facts)
             await self._goes_on(facts)
             await self.command("daemon", "stop")
             self.home.aileron.rename(self.home.root / f"opened-{version}")
@@ -37,7 +37,7 @@ class UpgradeTests(OperatedTestCase):
         self.assertEqual(_of_kind(now, "record"), _of_kind(left, "record"))
         self.assertEqual(_of_kind(now, "checkpoint"), _of_kind(left, "checkpoint"))
 
-    async def _kept(self, facts: Mapping[str, Any]) -> None:
+    async def _stands(self, facts: Mapping[str, Any]) -> None:
         """Runs, grants and bindings are those that were left, and what waits has the digest that it had."""
         states = {each["id"]: each["state"] for each in (await self.told("runs", "list"))["items"]}
         self.assertEqual(states, facts["states"])
