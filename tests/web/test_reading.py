@@ -32,7 +32,14 @@ class ReadingTests(SynchronousTestCase):
             self.assertIn(said, found.notes)
             self.assertFalse(found.harmless)
         quiet = reading("Привет, это текст: с рос")
-        self.assertEqual((quiet.notes, quiet.harmless), ("", False))
+        self.assertEqual((quiet.notes, quiet.harmless), ("", True))
+
+    def test_harmless(self) -> None:
+        """Honest values in any language can be decided at a glance; disguised, piled or covered ones cannot."""
+        for text in ("нет", "Добрый вечер, это обычный текст", "Kære Ærø", "cœur", "Satış", "Γειά", "会议", "20 m²"):
+            self.assertTrue(reading(text).harmless, text)
+        for text in ("рауре ж", "evil。com", "/etc／passwd", "1․000", "a" + "\u0301" * 3, "a\u20dd", "#сор", "paypaı"):
+            self.assertFalse(reading(text).harmless, text)
 
     def test_long(self) -> None:
         """More than 1000 characters or 20 lines are read to their end; bytes and lines are told."""
@@ -60,9 +67,12 @@ class ReadingTests(SynchronousTestCase):
     def test_unseen(self) -> None:
         """Characters that nobody would see are counted, and those that turn the reading round are told apart."""
         notes = reading("a\u200bb\u200bc").notes
-        self.assertIn("2 characters that nobody would see are shown as \\u200b", notes)
+        self.assertIn("2 characters that nobody would see, or that cover others, are shown as \\u200b", notes)
         self.assertNotIn("turn", notes)
-        self.assertIn("1 character that nobody would see is shown as \\u202e", reading("\u202egnp").notes)
+        covered = reading("pay n\u0336o\u0336t\u0336 me")
+        self.assertEqual((covered.text, covered.harmless), ("pay n\\u0336o\\u0336t\\u0336 me", False))
+        self.assertIn("3 characters", covered.notes)
+        self.assertIn("1 character that nobody would see, or that covers others, is", reading("\u202egnp").notes)
         for mark in "\u202e\u2066\u200f":
             self.assertIn("Some turn the reading round.", reading({"deep": [mark]}).notes, repr(mark))
 
