@@ -26,7 +26,8 @@ _PERSON = re.compile(r"<@[!&]?[A-Z0-9]++\b>?")
 _SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]++)\|", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?P<picture>!?)\[(?P<words>[^\[\]]*+)\]\(\s*+|\]\(\s*+")
 _REFERENCE = re.compile(
-    r"^[ \t>*+\d.)-]{0,20}\[(?P<words>(?:[^\[\]\\]|\\.)*+)\]:\s*+<?(?P<target>[^\s>]++)>?[ \t]*+(?:$|[\"'(])",
+    r"^[ \t>*+\d.)-]{0,20}\[(?P<words>[^\[\]\\]*+(?:\\.[^\[\]\\]*+)*)\]:"
+    r"\s*+<?(?P<target>[^\s>]++)>?[ \t]*+(?:$|[\"'(])",
     re.MULTILINE | re.DOTALL,
 )
 _TARGET_END, _CLOSE, _TAG_END = re.compile(r"[)\s]"), re.compile(r"\)"), re.compile(">")
