@@ -172,6 +172,7 @@ class ShapeTests(RuleCase):
         self.check(rules.possessive_groups, 'A = "(?>a|b)c"', caught=True)
         self.check(rules.possessive_groups, 'A = rb"(?:a++b)*c"', caught=False)
         self.check(rules.possessive_groups, 'A = r"[()*+,-]+"', caught=False)
+        self.check(rules.possessive_groups, 'A = r"(?:a|b)[cd]++"', caught=False)
 
     def test_swallowed(self) -> None:
         """A bare except and a dropped Exception are refused, a dropped narrow error is not."""

@@ -61,7 +61,7 @@ from ._grants import (
     StandingGrant,
 )
 from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
-from ._lookalikes import cautions, is_plain
+from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
 from ._output_schemas import fits, schema_problem
@@ -245,7 +245,6 @@ __all__ = [
     "edits",
     "fits",
     "from_timestamp",
-    "is_plain",
     "json_pointer",
     "json_problems",
     "loads_strict",

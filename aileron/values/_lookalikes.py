@@ -1,105 +1,172 @@
-"""Finds letters that look like other ones, and text that is read from right to left, by Unicode's data.
+"""Finds letters and signs that look like other ones, and text that is read from right to left, by Unicode's data.
 
-Letters are alike as Unicode's confusables say (UTS 39).  A word is told of where it would be read as another one: it
+Characters are alike as Unicode's confusables say (UTS 39).  A word is told of where it would be read as another one: it
 mixes letters of two scripts that look alike, or it has letters or digits in disguise.  A whole word that looks like
-another is told of unless the text has further words of its script, as a text in that language has.
+another is told of unless the text is written in its script, as other words show.  A sign that looks like one of those
+that make an address is told of where it stands between ASCII characters.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from ._visible import visible
 
 MOST_WORDS = 6
 """So many words of a text are told of."""
 
-_WORD = re.compile(r"\w+")
+_FEWEST_LETTERS = 12
+"""So many letters, in words that look like no others, make a text of their script; what is shorter is a name."""
+
+_SIGNS = frozenset("#%&-./:;=?@\\_")  # what names, addresses and paths are made of
+_BEFORE_NAMES = frozenset("#@/")
+_NAMING = frozenset("#@\uff03\uff20")
+_IN_SIGNS = re.compile(r"(?:(?<=[!-~])|(?<!\S))[^\x00-\x7f\s]++(?=[!-~])")
+_EDGE = 40
+_FULL_STOPS = frozenset("\u3002\uff61")  # as in host names (RFC 3490, section 3.1)
+_NOT_MISTAKEN = frozenset("ªºÆæŒœ\u2010\u2011\u2012\u2013")  # letters of languages, dashes between words
+_DOTLESS_I = "ı"
+_LATIN, _EAST_ASIAN = "LATIN", "EAST ASIAN"
 _OF_NO_SCRIPT = frozenset(("COMMON", "INHERITED", "Unknown"))
 _RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
-_LETTERS_AND_NUMBERS = ("L", "N")
-
-
-def is_plain(text: str) -> bool:
-    """Whether every letter and digit is what it looks like, and is read from left to right."""
-    return text.isascii() or not any(_lookalike(each) or _is_turned(each) for each in set(text) if not each.isascii())
+_MARK = "\u0301"
 
 
 def cautions(text: str) -> Iterator[str]:
-    """One sentence for each word that looks like another, and one if a part is read from right to left."""
+    """One sentence for each word that looks like another, for piled marks, and for what is read from right to left."""
     if text.isascii():
         return
-    found = _disguised(text)
+    characters = set(text)
+    alike = {each: read for each in characters if (read := _lookalike(each))}
+    found = list(_Words(text, alike).disguised()) if alike else []
     for word in found[:MOST_WORDS]:
-        yield _described(word)
+        yield _described(word, alike)
     if len(found) > MOST_WORDS:
         yield f"{len(found) - MOST_WORDS:,} more words look like others."
-    if any(map(_is_turned, set(text))):
+    if _has_piles(text, characters):
+        yield "Marks are piled on letters: they may cover what stands around."
+    if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
         yield "Parts are read from right to left: words and signs may be shown in another order than they are sent in."
 
 
-def _disguised(text: str) -> list[str]:
-    """The words that look like other ones, each once."""
-    words = [word for word in dict.fromkeys(_WORD.findall(text)) if not word.isascii()]
-    scripts = {word: _scripts(word) for word in words}
-    prose = {script for word in words for script in scripts[word] if not _is_wholly_alike(word)}
-    return [word for word in words if _misleads(word, scripts[word], prose)]
+class _Words:
+    """The words of one text, and the scripts that it is written in.
 
-
-def _misleads(word: str, scripts: frozenset[str], prose: set[str]) -> bool:
-    """Whether a word would be read as another.
-
-    :param prose: the scripts of which the text has words that look like no other.
+    :ivar _names: for each word, whether it belongs to a name: to something with C{#} or C{@}.
+    :ivar _written_in: the scripts of which other words clearly outnumber those that look like ASCII.
     """
-    alike = [each for each in word if not each.isascii() and _lookalike(each)]
-    if not alike:
-        return False
-    foreign = scripts - {"LATIN"}
-    if len(scripts) > 1 or not foreign:
-        return True
-    return _is_wholly_alike(word) and not foreign & prose
+
+    def __init__(self, text: str, alike: Mapping[str, str]) -> None:
+        self._letters = {each: read for each, read in alike.items() if read.isalnum()}
+        self._signs = {each: read for each, read in alike.items() if not read.isalnum()}
+        self._tokens = dict.fromkeys(text.split())
+        self._scripts_of = {each: _script(each) for each in set(text)}
+        self._names: dict[str, bool] = {}
+        gaps = {ord(each): " " for each in self._scripts_of if not (each.isalnum() or each == "_" or _is_mark(each))}
+        for token in self._tokens:
+            naming = not _NAMING.isdisjoint(token)
+            for word in token.translate(gaps).split():
+                self._names[word] = naming or self._names.get(word, False)
+        self._written_in = frozenset(self._prose())
+
+    def disguised(self) -> Iterator[str]:
+        """What looks like something else, each once."""
+        yield from (word for word in self._names if not word.isascii() and self._misleads(word))
+        if self._signs:
+            yield from filter(None, dict.fromkeys(map(self._with_signs, self._tokens)))
+
+    def _prose(self) -> Iterator[str]:
+        own, rest = Counter[str](), Counter[str]()
+        for word in self._names:
+            looks, scripts = self._looks_ascii(word), self._scripts(word)
+            if len(scripts) == 1 and not (looks and _DOTLESS_I in word):
+                (rest if looks else own)[scripts.pop()] += len(word)
+        latin = own[_LATIN] + rest[_LATIN]
+        for script, letters in own.items():
+            # Of a language that has a dotless i, two words in five at least have another letter that ASCII has not.
+            others = rest[_LATIN] * 2 / 3 if script == _LATIN else max(2 * rest[script], latin)
+            if letters >= max(_FEWEST_LETTERS, others):
+                yield script
+
+    def _misleads(self, word: str) -> bool:
+        if self._letters.keys().isdisjoint(word):
+            return False
+        scripts = self._scripts(word)
+        if len(scripts) > 1 or (scripts <= {_LATIN} and self._letters.keys() & set(word) != {_DOTLESS_I}):
+            return True
+        return self._looks_ascii(word) and (self._names[word] or not scripts <= self._written_in)
+
+    def _looks_ascii(self, word: str) -> bool:
+        return word.isascii() or all(each.isascii() or each in self._letters or _is_mark(each) for each in word)
+
+    def _scripts(self, word: str) -> set[str]:
+        return {self._scripts_of[each] for each in word} - _OF_NO_SCRIPT
+
+    def _with_signs(self, token: str) -> str:
+        """What surrounds the first sign in a token that looks like another and matters; empty where there is none."""
+        for found in _IN_SIGNS.finditer(token) if not self._signs.keys().isdisjoint(token) else ():
+            run, start = found[0], found.start()
+            wide = _EAST_ASIAN in self._written_in and all(self._scripts_of[each] == _EAST_ASIAN for each in run)
+            matters = start > 0 or self._signs.get(run[0]) in _BEFORE_NAMES
+            if matters and all(each in self._signs for each in run) and not (wide and _NAMING.isdisjoint(token)):
+                return token[max(0, start - _EDGE) : found.end() + _EDGE]
+        return ""
 
 
-def _is_wholly_alike(word: str) -> bool:
-    return all(each.isascii() or _lookalike(each) for each in word)
-
-
-def _described(word: str) -> str:
-    alike = dict.fromkeys(each for each in word if not each.isascii() and _lookalike(each))
-    read = "".join(_lookalike(each) or each for each in word)
-    points = ", ".join(f"U+{ord(each):04X} {unicodedata.name(each, '')}".rstrip() for each in list(alike)[:4])
-    more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
+def _described(word: str, alike: Mapping[str, str]) -> str:
+    strange = list(dict.fromkeys(each for each in word if each in alike))
+    read = "".join(alike.get(each, each) for each in word)
+    points = ", ".join(f"U+{ord(each):04X} {unicodedata.name(each, '')}".rstrip() for each in strange[:4])
+    more = f" and {len(strange) - 4} more" if len(strange) > 4 else ""
     return f"“{visible(word[:80])}” looks like “{visible(read[:80])}”: it has {points}{more}."
 
 
-@lru_cache(maxsize=4096)
 def _lookalike(character: str) -> str:
-    """The ASCII letters or digits that a letter or digit looks like; empty where there are none."""
-    if character.isascii() or not unicodedata.category(character).startswith(_LETTERS_AND_NUMBERS):
+    """The ASCII letters or digits, or the sign, that a character looks like; empty where there are none."""
+    kind = unicodedata.category(character)
+    # Raised, lowered and circled numbers (No) are seen to be so.
+    if character.isascii() or kind == "No" or kind[0] not in "LNPS" or character in _NOT_MISTAKEN:
         return ""
+    if character in _FULL_STOPS:
+        return "."
+    fits = str.isalnum if kind[0] in "LN" else _SIGNS.__contains__
     compatible = unicodedata.normalize("NFKC", character)
-    if compatible.isascii() and compatible.isalnum():
-        return compatible
+    return next(
+        (each for each in (compatible, *_confusables().get(character, ())) if each.isascii() and fits(each)), ""
+    )
+
+
+@cache
+def _confusables() -> Mapping[str, Sequence[str]]:
     # Imported here: it reads a megabyte of data, and most texts are ASCII.
     from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]
 
-    alike = (each["c"] for each in confusables_data.get(character, ()))
-    return next((each for each in alike if each.isascii() and each.isalnum()), "")
+    return {each: [other["c"] for other in others] for each, others in confusables_data.items()}
 
 
-@lru_cache(maxsize=4096)
 def _script(character: str) -> str:
+    """Its script; wide forms of Latin letters are written in East Asia."""
+    if unicodedata.east_asian_width(character) in ("F", "H", "W"):
+        return _EAST_ASIAN
     from confusable_homoglyphs.categories import alias  # type: ignore[import-untyped]
 
     return str(alias(character))
 
 
-def _scripts(word: str) -> frozenset[str]:
-    return frozenset(_script(each) for each in set(word)) - _OF_NO_SCRIPT
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
 
 
-def _is_turned(character: str) -> bool:
-    return unicodedata.bidirectional(character) in _RIGHT_TO_LEFT
+def _has_piles(text: str, characters: set[str]) -> bool:
+    """Whether a letter has more than two marks; of those that have no place of their own, more than four."""
+    marks = {each for each in characters if unicodedata.category(each) == "Mn"}
+    placed = {ord(each): _MARK for each in marks if unicodedata.combining(each)}
+    return any(
+        _MARK * most in text.translate(mapping)
+        for mapping, most in ((placed, 3), ({ord(each): _MARK for each in marks}, 5))
+        if mapping
+    )

@@ -32,11 +32,15 @@ _BLANKS = frozenset(
 )
 _MORE_BLANKS = range(0xE0000, 0xE1000)
 
+_OVERLAY = 1  # Unicode's combining class
+_MARKS_FOR_SYMBOLS = range(0x20D0, 0x2100)
+
 
 def visible(text: str, multiline: bool = False) -> str:
     r"""C{text} with each character that a person would not see shown in its place: C{␛}, C{\u202e}.
 
-    What it returns holds no control, escape, bidi or zero-width character; said twice it is the same.
+    So is a mark that covers what it is drawn over.  What it returns holds no control, escape, bidi or zero-width
+    character; said twice it is the same.
 
     :param multiline: keep line feeds, for whoever puts a margin before each line.
     """
@@ -54,8 +58,14 @@ def _shown(character: str, multiline: bool) -> str:
     if code == _DELETE:
         return _PICTURE_OF_DELETE
     category = unicodedata.category(character)
-    odd = category in _UNSEEN or category == "Zs" or code in _BLANKS or code in _MORE_BLANKS
+    odd = category in _UNSEEN or category == "Zs" or code in _BLANKS or code in _MORE_BLANKS or _covers(character)
     return _escaped(code) if odd else character
+
+
+def _covers(character: str) -> bool:
+    """Whether it is a mark that is drawn over a letter or around it."""
+    over = unicodedata.combining(character) == _OVERLAY or unicodedata.category(character) == "Me"
+    return over or ord(character) in _MARKS_FOR_SYMBOLS
 
 
 def _escaped(code: int) -> str:

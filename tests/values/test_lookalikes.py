@@ -8,18 +8,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.values import cautions, is_plain, visible
+from aileron.values import cautions, visible
 
 _PROSE = (
     "Привет, это обычный текст: а, о, с и рос",
-    "Доброго дня, це звичайний текст",
-    "Γειά σου Κόσμε, το ένα και ο άλλος",
-    "日本語のテキスト、Webサイトとメール",
-    "今天发布了新版本 v2",
-    "한국어 텍스트입니다",
-    "नमस्ते दुनिया १२",
-    "ภาษาไทย ๑๒",
-    "Tiếng Việt đẹp, café naïve façade, Straße, 5 µm",
+    "Обновили Kubernetes до версии 1.30, перезапустили кластер, а Terraform и Helm оставили без изменений",
+    "Доброго дня, це звичайний текст про їжу; зустріч о шостій, і є новини",
+    "Здравейте, срещата е утре в офиса, а отчетът е готов",
+    "Састанак је сутра у подне, а извештај је већ послат са сервера",
+    "Γειά σου Κόσμε, το ένα και ο άλλος, η Άννα είναι εδώ",
+    "Բարև ձեզ, հանդիպումը վաղը ժամը տասին է, և օրը լավ է ու հարմար",
+    "გამარჯობა, შეხვედრა ხვალ დილით გვაქვს, ყველა მოდით",
+    "日本語のテキスト、Webサイトとメール。Ａ社の担当者は２名です。ＡＢＣ会議室、１２３号室、① と ②",
+    "今天发布了新版本 v2，时间：12：30。请大家更新 Python。Django 不用动，二〇二四年",
+    "한국어 텍스트입니다. 회의는 내일 오전 ① 회의실에서 합니다",
+    "नमस्ते दुनिया १२, ज़िंदगी के १०० दिन, ० से शुरू",
+    "নমস্কার, সভা কাল সকাল ৮টায়, মোট ৪০ জন আসবেন এবং ৭ জন পরে",
+    "வணக்கம், கூட்டம் நாளை காலை பத்து மணிக்கு",
+    "ภาษาไทย ๑๒ การประชุมพรุ่งนี้ ๑๐ โมง",
+    "မင်္ဂလာပါ၊ အစည်းအဝေးကို မနက်ဖြန် ကျင်းပပါမည်၊ ဝန်ကြီး ၁၀ ဦး",
+    "Tiếng Việt đẹp, đường phố Hà Nội",
+    "Ma sœur a mis tout son cœur à l'œuvre, n° 2 ; c’est naïf…",
+    "Kære Lærke, værsgo at købe smør på torvet og spise æbler",
+    "Það er gott að vera í Reykjavík með æðardúni og þökk",
+    "Straße größer als Fuß, 20 m² – „Prüfung“, 5 µm, CO₂ und 10³",
+    "El 1º de mayo, la 2ª edición, ¿quién va?",
+    "Zażółć gęślą jaźń, łódź i e‑mail",
+    "Đuro ide đaku, čeka ćevape i žuri",
+    "Işık ve yazılım: satış toplantısı yarın saat onda, lütfen katılın ve hazır olun",
+    "Merhaba arkadaşlar, bu hafta yeni sürümü yayınlıyoruz. Hata düzeltmeleri ve küçük iyileştirmeler var",
+    "Kullanıcı hesabı silindi, bilgi için yöneticiye yazın",
+    "Don’t wait – it’s 3–4 days “at most”, and 5 · 3 = 15 • done…",
 )
 _DISGUISED = {
     "#g\u0435neral": "general",
@@ -32,6 +51,30 @@ _DISGUISED = {
     "\U0001d5ef\U0001d5fc\U0001d5f9\U0001d5f1": "bold",
     "\u217c\u2170nk": "link",
     "\u0131f": "if",
+    "paypa\u0131": "paypai",
+    "sign in to paypa\u0131 with I\u015f\u0131k": "paypai",
+    "Ihr Konto bei g\u0131thub wurde ge\u00f6ffnet, bitte pr\u00fcfen Sie es f\u00fcr uns": "github",
+    "\u0440\u0430\u0443\u0440\u0435 \u0436": "paype",
+    "\u0440\u0430\u0443\u0440\u0435 \u0436\u0436 \u0434\u0434 \u0446\u0446": "paype",
+    "\u0440\u0323\u0430\u0443\u0440\u0435": "p\u0323aype",
+    "Pay \u0440\u0430\u0443\u0440\u0435 now; \u0436\u0434\u0446\u0448 \u0436\u0446\u0448\u0449 \u0434\u0448": "paype",
+    "Добрый вечер, напишите об этом в канал #\u0435\u0445\u0435\u0441 сегодня": "exec",
+    "Добрый вечер, напишите об этом в канал #наш-\u0435\u0445\u0435\u0441 сегодня": "exec",
+    "Добрый вечер, напишите об этом @\u0441\u043e\u0440 сегодня": "cop",
+    "今天发布了新版本，请大家更新到最新的版本，联系 @\uff41\uff4e\uff4e 即可": "ann",
+    "evil\u3002com": "evil.com",
+    "see evil\uff61com, please": "evil.com,",
+    "https\uff1a\uff0f\uff0fevil.com": "https://evil.com",
+    "user\uff20evil.com": "user@evil.com",
+    "\uff03general": "#general",
+    "/etc\uff0fpasswd": "/etc/passwd",
+    "\u2215etc/passwd": "/etc/passwd",
+    "my\u2212bank.com": "my-bank.com",
+    "evil\u2024com": "evil.com",
+    "good.com\u2044login": "good.com/login",
+    "good.com\u2215login": "good.com/login",
+    "http\ua789//evil.com": "http://evil.com",
+    "a:b\u2216c": "a:b\\c",
 }
 
 
@@ -39,13 +82,15 @@ class LookalikeTests(SynchronousTestCase):
     """Words that would be read as others."""
 
     def test_told(self) -> None:
-        """Each is told, with what it looks like and its code points, and is not plain."""
+        """Each is told, with what it looks like and its code points."""
         for text, read in _DISGUISED.items():
-            (caution,) = cautions(text)
-            self.assertIn(f"looks like “{read}”", caution)
-            foreign = next(each for each in text if not each.isascii())
-            self.assertIn(f"U+{ord(foreign):04X} {unicodedata.name(foreign)}", caution)
-            self.assertFalse(is_plain(text), text)
+            found = list(cautions(text))
+            self.assertEqual(len(found), 1, text)
+            self.assertIn(f"looks like “{read}”", found[0])
+            word = found[0].partition("“")[2].partition("”")[0]
+            self.assertIn(word, text)
+            foreign = next(each for each in word if not each.isascii() and not unicodedata.combining(each))
+            self.assertIn(f"U+{ord(foreign):04X} {unicodedata.name(foreign)}", found[0])
 
     def test_prose(self) -> None:
         """A text in the language that its letters are of is none, whatever single words of it look like."""
@@ -57,12 +102,18 @@ class LookalikeTests(SynchronousTestCase):
         for text in ("שלום עולם", "send 123 to مرحبا", "\u0661\u0662"):
             *_, turned = cautions(text)
             self.assertIn("from right to left", turned)
-            self.assertFalse(is_plain(text))
 
-    def test_plain(self) -> None:
-        """ASCII, accents and other scripts whose letters look like no ASCII are plain."""
-        for text in ("", "#general \x00", "café naïve", "今天", "한국어", "ไทย"):
-            self.assertTrue(is_plain(text), text)
+    def test_short(self) -> None:
+        """Short texts need no word where their letters look like no ASCII ones."""
+        for text in ("", "#general \x00", "café naïve", "今天", "한국어", "ไทย", "нет", "Да", "#новости", "v2：新"):
+            self.assertEqual(list(cautions(text)), [], text)
+
+    def test_piled(self) -> None:
+        """Marks that are piled on a letter are told: they may cover what stands around it."""
+        for text in ("a\u0301\u0302\u0323", "Z" + "\u0351\u036b\u0343" * 20, "\u0e01" + "\u0e47" * 9):
+            (caution,) = cautions(f"some {text} text")
+            self.assertIn("piled", caution)
+        self.assertEqual(list(cautions("e\u0323\u0302 and o\u0301")), [])
 
     def test_many(self) -> None:
         """Of many words some are told, and how many more there are."""
@@ -72,7 +123,6 @@ class LookalikeTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=200)
     @given(st.text())
     def test_anything(self, text: str) -> None:
-        """Whatever comes, it is judged; what is told of is never plain, and its words are shown in a visible form."""
+        """Whatever comes, it is judged, and what is told of is shown in a visible form."""
         for caution in cautions(text):
-            self.assertFalse(is_plain(text))
             self.assertEqual(visible(caution), caution)

@@ -59,6 +59,12 @@ class VisibleTests(SynchronousTestCase):
         self.assertEqual(visible("\u202efdp\u200b\U000e0041\xa0"), "\\u202efdp\\u200b\\U000e0041\\u00a0")
         self.assertEqual(visible("grüße 🙂 #eng"), "grüße 🙂 #eng")
 
+    def test_overlays(self) -> None:
+        """A mark that is drawn over a letter, or around it, is shown in its place: it hides what it is drawn over."""
+        for code in (*range(0x0334, 0x0339), *range(0x20D0, 0x20F1), 0x0489):
+            self.assertEqual(visible(f"a{chr(code)}"), f"a\\u{code:04x}")
+        self.assertEqual(visible("e\u0301\u0323"), "e\u0301\u0323")
+
     def test_lines(self) -> None:
         """Line feeds stay only where the caller puts a margin before each line; a carriage return never does."""
         self.assertEqual(visible("a\nb\r\tc"), "a␊b␍␉c")

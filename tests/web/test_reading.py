@@ -32,7 +32,14 @@ class ReadingTests(SynchronousTestCase):
             self.assertIn(said, found.notes)
             self.assertFalse(found.harmless)
         quiet = reading("Привет, это текст: с рос")
-        self.assertEqual((quiet.notes, quiet.harmless), ("", False))
+        self.assertEqual((quiet.notes, quiet.harmless), ("", True))
+
+    def test_harmless(self) -> None:
+        """Honest values in any language can be decided at a glance; disguised, piled or covered ones cannot."""
+        for text in ("нет", "Добрый вечер, это обычный текст", "Kære Ærø", "cœur", "Satış", "Γειά", "会议", "20 m²"):
+            self.assertTrue(reading(text).harmless, text)
+        for text in ("рауре ж", "evil。com", "/etc／passwd", "1․000", "a" + "\u0301" * 3, "a\u20dd", "#сор", "paypaı"):
+            self.assertFalse(reading(text).harmless, text)
 
     def test_long(self) -> None:
         """More than 1000 characters or 20 lines are read to their end; bytes and lines are told."""
@@ -60,9 +67,12 @@ class ReadingTests(SynchronousTestCase):
     def test_unseen(self) -> None:
         """Characters that nobody would see are counted, and those that turn the reading round are told apart."""
         notes = reading("a\u200bb\u200bc").notes
-        self.assertIn("2 characters that nobody would see are shown as \\u200b", notes)
+        self.assertIn("2 characters that nobody would see, or that cover others, are shown as \\u200b", notes)
         self.assertNotIn("turn", notes)
-        self.assertIn("1 character that nobody would see is shown as \\u202e", reading("\u202egnp").notes)
+        covered = reading("pay n\u0336o\u0336t\u0336 me")
+        self.assertEqual((covered.text, covered.harmless), ("pay n\\u0336o\\u0336t\\u0336 me", False))
+        self.assertIn("3 characters", covered.notes)
+        self.assertIn("1 character that nobody would see, or that covers others, is", reading("\u202egnp").notes)
         for mark in "\u202e\u2066\u200f":
             self.assertIn("Some turn the reading round.", reading({"deep": [mark]}).notes, repr(mark))
 
@@ -95,7 +105,15 @@ class MarkupTests(SynchronousTestCase):
             self.assertIn("notifies everybody", " ".join(markup(text)), text)
         for text in ("<@U012AB>", "<@U012AB|ann>", "<@!123>", "<@&456>"):
             self.assertIn("notifies somebody", " ".join(markup(text)), text)
-        self.assertEqual(list(markup("ann@here.example and @everyoneelse")), [])
+        self.assertEqual(list(markup("ann@here.example and @everyoneelse, <!hereabouts, <@Override>")), [])
+
+    def test_labels(self) -> None:
+        """A label, however long and whatever is in it, hides no mark that notifies people; nor do capitals."""
+        for label in ("|a<b>", f"|{'x' * 81}>", f"|{'x' * 5000}>", "|a\nb>", "|", " >"):
+            for sign in ("<!here", "<!channel", "<!everyone", "<!subteam^S01", "<!HERE", "<!Channel"):
+                self.assertIn("notifies everybody", "".join(markup(sign + label)), sign + label)
+            self.assertIn("notifies somebody", "".join(markup("<@U012AB" + label)), label)
+        self.assertIn("notifies everybody", "".join(markup("Hi @Channel")))
 
     def test_links(self) -> None:
         """A link that does not read as it leads is told, in the ways of Slack, Markdown and HTML."""
@@ -103,8 +121,13 @@ class MarkupTests(SynchronousTestCase):
             "<http://evil.example/x|our wiki>",
             "[our wiki](http://evil.example/x)",
             "[our wiki](http://evil.example/x 'title')",
+            "Read [our wiki][].\n\n[our wiki]: http://evil.example/x",
+            "[our wiki]\n> - [our wiki]:\n  http://evil.example/x 'title'",
             '<a class="x" href="http://evil.example/x">our wiki</a>',
             "<A HREF=http://evil.example/x>our wiki</A>",
+            '<a href=" http://evil.example/x">our wiki</a>',
+            "<a href = ' \n http://evil.example/x '>our wiki</a>",
+            '<area href="http://evil.example/x">our wiki</area>',
         ):
             (found,) = markup(text)
             self.assertEqual(found, "A link reads “our wiki” and leads to “http://evil.example/x”.", text)
@@ -116,6 +139,10 @@ class MarkupTests(SynchronousTestCase):
             "[https://a.example](https://a.example/)",
             "<mailto:ann@a.example|ann@a.example>",
             "https://a.example",
+            "<HTTPS://A.example|a.example>",
+            "[a.example]: https://a.example",
+            "See [1]: it is there.\n[INFO]: all is well",
+            '<a href=" https://a.example "> https://a.example </a>',
         ):
             self.assertEqual(list(markup(text)), [], text)
 
@@ -130,6 +157,9 @@ class MarkupTests(SynchronousTestCase):
             f"[our wiki]({target} '{'t' * 3000}')",
             f"[a](b [our wiki]({target}))",
             f"<{target}|{'our wiki ' * 100}>",
+            f"<{target}|our <wiki>",
+            f"<{target}|our\nwiki>",
+            f"[our \\] wiki]: {target}",
             f'<a title=">" href="{target}">our wiki</a>',
             f'<a title="<img " href="{target}">our wiki</a>',
             f'<a href="{target}"><b>our wiki</b></a>',
@@ -137,6 +167,8 @@ class MarkupTests(SynchronousTestCase):
             f"<a href={target} <a >our wiki</a>",
         ):
             self.assertIn(f"leads to “{target}”", "\n".join(markup(text)), text[:60])
+        for scheme in ("HTTPS://", "Http://", "MailTo:", "FTP://"):
+            self.assertIn(f"leads to “{scheme}evil.example”", "".join(markup(f"<{scheme}evil.example|our wiki>")))
 
     def test_long(self) -> None:
         """A target of any length is told, as far as anybody reads, and is never the same as words that are not."""
@@ -153,9 +185,22 @@ class MarkupTests(SynchronousTestCase):
             self.assertFalse(reading(honest + mark + misleading).harmless)
 
     def test_pictures(self) -> None:
-        """A picture tells its sender who looks at it."""
-        for text in ("![x](http://evil.example/p.png)", '<img alt="" src="http://evil.example/p.png">'):
-            self.assertEqual(list(markup(text)), ["A picture is fetched from “http://evil.example/p.png”."])
+        """A picture, or whatever else a tag fetches, tells its sender who looks at it."""
+        url = "http://evil.example/p.png"
+        for text in (
+            f"![x]({url})",
+            f'<img alt="" src="{url}">',
+            f'<img srcset=" {url} 2x">',
+            f"<iframe src={url}>",
+            f"<video poster = '{url}'>",
+            f"<table background={url}>",
+        ):
+            self.assertEqual(list(markup(text)), [f"A picture or the like is fetched from “{url}”."], text)
+
+    def test_forms(self) -> None:
+        """A form says to whom it sends what is typed into it."""
+        for text in ("<form action='//evil.example/x'>", "<button formaction=//evil.example/x>"):
+            self.assertEqual(list(markup(text)), ["A form is sent to “//evil.example/x”."], text)
 
 
 class AddressTests(SynchronousTestCase):

@@ -57,8 +57,9 @@ def _each(text: str, sign: str, read: Callable[[str, int], str]) -> Iterator[str
 
 def _mail(text: str, at: int) -> str:
     """The address around an C{@}; empty where there is none."""
-    name, host = _NAME_BACKWARDS.match(_backwards(text, at)), _MAIL_HOST.match(text, at + 1)
-    return f"{name[0][::-1]}@{host[0]}".rstrip(".") if name and name[0] and host else ""
+    host = _MAIL_HOST.match(text, at + 1)
+    name = _NAME_BACKWARDS.match(_backwards(text, at)) if host else None
+    return f"{name[0][::-1]}@{host[0]}".rstrip(".") if host and name and name[0] else ""
 
 
 def _authority(text: str, colon: int) -> str:

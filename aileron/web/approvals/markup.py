@@ -18,16 +18,25 @@ MOST_MARKS = 1000
 _MOST_QUOTED = 400
 _UNSEEN = f"It holds more than {MOST_MARKS:,} marks of one kind; those after them were not looked at."
 
+# Told by the sign alone: whatever is written behind it, a service may close the mark.
 _EVERYBODY = re.compile(
-    r"<!(?:channel|here|everyone|subteam\^[A-Z0-9]{1,20})(?:\|[^<>\n]{0,80})?>"
-    r"|(?<![\w@])@(?:everyone|here|channel)\b"
+    r"<!(?:channel|here|everyone|subteam\^\w++)\b>?|(?<![\w@])@(?:everyone|here|channel)\b", re.IGNORECASE
 )
-_PERSON = re.compile(r"<@[!&]?[A-Z0-9]{1,32}(?:\|[^<>\n]{0,80})?>")
-_SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]+)\|(?P<words>[^<>\n]*+)>")
+_PERSON = re.compile(r"<@[!&]?[A-Z0-9]++\b>?")
+_SLACK = re.compile(r"<(?P<target>(?:https?://|mailto:|ftp://)[^|<>\n]++)\|", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(?P<picture>!?)\[(?P<words>[^\[\]]*+)\]\(\s*+|\]\(\s*+")
+_REFERENCE = re.compile(
+    r"^[ \t>*+\d.)-]{0,20}\[(?P<words>[^\[\]\\]*+(?:\\.[^\[\]\\]*+)*)\]:"
+    r"\s*+<?(?P<target>[^\s>]++)>?[ \t]*+(?:$|[\"'(])",
+    re.MULTILINE | re.DOTALL,
+)
 _TARGET_END, _CLOSE, _TAG_END = re.compile(r"[)\s]"), re.compile(r"\)"), re.compile(">")
-_TAG = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
-_LEADS = re.compile(r"\b(?P<name>href|src)\s*+=\s*+[\"']?(?P<target>[^\"'>\s]++)", re.IGNORECASE)
+_TAG = re.compile(r"<[a-z]", re.IGNORECASE)
+_LEADS = re.compile(
+    r"\b(?P<name>href|src(?:set)?|poster|background|(?:form)?action)"
+    r"\s*+=\s*+[\"']?\s*+(?P<target>[^\"'>\s]++)",
+    re.IGNORECASE,
+)
 _WORDS_END = re.compile(r"</?a\b", re.IGNORECASE)
 _SCHEME = re.compile(r"\A(?:https?://|mailto:)")
 _ANY_TAG = re.compile(r"<[^<>]*+>")
@@ -37,8 +46,9 @@ def markup(text: str) -> Iterator[str]:
     """One sentence for each thing in C{text} that a service may act on or hide, in words that are made visible."""
     yield from _notes(_EVERYBODY.finditer(text), lambda found: f"{_quoted(found[0])} notifies everybody there.")
     yield from _notes(_PERSON.finditer(text), lambda found: f"{_quoted(found[0])} notifies somebody.")
-    yield from _notes(_SLACK.finditer(text), lambda found: _link(found["words"], found["target"]))
+    yield from _notes(_SLACK.finditer(text), _Slack(text).note)
     yield from _notes(_MARKDOWN.finditer(text), _Markdown(text).note)
+    yield from _notes(_REFERENCE.finditer(text), lambda found: _link(found["words"], found["target"]))
     tag = _TAG.search(text)
     if tag is not None:
         yield from _notes(_LEADS.finditer(text, tag.end()), _Html(text).note)
@@ -70,6 +80,19 @@ class _Next:
         return self._found
 
 
+class _Slack:
+    """What links of Slack in one text lead to."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tag_end = _Next(_TAG_END, text)
+
+    def note(self, place: re.Match[str]) -> str:
+        """Of one place after another; one that is not closed is no link."""
+        end = self._tag_end.after(place.end())
+        return "" if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
+
+
 class _Markdown:
     """What links and pictures of Markdown in one text lead to."""
 
@@ -99,13 +122,13 @@ class _Html:
 
     def note(self, place: re.Match[str]) -> str:
         """Of one place after another."""
-        target = place["target"]
-        if place["name"].lower() == "src":
+        name, target = place["name"].lower(), place["target"]
+        if name.endswith("action"):
+            return f"A form is sent to {_quoted(target)}."
+        if name != "href":
             return _picture(target)
         start = self._tag_end.after(place.end()) + 1
-        end = self._words_end.after(start)
-        words = _beginning(self._text, start, end, len(target))
-        return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
+        return _link_over(self._text, start, self._words_end.after(start), target)
 
 
 def _beginning(text: str, start: int, end: int, least: int) -> str:
@@ -113,8 +136,14 @@ def _beginning(text: str, start: int, end: int, least: int) -> str:
     return text[start : min(end, start + max(least, _MOST_QUOTED) + 1)]
 
 
+def _link_over(text: str, start: int, end: int, target: str) -> str:
+    """Where a link over a part of C{text} leads, without the tags in that."""
+    words = _beginning(text, start, end, len(target))
+    return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
+
+
 def _picture(target: str) -> str:
-    return f"A picture is fetched from {_quoted(target)}."
+    return f"A picture or the like is fetched from {_quoted(target)}."
 
 
 def _link(words: str, target: str, *, whole: bool = True) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from aileron.values import JSON, cautions, is_plain, strings_in, visible
+from aileron.values import JSON, cautions, strings_in, visible
 from aileron.web._texts import shown
 
 from .addresses import addresses
@@ -30,19 +30,17 @@ class Reading:
     :ivar size: how long it is, where that is much; else empty.
     :ivar must_read: whether its end may be out of sight, so that nobody approves before having been there.
     :ivar notes: what may mislead in it, a sentence a line; else empty.
-    :ivar plain: whether each letter is what it looks like, and all is read from left to right.
     """
 
     text: str
     size: str
     must_read: bool
     notes: str
-    plain: bool
 
     @property
     def harmless(self) -> bool:
         """Whether a glance shows all there is."""
-        return self.plain and not (self.must_read or self.notes)
+        return not (self.must_read or self.notes)
 
 
 def reading(value: JSON, *more: str) -> Reading:
@@ -57,10 +55,7 @@ def reading(value: JSON, *more: str) -> Reading:
     notes = [*more, *_notes(texts)]
     if gaps:
         notes.append("It holds long blanks: words may stand far below or to the right.")
-    plain = all(map(is_plain, texts))
-    return Reading(
-        text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)), plain
-    )
+    return Reading(text, _size(value, text) if long or gaps else "", long or gaps, "\n".join(filter(None, notes)))
 
 
 def _notes(texts: Sequence[str]) -> Iterator[str]:
@@ -73,12 +68,16 @@ def _notes(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _unseen(text: str) -> str:
-    """How many characters are shown in their place since nobody would see them."""
+    """How many characters are shown in their place since nobody would see them, or what they cover."""
     unseen = {each: count for each, count in Counter(text).items() if visible(each, multiline=True) != each}
     if not unseen:
         return ""
     count = sum(unseen.values())
-    said = "1 character that nobody would see is" if count == 1 else f"{count:,} characters that nobody would see are"
+    said = (
+        "1 character that nobody would see, or that covers others, is"
+        if count == 1
+        else f"{count:,} characters that nobody would see, or that cover others, are"
+    )
     turned = any(unicodedata.bidirectional(each) in _TURNS or each in _MARKS for each in unseen)
     return (
         f"{said} shown as {visible(next(iter(unseen)))} or the like.{' Some turn the reading round.' if turned else ''}"
