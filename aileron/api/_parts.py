@@ -61,6 +61,7 @@ class Parts:
     :ivar mcp: serves C{/mcp} of the agent site; L{None}: nobody does.
     :ivar clients: names of those who may open a session for themselves, as the operator has them.
     :ivar long_turns: of the reactor; it answers L{None}: nobody measures them.
+    :ivar forget_places: is told the owner of each credential that opens nothing any more.
     :ivar door: the record of logins.
     :ivar leases: who stands behind which session.
     :ivar waits: the long polls of agents.
@@ -94,6 +95,7 @@ class Parts:
     mcp: IMcp | None = field(default=None, validator=optional(_provides(IMcp)))
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None
+    forget_places: Callable[[str], object] = lambda _: None
     door: Door = field(
         init=False, default=Factory(lambda parts: Door(parts.audit, parts.clock, parts.ids), takes_self=True)
     )
@@ -125,6 +127,7 @@ class Parts:
         if self.mcp is not None:
             self.mcp.ended(session_id)
         self.waits.end(session_id)
+        self.forget_places(session_id)
 
     def now(self) -> datetime:
         """The moment, by the clock."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -16,6 +17,9 @@ MOST_WAITS = 64
 
 RETRY_AFTER_SECONDS = 5
 
+_REMEMBERED = 256
+"""So many sessions that ended last are remembered: more than can end while a request is on its way to its wait."""
+
 
 class Waits:
     """The long polls of all sessions.
@@ -26,6 +30,7 @@ class Waits:
     def __init__(self, most: int = MOST_WAITS) -> None:
         self._most = most
         self._waiting: dict[str, set[Deferred[Any]]] = {}
+        self._ended: deque[str] = deque(maxlen=_REMEMBERED)
 
     def allows(self, session_id: str | None) -> bool:
         """Whether one more request may wait.
@@ -43,6 +48,9 @@ class Waits:
         """
         if session_id is None:
             return await waiting
+        if session_id in self._ended:
+            waiting.close()
+            raise _ended()
         if not self.allows(session_id):
             waiting.close()
             raise LimitExceeded(
@@ -53,7 +61,8 @@ class Waits:
         return await self._counted(session_id, Deferred.fromCoroutine(waiting))
 
     def end(self, session_id: str) -> None:
-        """The session has ended, and so does whatever of it waits."""
+        """The session has ended, and so does whatever of it waits or is on its way to."""
+        self._ended.append(session_id)
         for waiting in self._waiting.pop(session_id, ()):
             waiting.cancel()
 
@@ -64,7 +73,7 @@ class Waits:
         except CancelledError:
             if session_id in self._waiting:
                 raise
-            raise Unauthorized("The session of this token has ended.") from None
+            raise _ended() from None
         finally:
             self._forget(session_id, waiting)
 
@@ -74,3 +83,7 @@ class Waits:
             others.discard(waiting)
             if not others:
                 del self._waiting[session_id]
+
+
+def _ended() -> Unauthorized:
+    return Unauthorized("The session of this token has ended.")

@@ -1,15 +1,12 @@
-"""How many descriptors this process may have, and what the agent site gets of them."""
+"""How many descriptors this process may have, and how many connections the agent site gets of them."""
 
 from __future__ import annotations
 
 import resource
 
-from attrs import frozen
-
 WANTED = 10_240
 _FOR_THE_REST = 384
-_LEAST_WAITING = 256
-_WAITING_OF_ALL = 8
+_LEAST = 64
 _INFINITE = resource.RLIM_INFINITY
 
 
@@ -29,23 +26,10 @@ def raised(soft: int, hard: int) -> int:
     return max(soft, WANTED if hard == _INFINITE else min(WANTED, hard))
 
 
-@frozen
-class Share:
-    """How many connections the agent site may hold at once, so that the daemon keeps descriptors for everything else.
+def most_connections(limit: int) -> int:
+    """How many connections the agent site may hold at once, where the process may have so many descriptors.
 
-    Each may take a second descriptor, for what is asked of somebody else.
-
-    :ivar waiting: that have said nothing yet, rest, or wait for an answer of the site's own: an eighth of all, so that
-        agents that come at the same moment are heard before others need their places.
-    :ivar relayed: whose requests are with a provider.
+    Each may take a second one, for what is asked of a provider.  The daemon keeps enough for everything else.
     """
-
-    waiting: int
-    relayed: int
-
-
-def share_of(limit: int) -> Share:
-    """The agent site's, where the process may have so many."""
     usable = WANTED if limit == _INFINITE else min(limit, WANTED)
-    waiting = max(_LEAST_WAITING, usable // _WAITING_OF_ALL)
-    return Share(waiting, max(1, (usable - _FOR_THE_REST - 2 * waiting) // 2))
+    return max(_LEAST, (usable - _FOR_THE_REST) // 2)

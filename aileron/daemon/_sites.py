@@ -19,7 +19,7 @@ from aileron.store import Store
 from aileron.values import timestamp, utc
 from aileron.vault import Operators, Passkeys, VaultFile
 
-from ._descriptors import allow_descriptors, share_of
+from ._descriptors import allow_descriptors, most_connections
 from ._ids import fresh_ids
 from ._life import Life
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
@@ -87,15 +87,14 @@ class Sites:
             mcp=self._mcp,
             clients=settings.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
+            forget_places=self._forget_places,
         )
-        share = share_of(allow_descriptors())
         self._agent_site = GuardedSite(
             agent_site(self._parts),
             SiteRules(),
             reactor,
-            most_connections=share.waiting,
+            most_connections=most_connections(allow_descriptors()),
             taker=self._relay.gateway,
-            most_relays=share.relayed,
         )
         site = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor)))
         self._operator_site = GuardedSite(site, SiteRules(), reactor)
@@ -106,6 +105,10 @@ class Sites:
         :raises StoreUnavailable: not all could be ended.
         """
         await self._parts.leases.look()
+
+    def _forget_places(self, owner: str) -> None:
+        for site in (self._agent_site, self._operator_site):
+            site.crowd.forget(owner)
 
     def _addresses(self) -> tuple[str, ...]:
         return (self._bound[1].url,) if self._bound else ()
@@ -124,7 +127,8 @@ class Sites:
         life.at_end(lambda: unbind(operator))
         save_ports(home, Ports(agent.port, operator.port))
         self._bound = (agent, operator)
-        self._agent_site.ports, self._operator_site.ports = agent.ports, operator.ports
+        self._agent_site.listens_at(agent.ports)
+        self._operator_site.listens_at(operator.ports)
         self._relay.gateway.open((agent.port, operator.port))
         life.at_end(self._relay.gateway.close)
         if self._mcp is not None:

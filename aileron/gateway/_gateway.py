@@ -164,6 +164,8 @@ class Gateway:
 
     def _carry(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
+        if session is not None:
+            asked.terms.client.keep(session.id)
         exchange.meter = self._meters.begin(provider, None if session is None else session.id, to.inference)
         if to.refusal != exchange.refusal:  # else its class says it
             exchange.refusal = to.refusal

@@ -16,6 +16,9 @@ class Client(Protocol):
     def transport(self) -> ITCPTransport:
         """What answers are written to."""
 
+    def keep(self, owner: str) -> None:
+        """Keep this connection's place: its request has proved who C{owner} is."""
+
     def hold(self) -> None:
         """Read no more of what the client sends."""
 

@@ -78,7 +78,7 @@ class Line:
 
     def __init__(self, site: GuardedSite) -> None:
         self.client = Collector()
-        server = site.buildProtocol(None)  # type: ignore[no-untyped-call]
+        server = site.buildProtocol(None)
         self.server = cast("Any", Wire(server, isServer=True))
         directlyProvides(self.server, ITCPTransport, IPushProducer)
         self._pump: IOPump = connect(server, self.server, self.client, FakeTransport(self.client, isServer=False))

@@ -6,14 +6,29 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Request
 
-from aileron.api import GuardedSite, SiteRules, agent_site, operator_site
+from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, agent_site, operator_site
+from aileron.api._leases import GRACE_SECONDS
 from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
 
 from .case import LAUNCH_KEY, ApiCase
 from .test_channel import HOST, TYPE, ChannelCase, Echo, Line, head, status
+
+
+def _go_on(limiter: ConnectionLimiter, what: str, guest: Tracked, held: int) -> None:
+    """Do what a connection that is inside may do."""
+    if what == "rest":
+        limiter.rested(guest)
+    elif what == "count":
+        limiter.count(guest, held)
+    elif what == "leave":
+        limiter.leave(guest)
+
+
+_STEPS = "enter keep rest count forget leave".split()
 
 
 class Tracked:
@@ -33,8 +48,7 @@ class LimiterTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Build it."""
-        self.told: list[int] = []
-        self.limiter = ConnectionLimiter(8, self.told.append)
+        self.limiter = ConnectionLimiter(8, 1000)
 
     def entered(self, count: int, *, at_rest: bool = True) -> list[Tracked]:
         """So many that came in."""
@@ -97,15 +111,56 @@ class LimiterTests(SynchronousTestCase):
         self.limiter.rested(gone)
         self.assertEqual(len(self.limiter), 0)
 
+    def test_forgotten(self) -> None:
+        """Whoever's credential opens nothing any more keeps nothing; what others have stays."""
+        ended, live = self.kept(3, "ann"), self.kept(3, "ben")
+        self.limiter.forget("ann")
+        self.limiter.forget("ann")
+        self.entered(5)
+        self.assertEqual([each.dropped for each in (*ended, *live)], [True] * 3 + [False] * 3)
+        self.assertEqual([each.dropped for each in self.kept(3, "cat")], [False] * 3)
+
+    def test_refused_later(self) -> None:
+        """A connection whose next credential is wrong gives way like a newcomer, its owner's others do not."""
+        wrong, right = self.kept(2, "ann")
+        stranger = self.entered(1)[0]
+        for each in (wrong, wrong, stranger, Tracked()):
+            self.limiter.give_up(each)
+        self.entered(7)
+        self.assertEqual((wrong.dropped, right.dropped, len(self.limiter)), (True, False, 8))
+
+    def test_bytes(self) -> None:
+        """Of what is held for those that proved nothing there is a bound; who holds most gives way, and no other."""
+        large, larger, proven, small = self.entered(4)
+        self.limiter.keep(proven, "ann")
+        for guest, held in ((large, 400), (larger, 300), (larger, 500), (proven, 10_000), (small, 100)):
+            self.limiter.count(guest, held)
+        self.assertEqual([each.dropped for each in (large, larger, proven, small)], [False] * 4)
+        self.limiter.count(small, 101)
+        self.assertEqual([each.dropped for each in (large, larger, proven, small)], [False, True, False, False])
+
+    def test_bytes_that_were_answered(self) -> None:
+        """What is answered, or was of who proved something or left, counts no more."""
+        for guest in self.entered(6):
+            self.limiter.count(guest, 1000)
+            self.limiter.count(guest, 0)
+        for guest in self.entered(2):
+            self.limiter.count(guest, 1000)
+            self.limiter.keep(guest, "ann")
+        held, gone = self.entered(2)
+        self.limiter.count(held, 900)
+        self.limiter.leave(gone)
+        self.limiter.count(gone, 1000)
+        self.assertEqual(self.limiter._bytes, 900)
+
     def test_few_at_a_time(self) -> None:
-        """Only while it is full it is told how many may come in at a time: an eighth of those that proved nothing."""
-        limiter = ConnectionLimiter(256, self.told.append)
-        for _ in range(256):
+        """Few come in in a turn; while it is full no more than an eighth of those that proved nothing."""
+        limiter = ConnectionLimiter(256)
+        self.assertEqual((limiter.most_in_a_turn, self.limiter.most_in_a_turn), (32, 32))
+        for _ in range(257):
             limiter.enter(Tracked())
-        self.assertEqual(self.told, [])
-        limiter.enter(Tracked())
         self.entered(9)
-        self.assertEqual(self.told, [32, 1])
+        self.assertEqual((limiter.most_in_a_turn, self.limiter.most_in_a_turn), (32, 1))
 
     def test_closed(self) -> None:
         """When it closes who rests goes, kept or not, nobody comes in, and who waits for an answer stays."""
@@ -116,10 +171,10 @@ class LimiterTests(SynchronousTestCase):
         self.assertFalse(self.limiter.enter(Tracked()))
 
     @settings(deadline=None, max_examples=200)
-    @given(st.lists(st.tuples(st.sampled_from("enter keep rest leave".split()), st.integers(0, 11)), max_size=80))
+    @given(st.lists(st.tuples(st.sampled_from(_STEPS), st.integers(0, 11)), max_size=80))
     def test_any_order(self, steps: list[tuple[str, int]]) -> None:
         """There are never too many, newcomers always come in, and nobody is refused what another has two more of."""
-        limiter, inside, owners = ConnectionLimiter(8), dict[int, Tracked](), dict[int, str]()
+        limiter, inside, owners = ConnectionLimiter(8, 20), dict[int, Tracked](), dict[int, str]()
         for what, number in steps:
             if what == "enter" and number not in inside:
                 inside[number] = Tracked()
@@ -127,13 +182,17 @@ class LimiterTests(SynchronousTestCase):
             elif what == "keep" and number in inside:
                 owners[number] = "abc"[number % 3]
                 limiter.keep(inside[number], owners[number])
-            elif what == "rest" and number in inside:
-                limiter.rested(inside[number])
-            elif what == "leave" and number in inside:
-                limiter.leave(inside.pop(number))
+            elif what == "forget":
+                limiter.forget("abc"[number % 3])
+            elif number in inside:
+                _go_on(limiter, what, inside[number], number)
+            if what == "leave":
+                inside.pop(number, None)
             inside = {each: tracked for each, tracked in inside.items() if not tracked.dropped}
             self.assertEqual(len(limiter), len(inside))
             self.assertLessEqual(len(inside), 8)
+            self.assertEqual(limiter._bytes, sum(limiter._unproven.values()))
+            self.assertLessEqual(limiter._bytes, 20)
             shares = {owner: len(kept) for owner, kept in limiter._kept.items()}
             self.assertLessEqual(sum(shares.values()), 6)
             if what == "keep" and number in inside and inside[number] not in limiter._owners:
@@ -186,25 +245,47 @@ class SiteTests(ChannelCase):
         self.assertEqual(len(self.site.crowd), 0)
 
     def test_paced(self) -> None:
-        """While it is full few connections are accepted in a turn; before that nobody is kept waiting."""
+        """Few connections are accepted in a turn, and while it is full fewer."""
         ports: Any = Port(), Port()
-        self.site.ports = ports
-        for _ in range(4):
+        self.site.listens_at(ports)
+        self.assertEqual([port.numberAccepts for port in ports], [MOST_IN_A_TURN] * 2)
+        for number in range(1, 6):
+            ports[0].numberAccepts = 100  # Twisted's grows
             Line(self.site)
-        self.clock.advance(0)
-        self.assertEqual([port.numberAccepts for port in ports], [100, 100])
-        Line(self.site)
-        Line(self.site)
-        self.clock.advance(0)
-        self.assertEqual([port.numberAccepts for port in ports], [1, 1])
+            self.clock.advance(0)
+            self.assertEqual(ports[0].numberAccepts, MOST_IN_A_TURN if number < 4 else 1)
 
-    def test_paced_where_many_are_held(self) -> None:
-        """Of many, too, so few come in that those closed for them do not make a turn long."""
-        told: list[int] = []
-        crowd = ConnectionLimiter(100 * MOST_IN_A_TURN, told.append)
-        for _ in range(100 * MOST_IN_A_TURN + 1):
-            crowd.enter(Tracked())
-        self.assertEqual(told, [MOST_IN_A_TURN])
+    def test_strangers_are_paced(self) -> None:
+        """So are those that are refused at once: another user's, or who has closed before anybody could look."""
+        port: Any = Port()
+        self.site.listens_at([port])
+        self.site.rules = SiteRules([HOST], peer_uid=lambda _transport: None, own_uid=501)
+        for _ in range(2):
+            port.numberAccepts = 100
+            self.assertTrue(Line(self.site).closed)
+            self.assertTrue(Line(self.site).closed)
+            self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+            self.clock.advance(0)
+            self.assertEqual(port.numberAccepts, MOST_IN_A_TURN)
+
+    def test_strangers_bodies(self) -> None:
+        """Bodies that do not end are held to a bound; whoever sends most of one gives way, also before its end."""
+        self.site.crowd = ConnectionLimiter(4, 100_000)
+        slow = [Line(self.site) for _ in range(3)]
+        for line, size in zip(slow, (40_000, 50_000, 20_000), strict=True):
+            line.say(head(TYPE, "Content-Length: 90000", method="POST") + b"x" * size)
+        self.assertEqual([line.closed for line in slow], [False, True, False])
+        self.assertEqual(status(slow[0].say(b"x" * 50_000)), 200)
+        self.assertEqual(self.site.crowd._bytes, 20_000)
+
+    def test_strangers_heads(self) -> None:
+        """So are heads, and what follows a request that is not answered yet."""
+        self.site.crowd = ConnectionLimiter(4, 20_000)
+        self.echo.hold = True
+        ahead, unended = Line(self.site), Line(self.site)
+        ahead.say(head() + b"x" * 12_000)
+        unended.say(b"x" * 9_000)
+        self.assertEqual([line.closed for line in (ahead, unended)], [True, False])
 
 
 class GuardTests(ApiCase):
@@ -238,6 +319,35 @@ class GuardTests(ApiCase):
             heard = line.say(head(f"Authorization: {credential}", target=path))
             self.assertEqual(status(heard), wanted, (path, heard))
             self.assert_kept(line, True)
+
+    def test_wrong_one_later(self) -> None:
+        """A connection that kept its place loses it with a credential that nobody knows any more."""
+        session = self.open_session()
+        line = self.line(agent_site(self.parts))
+        asked = head(f"Authorization: Bearer {session['token']}", target="/v1/runs")
+        self.assertEqual(status(line.say(asked)), 200)
+        self.agents.ask("POST", f"/v1/sessions/{session['id']}/end", session["token"])
+        self.assertEqual(status(line.say(asked)), 401)
+        self.assert_kept(line, False)
+
+    def test_ended(self) -> None:
+        """Every end of a credential is told to the sites: of a session, however it ends, and of a login."""
+        told: list[str] = []
+        self.build(forget_places=told.append)
+        operator = self.operator_token()
+        sessions = [self.open_session() for _ in range(2)]
+        self.agents.ask("POST", f"/v1/sessions/{sessions[0]['id']}/end", sessions[0]["token"])
+        self.operator.ask("POST", f"/v1/sessions/{sessions[1]['id']}/deny", operator)
+        self.assertEqual(told, [each["id"] for each in sessions])
+        leased = {"agent": "a", "working_dir": "/", "lease": True}
+        orphan = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, leased).json["id"]
+        for _ in range(2 + int(GRACE_SECONDS / LOOK_SECONDS)):
+            self.successResultOf(Deferred.fromCoroutine(self.parts.leases.look()))
+            self.clock.advance(LOOK_SECONDS)
+        self.assertEqual(told[2:], [orphan])
+        login = self.operator.ask("GET", "/v1/operator/sessions", operator).json["items"][0]["id"]
+        self.operator.ask("POST", "/v1/operator/logout", operator)
+        self.assertEqual(told[3:], [login])
 
     def test_none(self) -> None:
         """Whoever shows none, or a wrong one, keeps nothing."""

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import define
+from twisted.internet.defer import Deferred
+
 from aileron.api._waits import MOST_WAITS, RETRY_AFTER_SECONDS
+from aileron.testing import ScriptedRunner, scripted_offer
+from aileron.values import Run
 
 from .case import ApiCase
 
 LONG = {"Prefer": "wait=3600"}
+
+
+@define
+class SlowRunner(ScriptedRunner):
+    """Looks up no run before it may.
+
+    :ivar gate: that it may; L{None}: at once.
+    """
+
+    gate: Deferred[None] | None = None
+
+    async def run(self, run_id: str) -> Run:
+        """See L{IRunner}."""
+        if self.gate is not None:
+            await self.gate
+        return await ScriptedRunner.run(self, run_id)
 
 
 class WaitTests(ApiCase):
@@ -111,6 +132,19 @@ class WaitTests(ApiCase):
         polls = self.fill()
         self.agents.ask("POST", f"/v1/sessions/{self.session['id']}/end", self.token)
         self.assertEqual({self.heard(poll).status for poll in polls}, {401})
+        self.assertEqual(self.parts.waits._waiting, {})
+
+    def test_ended_on_the_way(self) -> None:
+        """A request that was let in before its session ended does not begin to wait after that."""
+        runner = SlowRunner(self.clock)
+        runner.offer(scripted_offer())
+        self.build(runner=runner)
+        self.run_id = self.ask_gated(self.token).json["run_id"]
+        runner.gate = Deferred()
+        poll = self.poll()
+        self.agents.ask("POST", f"/v1/sessions/{self.session['id']}/end", self.token)
+        runner.gate.callback(None)
+        self.assertEqual(self.heard(poll).status, 401)
         self.assertEqual(self.parts.waits._waiting, {})
 
     def test_denied_with_its_session(self) -> None:

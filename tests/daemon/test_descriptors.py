@@ -6,7 +6,7 @@ import resource
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.daemon._descriptors import WANTED, allow_descriptors, raised, share_of
+from aileron.daemon._descriptors import WANTED, allow_descriptors, most_connections, raised
 
 INFINITE = resource.RLIM_INFINITY
 
@@ -33,21 +33,15 @@ class LimitTests(SynchronousTestCase):
         self.assertGreater(limit, 600)
 
 
-class ShareTests(SynchronousTestCase):
+class ConnectionsTests(SynchronousTestCase):
     """How many connections the agent site may hold."""
 
     def test_rest(self) -> None:
         """Each takes two descriptors, and the operator site's 256 connections and enough more are left."""
         for limit in (1024, 4096, WANTED, 1 << 20, INFINITE):
-            share = share_of(limit)
-            self.assertGreaterEqual(share.relayed, 60)
-            used = 2 * (share.waiting + share.relayed)
+            used = 2 * most_connections(limit)
             self.assertLess(used + 256 + 100, min(limit, WANTED) if limit > 0 else WANTED)
 
     def test_grows(self) -> None:
-        """Who has more descriptors holds more that wait, and never less than with the usual limit."""
-        self.assertEqual([share_of(limit).waiting for limit in (256, 1024, 4096, WANTED)], [256, 256, 512, 1280])
-
-    def test_few(self) -> None:
-        """Where there are hardly any, one at least is carried."""
-        self.assertEqual(share_of(256).relayed, 1)
+        """Who has more descriptors holds more connections; where there are hardly any, some are held."""
+        self.assertEqual([most_connections(limit) for limit in (256, 1024, 4096, WANTED)], [64, 320, 1856, 4928])

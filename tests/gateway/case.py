@@ -218,7 +218,6 @@ class GatewayCase(SynchronousTestCase):
 
     settings = GatewaySettings((OPENAI, ANTHROPIC, CHATGPT, LOCAL), silence_seconds=40.0)
     own_ports: tuple[int, ...] = (7001,)
-    most_relays = 4096
     most_connections = 256
 
     def setUp(self) -> None:
@@ -239,7 +238,6 @@ class GatewayCase(SynchronousTestCase):
             SiteRules(hosts=(HOST,)),
             self.clock,
             taker=self.gateway,
-            most_relays=self.most_relays,
             most_connections=self.most_connections,
         )
 
@@ -263,7 +261,7 @@ class GatewayCase(SynchronousTestCase):
         """A client that has connected."""
         line = Line()
         line._case = self
-        self.net.connect(line, self.site.buildProtocol(None))  # type: ignore[no-untyped-call]
+        self.net.connect(line, self.site.buildProtocol(None))
         self.net.run()
         return line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from tests.gateway.case import HOST, OK, GatewayCase, Line, Peer, get, request, status_of
+from tests.gateway.case import HOST, KEY, OK, GatewayCase, Line, Peer, get, request
 
 MUCH = 2_000_000
 MOST_HELD = 500_000
@@ -191,33 +191,23 @@ class ToProviderTests(GatewayCase):
 class ManyTests(GatewayCase):
     """Bounds."""
 
-    most_relays = 3
-    most_connections = 2
+    most_connections = 4
 
     def setUp(self) -> None:
         """A short silence is none of these tests' business."""
         self.settings = evolve(type(self).settings, silence_seconds=10_000.0)
         super().setUp()
 
-    def test_most_relays(self) -> None:
-        """Beyond the most requests at once one is refused, none is evicted, and the next end makes room."""
-        asked = [self.ask(get()) for _ in range(3)]
-        self.assertEqual(status_of(self.line().say(get())), 503)
-        for line, _ in asked:
-            self.assertFalse(line.lost)
-        asked[0][1].end.write(OK)
-        self.assertEqual(self.after(asked[0][0]), OK)
-        self.ask(get())
-
-    def test_relay_is_never_evicted(self) -> None:
-        """However many come, a connection whose answer is under way stays; those at rest make room."""
-        relays = [self.ask(get()) for _ in range(3)]
+    def test_session_is_never_evicted(self) -> None:
+        """However many come, a connection of a session whose answer is under way stays; the others make room."""
+        self.session()
+        relays = [self.ask(get("/openai/x", f"X-Aileron-Gateway-Key: {KEY}")) for _ in range(3)]
         resting = [self.line() for _ in range(5)]
-        self.assertEqual([bool(line.lost) for line in resting], [True, True, True, False, False])
+        self.assertEqual([bool(line.lost) for line in resting], [True] * 4 + [False])
         for line, there in relays:
             there.end.write(OK)
             self.assertEqual(self.after(line), OK)
-        self.assertEqual([bool(line.lost) for line in resting[3:]], [True, True])
+        self.assertFalse(resting[-1].lost)
 
     def test_unread_answers_make_room(self) -> None:
         """A client that leaves its whole answer unread for ever is dropped when there are too many."""
@@ -229,4 +219,4 @@ class ManyTests(GatewayCase):
             self.net.run()
             lines.append(line)
         self.wait(500, step=10)
-        self.assertEqual(sum(line.end.other.connected for line in lines), 3)
+        self.assertEqual(sum(line.end.other.connected for line in lines), 4)

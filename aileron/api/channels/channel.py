@@ -124,6 +124,7 @@ class Channel(HTTPChannel):
             self._go_on()
         else:
             self._watch()
+        self.site.crowd.count(self, len(self._unread) + self._framed)
 
     def _deal(self) -> None:
         self._dealing, self._answered = True, False
@@ -201,6 +202,8 @@ class Channel(HTTPChannel):
     def requestDone(self, request: Request) -> None:
         """An answer is written: go on with what came meanwhile, unless the site is closing."""
         self.persistent = self.persistent and not self.site.crowd.closed
+        self._framed = 0
+        self.site.crowd.count(self, len(self._unread))
         super().requestDone(request)  # type: ignore[no-untyped-call]
         if not self.persistent:
             return
@@ -221,7 +224,12 @@ class Channel(HTTPChannel):
         self.site.crowd.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it."""
+        """See L{HTTPChannel.writeHeaders}: in one piece, and with what every answer carries, whoever made it.
+
+        Whoever is told that nobody knows the credential has proved nothing.
+        """
+        if code == b"401":
+            self.site.crowd.give_up(self)
         given = dict(headers.getAllRawHeaders())
         given.pop(b"Server", None)
         lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]

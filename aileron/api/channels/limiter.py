@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-
-from .crowd import Crowd, Guest
+from collections.abc import Iterable
+from typing import Protocol
 
 MOST_CONNECTIONS = 256
-"""Of a site that is told no other number.  With both full the daemon still has half of the 1024 descriptors that a
-process usually gets; where it may have more, the agent site holds more."""
+"""Of a site that is told no other number."""
+
+MOST_UNPROVEN_BYTES = 16 * 1024 * 1024
+"""How much of unanswered requests a site holds in total for connections that have proved nothing."""
 
 MOST_IN_A_TURN = 32
-"""So many come in at most in a turn of the reactor while the site is full: as many are closed for them."""
+"""So many come in at most in a turn of the reactor."""
 
 _TURNS = 8
 """For how many turns of the reactor a connection that has proved nothing stays at least, while the site is full."""
+
+
+class Guest(Protocol):
+    """A connection, as far as its place is concerned."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether it waits for no answer of ours."""
+
+    def drop(self) -> None:
+        """Close it at once; L{ConnectionLimiter.leave} follows."""
 
 
 class ConnectionLimiter:
@@ -26,14 +38,15 @@ class ConnectionLimiter:
     prove itself.  Three quarters of the places can be kept.  The owners of the credentials share them: who has more
     than another gives up what is more.
 
-    :param crowded: called when one had to give way, with how many may come in the next turn of the reactor.
+    :param most_bytes: of requests, held for those that have proved nothing; beyond it whoever holds most gives way.
     :ivar closed: nobody comes in any more, and a connection ends with its answer.
     """
 
-    def __init__(self, most: int = MOST_CONNECTIONS, crowded: Callable[[int], object] = lambda _: None) -> None:
-        self._most, self._crowded = most, crowded
+    def __init__(self, most: int = MOST_CONNECTIONS, most_bytes: int = MOST_UNPROVEN_BYTES) -> None:
+        self._most, self._most_bytes = most, most_bytes
         self._most_kept = most - max(1, most // 4)
-        self._unproven: dict[Guest, None] = {}
+        self._unproven: dict[Guest, int] = {}  # how many bytes each holds
+        self._bytes = 0
         self._owners: dict[Guest, str] = {}
         self._kept: defaultdict[str, dict[Guest, None]] = defaultdict(dict)
         self.closed = False
@@ -41,6 +54,13 @@ class ConnectionLimiter:
     def __len__(self) -> int:
         """How many there are."""
         return len(self._unproven) + len(self._owners)
+
+    @property
+    def most_in_a_turn(self) -> int:
+        """How many may come in in a turn of the reactor."""
+        if len(self) < self._most:
+            return MOST_IN_A_TURN
+        return max(1, min(MOST_IN_A_TURN, len(self._unproven) // _TURNS))
 
     def enter(self, guest: Guest) -> bool:
         """Let C{guest} in, in the place of the oldest that has proved nothing if all are taken.
@@ -50,9 +70,8 @@ class ConnectionLimiter:
         if self.closed:
             return False
         if len(self) >= self._most:
-            self._crowded(max(1, min(MOST_IN_A_TURN, len(self._unproven) // _TURNS)))
             self._drop(next(iter(self._unproven)))  # there is one: not all places can be kept
-        self._unproven[guest] = None
+        self._unproven[guest] = 0
         return True
 
     def keep(self, guest: Guest, owner: str) -> None:
@@ -68,15 +87,25 @@ class ConnectionLimiter:
         self._owners[guest] = owner
         self._kept[owner][guest] = None
 
-    def moved(self, guest: Guest, to: Crowd) -> bool:
-        """Let C{guest} go on from here to a crowd.
+    def give_up(self, guest: Guest) -> None:
+        """Keep the place of C{guest} no longer: it has proved nothing."""
+        if guest in self._owners:
+            self.leave(guest)
+            self._unproven[guest] = 0
 
-        :return: whether there was room; without, C{guest} stays.
-        """
-        if not to.enter(guest):
-            return False
-        self.leave(guest)
-        return True
+    def forget(self, owner: str) -> None:
+        """Keep no place for C{owner}, whose credential opens nothing any more."""
+        for guest in [*self._kept.get(owner, ())]:
+            self.give_up(guest)
+
+    def count(self, guest: Guest, held: int) -> None:
+        """Note how many bytes of a request are held for C{guest}; who holds most gives way where it is too much."""
+        if guest not in self._unproven:
+            return
+        self._bytes += held - self._unproven[guest]
+        self._unproven[guest] = held
+        while self._bytes > self._most_bytes:
+            self._drop(max(self._unproven, key=self._unproven.__getitem__))
 
     def rested(self, guest: Guest) -> None:
         """C{guest} has got an answer and rests from now on."""
@@ -93,7 +122,7 @@ class ConnectionLimiter:
 
     def leave(self, guest: Guest) -> None:
         """C{guest} is gone.  Twice is safe."""
-        self._unproven.pop(guest, None)
+        self._bytes -= self._unproven.pop(guest, 0)
         owner = self._owners.pop(guest, None)
         if owner is not None:
             del self._kept[owner][guest]
@@ -107,9 +136,7 @@ class ConnectionLimiter:
         most = max(self._kept.values(), key=len)
         if len(most) <= len(self._kept.get(owner, ())) + 1:
             return False
-        given_up = _least_used(most)
-        self.leave(given_up)
-        self._unproven[given_up] = None
+        self.give_up(_least_used(most))
         return True
 
     def _drop(self, guest: Guest) -> None:

@@ -10,22 +10,15 @@ from twisted.python.failure import Failure
 from aileron.http1 import Likeness, RequestHead, Taken, Taker, Way
 
 from .channel import Channel, Guard, discard
-from .checks import Refused
-from .crowd import Crowd
 
 MAX_TAKEN_HEAD_BYTES = 65536
 """Of requests that are given away: agents send long fields."""
 
 
 class TakingGuard(Guard, Protocol):
-    """What this channel asks its site, beyond what every channel does.
-
-    :ivar relays: the connections whose requests were taken, until they may bring another or are gone; they are no more
-        in C{crowd}: that counts on short visits.
-    """
+    """What this channel asks its site, beyond what every channel does."""
 
     taker: Taker
-    relays: Crowd
 
 
 class RelayingChannel(Channel):
@@ -58,8 +51,6 @@ class RelayingChannel(Channel):
         return self._relay(way.taken(head.length), rest)
 
     def _relay(self, taken: Taken, rest: bytes) -> int:
-        if not self.site.crowd.moved(self, self.site.relays):
-            raise Refused(503, "Too many requests are under way at once.")
         self._taken = taken
         used = self._carry(rest)
         if self._taken is taken:  # and not refused for what came with its head
@@ -102,7 +93,8 @@ class RelayingChannel(Channel):
         """See L{Client.over}."""
         whole = self._step is None
         self._untake()
-        if keep and self.site.relays.moved(self, self.site.crowd):
+        if keep and not self.site.crowd.closed:
+            self.site.crowd.rested(self)
             self._step = self._take_head
             self.release()
             self._go_on()
@@ -171,5 +163,4 @@ class RelayingChannel(Channel):
         if taken is not None:
             self._untake()
             taken.client_left()
-        self.site.relays.leave(self)
         super().connectionLost(reason)

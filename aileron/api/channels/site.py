@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from twisted.internet.interfaces import IListeningPort, IReactorTime
+from twisted.internet.interfaces import IAddress, IListeningPort, IReactorTime
 from twisted.web.http import Request
 from twisted.web.resource import IResource
 from twisted.web.server import Site
@@ -13,25 +14,20 @@ from aileron.http1 import Taker
 
 from .channel import Channel
 from .checks import SiteRules
-from .crowd import Crowd
 from .limiter import MOST_CONNECTIONS, ConnectionLimiter
 from .relaying import RelayingChannel
 from .request import MemoryRequest
 
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0
-MOST_RELAYS = 4096
 
 
 class GuardedSite(Site):
     """A site whose connections keep L{SiteRules}.
 
     :ivar taker: is offered each request before its body; a site without one gives none away.
-    :ivar relays: the connections whose requests were taken.
-
     :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
     :ivar crowd: the connections that it holds.
-    :ivar ports: where it listens; may be set anew once they are known.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
@@ -49,31 +45,36 @@ class GuardedSite(Site):
         request_seconds: float = REQUEST_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
         taker: Taker | None = None,
-        most_relays: int = MOST_RELAYS,
     ) -> None:
         super().__init__(resource, timeout=idle_seconds, reactor=reactor)  # type: ignore[no-untyped-call]
         if taker is not None:
             self.protocol, self.taker = RelayingChannel, taker
-            self.relays = Crowd(most_relays)
         self.rules = rules
-        self.ports: Sequence[IListeningPort] = ()
-        self.crowd = ConnectionLimiter(most_connections, self._pace)
+        self._ports: Sequence[IListeningPort] = ()
+        self.crowd = ConnectionLimiter(most_connections)
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:
         """Open no access log, and keep no clock for one."""
         self.crowd.closed = False
 
-    def _pace(self, most: int) -> None:
-        """Accept at most so many connections in the next turn.  The others wait in the system's queue meanwhile."""
-        if not self._paced:
-            self._paced = True
-            self.reactor.callLater(0, self._accept, most)
+    def listens_at(self, ports: Sequence[IListeningPort]) -> None:
+        """Say where it listens, once that is known; from then on few connections are accepted in a turn."""
+        self._ports = ports
+        self._pace()
 
-    def _accept(self, most: int) -> None:
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """See L{Site.buildProtocol}; whoever comes, also one that is then refused, is one of few in this turn."""
+        if self._ports and not self._paced:
+            self._paced = True
+            self.reactor.callLater(0, self._pace)
+        return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
+
+    def _pace(self) -> None:
+        """Have few connections accepted in the next turn.  The others wait in the system's queue meanwhile."""
         self._paced = False
-        for port in self.ports:
-            port.numberAccepts = most  # type: ignore[attr-defined]  # of TCP; otherwise it grows with the queue
+        for port in self._ports:
+            port.numberAccepts = self.crowd.most_in_a_turn  # type: ignore[attr-defined]  # it grows with the queue
 
     def stopFactory(self) -> None:
         """Nobody listens any more: take no more requests, by the connections that there are neither."""

@@ -89,6 +89,7 @@ async def end_login(visit: Visit, parts: Parts, session_id: str) -> Answer:
 async def _end(visit: Visit, parts: Parts, session_ids: list[str]) -> Answer:
     for session_id in session_ids:
         parts.operators.log_out(session_id)
+        parts.forget_places(session_id)
     for session_id in session_ids:
         await parts.door.record("operator.logout", visit.caller.actor, {"session": session_id})
     return answer({"ended": list(session_ids)})

@@ -1,13 +1,8 @@
-"""How many connections a site holds or relays, and who has to make room."""
+"""How many connections a site holds, and who has to make room."""
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from twisted.trial.unittest import SynchronousTestCase
-
 from aileron.api import GuardedSite, SiteRules
-from aileron.api.channels.crowd import Crowd
 
 from .test_channel import HOST, ChannelCase, Line, head, status
 
@@ -79,41 +74,3 @@ class CrowdedSiteTests(ChannelCase):
         lines = self.lines(10_000)
         self.assertEqual(3, sum(not line.closed for line in lines))
         self.accepted(head())
-
-
-class _Guest:
-    """A connection that only counts."""
-
-    def __init__(self) -> None:
-        self.at_rest = True
-        self.dropped = False
-
-    def drop(self) -> None:
-        """Note it."""
-        self.dropped = True
-
-
-class AnyCrowdTests(SynchronousTestCase):
-    """Whatever comes and goes among those that are relayed."""
-
-    @settings(deadline=None, max_examples=100)
-    @given(st.lists(st.tuples(st.sampled_from(["enter", "busy", "rest", "leave"]), st.integers(0, 9)), max_size=60))
-    def test_never_too_many(self, steps: list[tuple[str, int]]) -> None:
-        """There are never more inside than there is room for, and nobody who waits for an answer is dropped."""
-        crowd, inside = Crowd(4), dict[int, _Guest]()
-        for what, number in steps:
-            guest = inside.get(number)
-            if what == "enter" and guest is None:
-                newcomer = _Guest()
-                if crowd.enter(newcomer):
-                    inside[number] = newcomer
-            elif what == "busy" and guest is not None:
-                guest.at_rest = False
-            elif what == "rest" and guest is not None:
-                guest.at_rest = True
-                crowd.rested(guest)
-            elif what == "leave" and guest is not None:
-                crowd.leave(inside.pop(number))
-            self.assertTrue(all(each.at_rest for each in inside.values() if each.dropped))
-            inside = {number: each for number, each in inside.items() if not each.dropped}
-            self.assertLessEqual(len(inside), 4)
