@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from aileron.home import running_pid
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Command, Finished, Running
 
@@ -55,3 +56,7 @@ class AttackTestCase(OperatedTestCase):
         """What the kernel tells everybody about a process."""
         with open(f"/proc/{pid}/status") as lines:
             return {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
+
+    def resident_bytes(self) -> int:
+        """The daemon's memory."""
+        return int(self.status_of(running_pid(self.state) or 0)["VmRSS"].split()[0]) << 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from tests.attacks.case import AttackTestCase
-from tests.functional.process import Running
+from tests.functional.process import Command, Running
 
 # Keeps so many connections open, each with the bytes of a file sent over and over; one that is closed is opened anew.
 # A deaf one never reads an answer.  Prints a line when as many were opened, and when it is stopped how often anew.
@@ -54,6 +55,29 @@ while True:
             again += 1
             open_one()
 """
+# Connects and closes at once, again and again, so that no port of its own is left taken.
+_CLOSED = """
+import signal, socket, struct, sys
+address, again, abort = (sys.argv[1], int(sys.argv[2])), 0, struct.pack("ii", 1, 0)
+def stop(*_):
+    print(again, flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, stop)
+print("held", flush=True)
+while True:
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, abort)
+    connection.setblocking(False)
+    connection.connect_ex(address)
+    connection.close()
+    again += 1
+"""
+# A process usually gets so many descriptors, and here no more whatever it asks for.
+_FEW_DESCRIPTORS = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 @attrs.frozen
@@ -88,7 +112,20 @@ class Said:
 
 
 class FloodCase(AttackTestCase):
-    """A user who goes on working while a program of the attacker's floods a site."""
+    """A user who goes on working while programs of the attacker's flood a site; none has many descriptors."""
+
+    def start(self, command: Command) -> Running:
+        """Start a process."""
+        return super().start(command.behind(sys.executable, "-I", "-c", _FEW_DESCRIPTORS))
+
+    async def closed_at_once(self, site: str) -> Running:
+        """Start a program that connects and closes.
+
+        :param site: as of L{flood}.
+        """
+        running = self.start(self.python(_CLOSED, "127.0.0.1", str(urlsplit(self.home.discovery()[site]).port)))
+        await running.expect("held", 60)
+        return running
 
     async def flood(self, site: str, said: Said, count: int, *, deaf: bool = False) -> Running:
         """Start one, and wait until every connection was opened.

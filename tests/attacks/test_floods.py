@@ -1,15 +1,15 @@
 """More of everything than anybody needs, from one process of the same user: the others are still served."""
 
-import resource
 from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 
-from tests.attacks.case import AttackTestCase
 from tests.attacks.flooding import FloodCase, Said
+from tests.attacks.provider import SAID, RawProvider
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED
+from tests.functional.process import Running
 
 # Opens sessions one after the other with the launch key; how each was answered, by status.
 _SESSIONS = """
@@ -40,10 +40,8 @@ print(json.dumps(statuses))
 """
 # Opens connections and says nothing; how many it got.
 _CONNECTIONS = """
-import json, resource, socket, sys, time, urllib.parse
+import json, socket, sys, time, urllib.parse
 address = urllib.parse.urlsplit(sys.argv[1])
-most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 held = []
 for _ in range(int(sys.argv[2])):
     try:
@@ -54,10 +52,30 @@ print(json.dumps(len(held)), flush=True)
 time.sleep(60)
 """
 
-_DESCRIPTORS = 1024
+# Asks once on each of many connections of each of many sessions, ends the sessions, and keeps the connections.
+_ENDED = """
+import http.client, json, sys, time, urllib.parse
+address = urllib.parse.urlsplit(sys.argv[1]).netloc
+def ask(connection, method, path, token, body=None):
+    headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+    connection.request(method, path, None if body is None else json.dumps(body), headers)
+    answer = connection.getresponse()
+    return json.loads(answer.read())
+launcher, held, sessions = http.client.HTTPConnection(address, timeout=20), [], []
+for number in range(int(sys.argv[3])):
+    body = {"agent": str(number), "working_dir": "/"}
+    sessions.append(ask(launcher, "POST", "/v1/sessions", sys.argv[2], body))
+    for _ in range(int(sys.argv[4])):
+        held.append(http.client.HTTPConnection(address, timeout=20))
+        ask(held[-1], "GET", "/v1/status", sessions[-1]["token"])
+for session in sessions:
+    ask(launcher, "POST", f"/v1/sessions/{session['id']}/end", session["token"], {})
+print("ended", flush=True)
+time.sleep(600)
+"""
 
 
-class FloodTests(AttackTestCase):
+class FloodTests(FloodCase):
     """Each flood, and a user who goes on working."""
 
     timeout = 400
@@ -81,12 +99,9 @@ class FloodTests(AttackTestCase):
 
     async def test_connections(self) -> None:
         """Connections without end, all silent, do not keep the user's own commands out."""
-        before = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, before[1]))  # what a process usually gets
         await self.furnish()
         for site in ("url", "operator_url"):
-            flood = self.start(self.python(_CONNECTIONS, self.home.discovery()[site], "1500"))
+            flood = self.start(self.python(_CONNECTIONS, self.home.discovery()[site], "1000"))
             await flood.expect(r"\d+", 60)
             await self.operator("approval", "list")
             self.assertEqual((await self.status())["vault_state"], "unlocked")
@@ -96,6 +111,12 @@ class FloodTests(AttackTestCase):
 _WRONG = {"nonce": "A" * 43, "proof": "A" * 43}
 _GUESSES = Said("POST", "/v1/operator/login", body=_WRONG)
 _LONG = "Prefer: wait=3600"
+_PROVIDERS = """\
+gateway:
+  providers:
+    silent: {{base_url: '{silent}'}}
+    good: {{base_url: '{good}'}}
+"""
 
 
 def _idle(token: str = "") -> Sequence[tuple[Said, int, bool]]:
@@ -114,18 +135,24 @@ class FloodedTestCase(FloodCase, BrowsedTestCase, McpHttpTestCase):
 
     timeout = 600
 
-    async def begin_flooded(self) -> None:
-        """Start the daemon with as many descriptors as a process usually gets, and give an agent its session."""
-        before = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, before[1]))
-        self.agent = await self.furnish_with_mcp()
+    async def begin_flooded(self, more: str = "") -> None:
+        """Start the daemon, and give an agent its session.
+
+        :param more: of the configuration.
+        """
+        self.agent = await self.furnish_with_mcp(more)
+        self.floods: list[Running] = []
 
     async def flood_all(self, site: str, floods: Sequence[tuple[Said, int, bool]]) -> None:
-        """Start all of these, and let them go on for a while; each still runs when the test is over."""
-        running = [await self.flood(site, said, count, deaf=deaf) for said, count, deaf in floods]
+        """Start all of these, and let them go on for a while."""
+        self.floods += [await self.flood(site, said, count, deaf=deaf) for said, count, deaf in floods]
         await self.pause(3)
-        self.addCleanup(lambda: self.assertEqual([each.errors for each in running], [""] * len(running)))
+
+    async def assert_flooded(self) -> None:
+        """Each flood has gone on until now, and connections were closed and made anew."""
+        ended = [await flood.signal() for flood in self.floods]
+        self.assertEqual([(each.exit_code, each.stderr) for each in ended], [(0, "")] * len(ended))
+        self.assertGreater(sum(int(each.stdout.split()[-1]) for each in ended), 0)
 
     async def assert_operable(self) -> None:
         """Each of the operator's commands works, by a new login with the passphrase, and the daemon says how it is."""
@@ -154,6 +181,7 @@ class OperatorSiteTests(FloodedTestCase):
         await self.begin_flooded()
         await self.flood_all("operator_url", [(_GUESSES, 400, False)])
         await self.assert_operable()
+        await self.assert_flooded()
 
     async def test_at_once(self) -> None:
         """Nor do those full of requests that are answered at once: challenges, wrong tokens, the site's document."""
@@ -166,18 +194,29 @@ class OperatorSiteTests(FloodedTestCase):
         )
         await self.flood_all("operator_url", [(each, 150, False) for each in said])
         await self.assert_operable()
+        await self.assert_flooded()
 
     async def test_idle(self) -> None:
         """Nor do those that begin a head or a body and do not end it, say nothing more, or read no answer."""
         await self.begin_flooded()
         await self.flood_all("operator_url", _idle())
         await self.assert_operable()
+        await self.assert_flooded()
+
+    async def test_closed_at_once(self) -> None:
+        """Nor do those that are closed as soon as they are made, without end."""
+        await self.begin_flooded()
+        self.floods = [await self.closed_at_once("operator_url") for _ in range(2)]
+        await self.pause(3)
+        await self.assert_operable()
+        await self.assert_flooded()
 
     async def test_page(self) -> None:
         """A page that was let in before shows what is asked meanwhile, and denies it."""
         await self.begin()
         page = await self.browser.page()
         await self.log_in(page)
+        self.floods = []
         await self.flood_all("operator_url", [(_GUESSES, 300, False), (Said("GET", "/v1/health"), 100, False)])
         run_id = await self.ask(summary="asked in a flood")
         await page.shows("ship-update", seconds=60)
@@ -185,6 +224,7 @@ class OperatorSiteTests(FloodedTestCase):
         await self.ready(page)
         await page.click("#deny")
         await self.stands(page, "denied")
+        await self.assert_flooded()
 
 
 class AgentSiteTests(FloodedTestCase):
@@ -211,6 +251,7 @@ class AgentSiteTests(FloodedTestCase):
         await self.flood_all("url", [(each, 235, False) for each in waits])
         await self.assert_operable()
         await self.assert_served()
+        await self.assert_flooded()
 
     async def test_busy(self) -> None:
         """Nor do as many connections with its token that ask again and again, wait or not."""
@@ -224,6 +265,7 @@ class AgentSiteTests(FloodedTestCase):
         await self.flood_all("url", [(each, 470, False) for each in said])
         await self.assert_operable()
         await self.assert_served()
+        await self.assert_flooded()
 
     async def test_without_a_credential(self) -> None:
         """Nor do those that nobody's token opens, that never end their request, or that read no answer."""
@@ -232,6 +274,63 @@ class AgentSiteTests(FloodedTestCase):
         await self.flood_all("url", [*((each, 500, False) for each in said), *_idle()])
         await self.assert_operable()
         await self.assert_served()
+        await self.assert_flooded()
+
+    async def test_closed_at_once(self) -> None:
+        """Nor do those that are closed as soon as they are made."""
+        await self.begin_flooded()
+        self.floods = [await self.closed_at_once("url") for _ in range(2)]
+        await self.pause(3)
+        await self.assert_operable()
+        await self.assert_served()
+        await self.assert_flooded()
+
+    async def test_bodies(self) -> None:
+        """Bodies of a megabyte without a credential, which do not end, are not held, and keep nobody out."""
+        await self.begin_flooded()
+        body = {"args": {"text": "x" * 1_000_000}}
+        said = Said("POST", f"/v1/actions/{UNGATED}/run", "ail_a_" + "A" * 43, body, times=1, once=True, cut=1000)
+        before = self.resident_bytes()
+        await self.flood_all("url", [(said, 300, False)])
+        self.assertLess(self.resident_bytes() - before, 100 << 20)
+        await self.assert_served()
+        await self.assert_flooded()
+
+    async def test_ended_sessions(self) -> None:
+        """The connections of sixty sessions that have ended take nothing from a session that lives."""
+        await self.begin_flooded()
+        found = self.home.discovery()
+        ended = self.start(self.python(_ENDED, found["url"], found["launch_key"], "60", "5"))
+        await ended.expect("ended", 120)
+        run_id = str((await self.run_action(self.agent, GATED)).body["run_id"])
+        polls = [Deferred.fromCoroutine(self.result(self.agent, run_id, wait=300)) for _ in range(20)]
+        await self.pause(1)
+        await self.flood_all("url", [(Said("GET", "/v1/health"), 400, False)])
+        await self.operator("approval", "deny", run_id)
+        for poll in polls:
+            self.assertEqual((await poll).body["status"], "denied")
+        await self.assert_flooded()
+
+    async def test_calls_to_providers(self) -> None:
+        """Calls of one session that nobody answers, and ones without a key that do not end, keep out no other's."""
+        silent, good = RawProvider.listen(self.reactor), RawProvider.listen(self.reactor)
+        silent.will_answer(*[b""] * 1_000_000)
+        self.finally_(silent.stop)
+        self.finally_(good.stop)
+        await self.begin_flooded(_PROVIDERS.format(silent=silent.url, good=good.url))
+        greedy, other = await self.session("greedy"), await self.session("other")
+        call, unended = {"text": "x" * 1000}, {"text": "x" * 10_000}
+        said = (
+            Said("POST", f"/s/{greedy.gateway_key}/silent/v1/x", body=call, times=1, once=True),
+            Said("POST", "/silent/v1/x", body=unended, times=1, once=True, cut=100),
+        )
+        await self.flood_all("url", [(each, 400, False) for each in said])
+        for _ in range(3):
+            url = f"{self._agents}/s/{other.gateway_key}/good/v1/x"
+            self.assertEqual((await self.web.ask("POST", url, body=call)).text.encode(), SAID)
+        await self.assert_operable()
+        await self.assert_served()
+        await self.assert_flooded()
 
     async def test_ordinary(self) -> None:
         """Twenty calls of one agent that wait together meet no limit, and each ends with its decision."""

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from twisted.internet.defer import maybeDeferred
 from twisted.internet.protocol import Protocol, ServerFactory
 
-from aileron.home import running_pid
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
 
@@ -135,10 +134,6 @@ class GatewayMemoryTests(AttackTestCase):
         await self.command("daemon", "stop")
         await self.unlock()
         return port
-
-    def resident_bytes(self) -> int:
-        """The daemon's memory."""
-        return int(self.status_of(running_pid(self.state) or 0)["VmRSS"].split()[0]) << 10
 
 
 # Asks once; what came, in base64.
