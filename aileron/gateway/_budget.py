@@ -1,7 +1,14 @@
-"""Bounds the bytes of requests and answers that the gateway holds, for each session and in total."""
+"""Bounds the bytes of requests and answers that the gateway holds, for each session and in total.
+
+An exchange is counted while bytes of it wait, and for a little more while its request has not come whole.  Where a
+bound is passed an exchange gives way, and nobody is refused: first one of the session that is past its own bound, then
+one of the session that holds most.  So a session that holds less than its share of all never gives way to another.
+"""
 
 from __future__ import annotations
 
+from operator import attrgetter
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -14,30 +21,45 @@ RESERVED_BYTES = 128 * 1024
 """Counted for a direction that waits: what a connection's own buffer holds before its sender is told to stop, and
 what had been read by then."""
 
+UPLOAD_BYTES = 32 * 1024
+"""Counted for a request that has not come whole, although none of it waits: so no more than half of the places that a
+daemon has for relayed requests can be taken by bodies that never come."""
+
+
+class Holder(Protocol):
+    """An exchange, as far as it is counted."""
+
+    def give_way(self) -> None:
+        """Hold less from now on, and if nothing else helps by ending."""
+
 
 class Account:
-    """The bytes that one session's exchanges hold."""
+    """The bytes that one session's exchanges hold.
 
-    __slots__ = ("__weakref__", "_budget", "held_bytes")
+    :ivar held_bytes: of all of them.
+    """
+
+    __slots__ = ("__weakref__", "_budget", "_holders", "held_bytes")
 
     def __init__(self, budget: ByteBudget) -> None:
         self._budget = budget
+        self._holders: dict[Holder, int] = {}  # those first that have made no progress for longest
         self.held_bytes = 0
 
-    def change(self, by: int) -> bool:
-        """Count bytes that are held from now on, or fewer.
+    def count(self, holder: Holder, size: int) -> None:
+        """Count what an exchange holds now that it has made progress.  If that is too much, one or more give way."""
+        by = size - self._holders.pop(holder, 0)
+        if size:
+            self._holders[holder] = size
+        if by:
+            self.held_bytes += by
+            self._budget.held_bytes += by
+            if by > 0:
+                self._budget.enforce(self)
 
-        :return: whether the session and the gateway are within their bounds.
-        """
-        budget = self._budget
-        self.held_bytes += by
-        budget.held_bytes += by
-        return self.held_bytes <= budget.most_session_bytes and budget.held_bytes <= budget.most_bytes
-
-    def has_room(self, wanted: int) -> bool:
-        """Whether so many bytes more are within the bounds."""
-        budget = self._budget
-        return self.held_bytes + wanted <= budget.most_session_bytes and budget.held_bytes + wanted <= budget.most_bytes
+    def give_way(self) -> None:
+        """Have the exchange give way that has made no progress for longest."""
+        next(iter(self._holders)).give_way()
 
 
 class ByteBudget:
@@ -58,37 +80,42 @@ class ByteBudget:
             found = self._accounts[session_id] = Account(self)
         return found
 
+    def enforce(self, account: Account) -> None:
+        """Have exchanges give way until C{account}, and all together, are within their bounds."""
+        while account.held_bytes > self.most_session_bytes:
+            account.give_way()
+        while self.held_bytes > self.most_bytes:
+            max(self._accounts.values(), key=attrgetter("held_bytes")).give_way()
+
 
 class RequestBuffer:
-    """What has come of one request, until it cannot be needed again; counted in an account once that is known.
+    """What has come of one request, until it cannot be needed again.
 
+    :ivar size: of what is kept, in bytes.
     :ivar replayable: whether all of it is there.
     """
 
-    __slots__ = ("_account", "_counted", "_pieces", "_reserved", "replayable", "size")
+    __slots__ = ("_pieces", "replayable", "size")
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self.size = self._reserved = self._counted = 0
-        self._account: Account | None = None
+        self.size = 0
         self.replayable = True
 
     def keep(self, data: bytes) -> bool:
         """Add what came, unless an earlier part is gone.
 
-        :return: whether there is room for more.
+        :return: whether it was added.
         """
-        if not self.replayable:
-            return True
-        self._pieces.append(data)
-        self.size += len(data)
-        return self._count()
+        if self.replayable:
+            self._pieces.append(data)
+            self.size += len(data)
+        return self.replayable
 
-    def open(self, head: bytes, account: Account) -> None:
-        """Put the request's head before all that has come, and count it from now on."""
+    def open(self, head: bytes) -> None:
+        """Put the request's head before all that has come."""
         self._pieces.insert(0, head)
         self.size += len(head)
-        self._account = account
 
     def whole(self) -> bytes:
         """All of it."""
@@ -97,15 +124,3 @@ class RequestBuffer:
     def forget(self) -> None:
         """Keep no more of it.  Twice is safe."""
         self.replayable, self._pieces, self.size = False, [], 0
-        self._count()
-
-    def reserve(self, size: int) -> None:
-        """Count so many bytes beside it, for what waits elsewhere."""
-        self._reserved = size
-        self._count()
-
-    def _count(self) -> bool:
-        if self._account is None:
-            return True
-        by, self._counted = self.size + self._reserved - self._counted, self.size + self._reserved
-        return not by or self._account.change(by)

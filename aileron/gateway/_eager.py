@@ -1,8 +1,8 @@
 """Writing at once: it saves one registration with the reactor and one turn of its loop for each write; and hearing
 without anybody between.
 
-The only place where names of Twisted are used that it does not document: C{dataBuffer}, C{_tempDataBuffer} and the
-transport's C{protocol}.
+The only place where names of Twisted are used that it does not document: C{dataBuffer}, C{_tempDataBuffer},
+C{producerPaused}, and the transport's C{producer} and C{protocol}.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ Write = Callable[[bytes], None]
 
 
 def writer(transport: Any) -> Write:
-    """How to write to C{transport}: straight to its socket whenever nothing waits to be sent before."""
+    """How to write to C{transport}: straight to its socket whenever nothing waits to be sent before.
+
+    Its producer is told to wait as soon as a byte waits, where it would be by the transport once there are 64 KiB: so
+    it knows of all that waits.
+    """
     queue: Write = transport.write
     if not isinstance(transport, Connection):
         return queue
@@ -34,8 +38,16 @@ def writer(transport: Any) -> Write:
             sent = 0
         if sent != len(data):
             queue(data[sent:] if sent else data)
+            _pause(transport)
 
     return write
+
+
+def _pause(transport: Any) -> None:
+    """Tell the producer to wait; the transport tells it to go on when all was sent."""
+    if transport.producer is not None and transport.streamingProducer and not transport.producerPaused:
+        transport.producerPaused = True
+        transport.producer.pauseProducing()
 
 
 def heard_by(transport: Any, protocol: Protocol) -> None:

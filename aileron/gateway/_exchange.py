@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic
 
-from aileron.errors import AileronError, ExternalApiError, InvalidRequest, NetworkError, ResourceLimitExceeded
+from aileron.errors import (
+    AileronError,
+    ExternalApiError,
+    InvalidRequest,
+    LimitExceeded,
+    NetworkError,
+    ResourceLimitExceeded,
+)
 from aileron.http1 import Body, Chunked, Malformed, ResponseHead, UntilClose, announced, end_to_end
 from aileron.interfaces import IMeter
 from aileron.values import Dialect, Ending
 
 from ._answers import read_beginning
-from ._budget import RESERVED_BYTES, Account, RequestBuffer
+from ._budget import RESERVED_BYTES, UPLOAD_BYTES, Account, RequestBuffer
 from ._terms import A, Terms, Upstream
 from .counting.uncounted import UNCOUNTED
 from .injecting.screen import Screen
@@ -22,12 +29,18 @@ MOST_KEPT_BYTES = 1024 * 1024
 MOST_WAITING_BYTES = 256 * 1024
 """How much of a request is taken from its client before there is a connection to send it on."""
 
+PROGRESS_BYTES = 16 * 1024
+"""How much of a request's body, or the end of it, has to come before its client counts as silent."""
+
+_NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
+
 
 class Exchange(Generic[A]):
     """One request and its answer.  It is L{aileron.http1.Taken} to the client's channel.
 
     :ivar stirred: whether either side has sent something since this was last set to false.
     :ivar over: whether it is over, in whatever way.
+    :ivar answered: whether the answer is whole; some of it may still wait for the client, and then it is not over.
     :ivar length: of the request's body in bytes, or L{aileron.http1.CHUNKED}.
     :ivar refusal: status of what its carrier refuses.
     :ivar meter: counts it.
@@ -35,6 +48,7 @@ class Exchange(Generic[A]):
     """
 
     __slots__ = (
+        "_account",
         "_answer",
         "_asked",
         "_begun",
@@ -42,6 +56,7 @@ class Exchange(Generic[A]):
         "_held",
         "_keep",
         "_partial",
+        "_progress_at",
         "_request",
         "_reusable",
         "_screen",
@@ -50,6 +65,7 @@ class Exchange(Generic[A]):
         "_terms",
         "_uploaded",
         "_write",
+        "answered",
         "give_up",
         "length",
         "meter",
@@ -67,13 +83,14 @@ class Exchange(Generic[A]):
         self._terms, self.length = terms, length
         self._asked: A | None = asked
         self._write, self._keep = terms.write, terms.keep
-        self.stirred, self.over, self.refusal = True, False, 403
+        self.stirred, self.over, self.answered, self.refusal = True, False, False, 403
         self.meter: IMeter = UNCOUNTED
         self.upstream: Upstream | None = None
         self.give_up: Callable[[], object] | None = None
         self._request = announced(length)
         self._buffer = RequestBuffer()
-        self._uploaded = 0
+        self._account: Account | None = None
+        self._uploaded, self._progress_at = 0, PROGRESS_BYTES
         self._partial = b""
         self._answer: Body | None = None
         self._screen: Screen | None = None
@@ -91,7 +108,6 @@ class Exchange(Generic[A]):
         body = self._request
         if body is None:
             return 0
-        self.stirred = True
         try:
             end = body.take(data)
         except Malformed as fault:
@@ -107,23 +123,21 @@ class Exchange(Generic[A]):
             return -1
         if data:
             self._send(data)
-        if end >= 0:
-            self._reserve()
+        if end >= 0 or self._uploaded >= self._progress_at:
+            self._progress_at = self._uploaded + PROGRESS_BYTES
+            self.stirred = True
+            self._count()
         return end
 
     def _send(self, data: bytes) -> None:
-        roomy = self._buffer.keep(data)
+        if self._buffer.keep(data):
+            self._count()
         if self.upstream is not None:
             self.upstream.write(data)
-            if not roomy or self._uploaded > MOST_KEPT_BYTES:
-                self._buffer.forget()
-        elif not roomy or self._uploaded > MOST_WAITING_BYTES:
+            if self._uploaded > MOST_KEPT_BYTES:
+                self._forget_request()
+        elif self._uploaded > MOST_WAITING_BYTES and not self.over:
             self.upstream_is_slow()
-
-    def _reserve(self) -> None:
-        """Count what waits outside of the buffer: on the way to the upstream, and on the way to the client."""
-        uploading = self._request is not None or self._held
-        self._buffer.reserve(RESERVED_BYTES * (uploading + self._slow))
 
     def start(self) -> None:
         """See L{Taken.start}."""
@@ -137,20 +151,15 @@ class Exchange(Generic[A]):
     def _too_long(self, most: int) -> None:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
-    @property
-    def wanted_bytes(self) -> int:
-        """How many bytes it would be counted for, if it were opened now."""
-        return self._buffer.size + (0 if self._request is None else RESERVED_BYTES)
-
     def open(self, head: bytes, account: Account, screen: Screen | None = None) -> None:
-        """What goes before everything that the client sends.
+        """What goes before everything that the client sends.  It may give way at once.
 
         :param account: counts what is held of the request and the answer.
         :param screen: watches the answer; L{None}: it goes on unseen.
         """
-        self._buffer.open(head, account)
-        self._screen = screen
-        self._reserve()
+        self._buffer.open(head)
+        self._account, self._screen = account, screen
+        self._count()
 
     def attach(self, upstream: Upstream, *, fresh: bool = False) -> None:
         """Send what there is of the request, and go on with the rest as it comes.
@@ -162,7 +171,7 @@ class Exchange(Generic[A]):
         upstream.write(self._buffer.whole())  # which may be told at once that this has to wait
         self.meter.sent()
         if fresh:
-            self._buffer.forget()
+            self._forget_request()
         if waited and not self._held:
             self._held = True
             self.upstream_has_caught_up()
@@ -183,16 +192,18 @@ class Exchange(Generic[A]):
     def client_is_slow(self) -> None:
         """See L{Taken.client_is_slow}."""
         self._slow = True
-        self._reserve()
         if self.upstream is not None:
             self.upstream.hold()
+        self._count()
 
     def client_has_caught_up(self) -> None:
         """See L{Taken.client_has_caught_up}."""
         self._slow, self.stirred = False, True
-        self._reserve()
+        self._count()
         if self.upstream is not None:
             self.upstream.release()
+        if self.answered:
+            self._complete()
 
     def client_left(self) -> None:
         """See L{Taken.client_left}: the upstream's connection goes too, also one that is only being opened."""
@@ -231,7 +242,8 @@ class Exchange(Generic[A]):
                 self._write(found.interim if self._screen is None else self._screen.head(found.interim, chunked=False))
             if found.head is None:
                 self._partial = found.rest
-            else:
+                self._count()
+            elif not self.over:  # since that interim answer was written
                 self._begin_answer(found.head, found.raw, found.rest)
         except Malformed as fault:
             self.fail(NetworkError(str(fault)), 502, Ending.UNREACHABLE)
@@ -250,10 +262,10 @@ class Exchange(Generic[A]):
         onward = b"".join((b"HTTP/1.1 ", head.status, lines, last))
         if self._screen is not None:
             onward, whole = self._screen.head(onward, chunked=type(body) is Chunked), self._screen.body(whole)
-        self._write(onward + whole)
-        self._answer, self._begun = body, True
+        self._answer, self._begun, self._partial = body, True, b""
         self._reusable = head.keep and not closes
-        self._buffer.forget()
+        self._write(onward + whole)
+        self._forget_request()
         self.meter.answered(head.code, raw)
         if whole:
             self.meter.passed(whole)
@@ -261,10 +273,12 @@ class Exchange(Generic[A]):
             self._finish(clean=end == len(rest))
 
     def _finish(self, *, clean: bool) -> None:
-        """The answer is whole.
+        """The answer has come whole.
 
         :param clean: whether the upstream sent nothing beyond it.
         """
+        if self.over:
+            return  # since the last of it was written
         self._pass_rest()
         upstream, self.upstream = self.upstream, None
         if upstream is not None:
@@ -272,8 +286,14 @@ class Exchange(Generic[A]):
                 upstream.done(clean and self._reusable)
             else:
                 upstream.abort()  # else what it does not read of the request would keep it open
-        self._end(Ending.COMPLETE)
-        self._terms.client.over(self._keep)
+        self._complete()
+
+    def _complete(self) -> None:
+        """The answer is written, whole; it goes on being counted while some of it waits for the client."""
+        self.answered = True
+        if not (self._slow or self.over):
+            self._end(Ending.COMPLETE)
+            self._terms.client.over(self._keep)
 
     def upstream_left(self, *, cleanly: bool) -> None:
         """The upstream's connection is gone before the answer was whole."""
@@ -290,8 +310,7 @@ class Exchange(Generic[A]):
         except ExternalApiError as error:
             self.fail(error, 502, Ending.CUT)
         else:
-            self._end(Ending.COMPLETE)
-            self._terms.client.over(False)
+            self._complete()
 
     def _pass_rest(self) -> None:
         """What was held back for want of knowing how it goes on."""
@@ -304,35 +323,45 @@ class Exchange(Generic[A]):
         """What was sent to the upstream waits: take no more from the client."""
         if not self._held:
             self._held = True
-            self._reserve()
             self._terms.client.hold()
+            self._count()
 
     def upstream_has_caught_up(self) -> None:
         """It was sent."""
         if self._held:
             self._held, self.stirred = False, True
-            self._reserve()
+            self._count()
             self._terms.client.release()
 
     # ends -----------------------------------------------------------------------------------------------------------
 
     def silent(self, seconds: float) -> None:
-        """Nothing has stirred for so long.  A client that does not read may take its time."""
+        """Nothing has stirred for so long: not the provider, nor the client, whose part it may be to read."""
         if self._slow:
-            return
-        if self._request is None or self._held:
+            self.fail(InvalidRequest(f"The answer was not read for {seconds:g} seconds."), 408, Ending.SILENT)
+        elif self._request is None or self._held:
             self.fail(NetworkError(f"The provider was silent for {seconds:g} seconds."), 504, Ending.SILENT)
         else:
             self.fail(
                 InvalidRequest(f"The rest of the request did not come in {seconds:g} seconds."), 408, Ending.SILENT
             )
 
+    def give_way(self) -> None:
+        """See L{Holder.give_way}: of a request that is on its way the copy for another try is given up first."""
+        if self.upstream is not None and self._buffer.size:
+            self._forget_request()
+        else:
+            self.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status, Ending.CUT)
+
     def fail(self, error: AileronError, status: int, ending: Ending = Ending.REFUSED) -> None:
-        """Never a half answer: tell the client, or where an answer has begun break it off so that this is noticed."""
+        """Never a half answer: tell the client, or where an answer has begun break it off so that this is noticed.
+
+        What waits for a client that does not read is thrown away.
+        """
         self._let_go_of_upstream()
         self._end(ending)
         if self._begun:
-            self._terms.client.cut(framed=type(self._answer) is not UntilClose)
+            self._terms.client.cut(framed=type(self._answer) is not UntilClose and not self._slow)
         else:
             self._terms.client.dismiss(self._terms.carrier.refusal(self, error, status))
 
@@ -347,6 +376,23 @@ class Exchange(Generic[A]):
     def _end(self, ending: Ending) -> None:
         self.over = True
         self._buffer.forget()
-        self._buffer.reserve(0)
+        account, self._account = self._account, None
+        if account is not None:
+            account.count(self, 0)
         self._terms.carrier.ended(self)
         self.meter.ended(ending, self._uploaded)
+
+    # what it holds --------------------------------------------------------------------------------------------------
+
+    def _forget_request(self) -> None:
+        """It will not be sent again."""
+        self._buffer.forget()
+        self._count()
+
+    def _count(self) -> None:
+        """Have what it holds counted: in its own buffers, and in those of connections whose other end does not read."""
+        if self._account is not None:
+            size = self._buffer.size + len(self._partial) + RESERVED_BYTES * (self._held + self._slow)
+            if self._request is not None:
+                size += UPLOAD_BYTES
+            self._account.count(self, size)

@@ -15,7 +15,6 @@ from aileron.errors import (
     Forbidden,
     InternalError,
     InvalidRequest,
-    LimitExceeded,
     NetworkError,
     VaultLocked,
 )
@@ -40,7 +39,6 @@ _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
 _NO_WEBSOCKET = "There is no WebSocket here: go on with HTTP."
 _STOPPING = "Aileron's daemon is being stopped: try again once it runs."
-_NO_ROOM = "Too much of this session's LLM traffic is waiting to be sent or read: nothing was sent. Try again later."
 _NO_SESSION = "This session has ended, or never was: launch the agent again."
 
 
@@ -180,10 +178,6 @@ class Gateway:
     def _send(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
         to, screen = asked.to, None
         destination = self._destinations[to.provider.name]
-        account = self._budget.account(None if session is None else session.id)
-        if not account.has_room(exchange.wanted_bytes):
-            exchange.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status)
-            return
         onward = asked.onward.telling(exchange.length)
         if to.provider.credential is not None:
             try:
@@ -191,9 +185,11 @@ class Gateway:
             except AileronError as error:
                 exchange.fail(error, to.refusal)
                 return
+        account = self._budget.account(None if session is None else session.id)
         exchange.open(destination.for_proxy(onward), account, screen)
-        self._silence.watch(exchange)
-        destination.pool.carry(exchange)
+        if not exchange.over:
+            self._silence.watch(exchange)
+            destination.pool.carry(exchange)
 
 
 def _failed(failure: Failure, exchange: Exchange[Asked]) -> None:

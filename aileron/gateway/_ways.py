@@ -32,6 +32,8 @@ class Asked:
 class Dismissed:
     """They are refused by their heads.  It is L{aileron.http1.Way}, and L{aileron.http1.Taken} as well."""
 
+    answered = False
+
     def __init__(self, client: Client, whole_answer: bytes) -> None:
         self._client = client
         self._answer = whole_answer

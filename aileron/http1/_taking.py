@@ -45,7 +45,12 @@ class Client(Protocol):
 
 
 class Taken(Protocol):
-    """A request that was taken.  Before L{start} it only collects what it is given."""
+    """A request that was taken.  Before L{start} it only collects what it is given.
+
+    :ivar answered: whether its answer is whole, and only waits for the client to read it.
+    """
+
+    answered: bool
 
     def take(self, data: bytes) -> int:
         """More of what the client sends.

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 
+from attrs import define
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.gateway._budget import MOST_SESSION_BYTES, RESERVED_BYTES, ByteBudget, RequestBuffer
+from aileron.gateway._budget import (
+    MOST_SESSION_BYTES,
+    RESERVED_BYTES,
+    UPLOAD_BYTES,
+    Account,
+    ByteBudget,
+    RequestBuffer,
+)
 from aileron.gateway._exchange import MOST_WAITING_BYTES
 from tests.gateway.case import HOST, KEY, OK, GatewayCase, Line, get, request, status_of
 
@@ -18,6 +26,27 @@ def upload(path: str = "/openai/x") -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {LENGTH}\r\n\r\n".encode()
 
 
+@define(eq=False)
+class Held:
+    """An exchange that holds some bytes, and gives up all of them.
+
+    :ivar asked: how often it was to give way.
+    """
+
+    account: Account
+    size: int
+    asked: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Say how many."""
+        self.account.count(self, self.size)
+
+    def give_way(self) -> None:
+        """See L{Holder.give_way}."""
+        self.asked += 1
+        self.account.count(self, 0)
+
+
 class AccountTests(SynchronousTestCase):
     """Counting."""
 
@@ -26,43 +55,66 @@ class AccountTests(SynchronousTestCase):
         self.budget = ByteBudget(most_bytes=100, most_session_bytes=60)
 
     def test_session(self) -> None:
-        """A session is bounded by itself, and does not take the room of another."""
+        """A session is bounded by itself: what is beyond its bound, and no other's, gives way."""
         one, other = self.budget.account("one"), self.budget.account("other")
-        self.assertEqual((one.change(60), one.change(1)), (True, False))
-        self.assertEqual((one.has_room(0), other.has_room(39), other.has_room(40)), (False, True, False))
-        self.assertTrue(other.change(39))
+        held = [Held(one, 30), Held(other, 10), Held(one, 30)]
+        self.assertEqual([each.asked for each in held], [0, 0, 0])
+        held.append(Held(one, 1))
+        self.assertEqual([each.asked for each in held], [1, 0, 0, 0])
+        self.assertEqual((one.held_bytes, other.held_bytes, self.budget.held_bytes), (31, 10, 41))
 
     def test_total(self) -> None:
-        """All together are bounded, and what is given back can be used again."""
-        accounts = [self.budget.account(name) for name in "abc"]
-        self.assertEqual([account.change(50) for account in accounts], [True, True, False])
-        self.assertFalse(accounts[0].has_room(1))
-        self.assertTrue(accounts[2].change(-50))
-        self.assertEqual(self.budget.held_bytes, 100)
+        """All together are bounded: who holds most gives way, and not who comes with little."""
+        one, other, late = (self.budget.account(name) for name in "abc")
+        held = [Held(one, 40), Held(other, 50), Held(late, 10), Held(late, 20)]
+        self.assertEqual([each.asked for each in held], [0, 1, 0, 0])
+        self.assertEqual(self.budget.held_bytes, 70)
+
+    def test_in_turn(self) -> None:
+        """As many give way as it takes, those first that have made no progress for longest."""
+        account = self.budget.account("one")
+        held = [Held(account, 15) for _ in range(4)]
+        account.count(held[0], 15)
+        held.append(Held(account, 20))
+        self.assertEqual([each.asked for each in held], [0, 1, 1, 0, 0])
+        account.count(held[0], 35)
+        self.assertEqual(([each.asked for each in held], account.held_bytes), ([0, 1, 1, 1, 0], 55))
+
+    def test_itself(self) -> None:
+        """What is beyond all bounds alone gives way itself."""
+        held = Held(self.budget.account("one"), 70)
+        self.assertEqual((held.asked, self.budget.held_bytes), (1, 0))
+
+    def test_given_back(self) -> None:
+        """Who gives bytes back never has another give way, and what is given back can be used again."""
+        accounts = [self.budget.account(name) for name in "ab"]
+        held = [Held(account, 50) for account in accounts]
+        self.budget.most_bytes = 10
+        accounts[0].count(held[0], 20)
+        self.assertEqual([each.asked for each in held], [0, 0])
+        self.budget.most_bytes = 100
+        held.append(Held(accounts[0], 30))
+        self.assertEqual(([each.asked for each in held], self.budget.held_bytes), ([0, 0, 0], 100))
 
     def test_one_for_a_session(self) -> None:
         """Exchanges of one session share an account as long as one of them is there; none is kept after that."""
         account = self.budget.account("one")
-        account.change(5)
+        held = Held(account, 5)
         self.assertIs(self.budget.account("one"), account)
-        account.change(-5)
-        del account
-        self.assertEqual(self.budget.account("one").held_bytes, 0)
+        held.give_way()
+        del account, held
+        self.assertFalse(self.budget._accounts)
 
     def test_buffer(self) -> None:
-        """A buffer counts what it holds and what is reserved beside it, from when its account is known."""
-        buffer, account = RequestBuffer(), self.budget.account("one")
-        self.assertTrue(buffer.keep(b"x" * 30))
-        buffer.open(b"head", account)
-        buffer.reserve(20)
-        self.assertEqual((buffer.whole(), account.held_bytes), (b"head" + b"x" * 30, 54))
-        self.assertFalse(buffer.keep(b"y" * 10))
+        """A buffer keeps all of a request, or nothing more of it once a part is gone."""
+        buffer = RequestBuffer()
+        self.assertTrue(buffer.keep(b"body"))
+        buffer.open(b"head")
+        self.assertTrue(buffer.keep(b"more"))
+        self.assertEqual((buffer.whole(), buffer.size, buffer.replayable), (b"headbodymore", 12, True))
         buffer.forget()
-        self.assertEqual(
-            (account.held_bytes, buffer.replayable, buffer.keep(b"z"), buffer.whole()), (20, False, True, b"")
-        )
-        buffer.reserve(0)
-        self.assertEqual(self.budget.held_bytes, 0)
+        self.assertFalse(buffer.keep(b"rest"))
+        self.assertEqual((buffer.whole(), buffer.size, buffer.replayable), (b"", 0, False))
 
 
 class HeldTests(GatewayCase):
@@ -82,7 +134,7 @@ class HeldTests(GatewayCase):
     def test_fresh_connection(self) -> None:
         """What was sent by a connection of its own is not kept: it never has to be sent by another."""
         line, _ = self.ask(upload())
-        self.assertEqual(self.held, RESERVED_BYTES)
+        self.assertEqual(self.held, UPLOAD_BYTES)
         self.say(line)
         self.assertEqual(self.held, 0)
 
@@ -104,7 +156,7 @@ class HeldTests(GatewayCase):
         line.say(upload())
         self.say(line)
         self.assertGreater(self.held, MOST_WAITING_BYTES)
-        self.assertLess(self.held, MOST_WAITING_BYTES + 2 * RESERVED_BYTES)
+        self.assertLess(self.held, MOST_WAITING_BYTES + UPLOAD_BYTES + 2 * RESERVED_BYTES)
         self.wait(60)
         self.assertEqual((status_of(self.after(line)), self.held), (504, 0))
 
@@ -119,22 +171,25 @@ class HeldTests(GatewayCase):
         self.net.run()
         self.assertEqual(self.held, 0)
 
-    def test_refused(self) -> None:
-        """Beyond its bound a session's next request is refused as the provider would, and others go on."""
+    def test_many(self) -> None:
+        """Beyond its bound those of a session give way that have waited longest, as the provider would refuse them."""
         self.places["openai"].open = self.places["anthropic"].open = False
         lines = []
-        while self.held + RESERVED_BYTES <= MOST_SESSION_BYTES:
+        for _ in range(60):
             lines.append(self.line())
-            lines[-1].say(upload())
+            lines[-1].say(upload("/anthropic/v1/x"))
             self.say(lines[-1])
-        self.assertLess(self.held, MOST_SESSION_BYTES + MOST_WAITING_BYTES + RESERVED_BYTES)
-        refused = self.line()
-        heard = refused.say(request("/v1/messages"))
-        self.assertEqual(status_of(heard), 429)
-        self.assertEqual(json.loads(heard.partition(b"\r\n\r\n")[2])["error"]["type"], "rate_limit_error")
-        other = self.line()
-        self.session()
-        heard = other.say(request("/v1/messages", f"X-Aileron-Gateway-Key: {KEY}"))
-        self.assertEqual((heard, self.places["anthropic"].asked), (b"", 1))
+        self.assertLessEqual(self.held, MOST_SESSION_BYTES)
+        refused = [status_of(line.heard) for line in lines]
+        self.assertEqual(refused, sorted(refused, reverse=True))
+        self.assertEqual({*refused}, {0, 429})
+        error = json.loads(lines[0].take().partition(b"\r\n\r\n")[2])["error"]
+        self.assertEqual(error["type"], "rate_limit_error")
+        for key in ((), (f"X-Aileron-Gateway-Key: {KEY}",)):
+            self.session()
+            asked = self.places["openai"].asked
+            self.assertEqual(
+                (self.line().say(request("/openai/x", *key)), self.places["openai"].asked), (b"", asked + 1)
+            )
         self.wait(60)
         self.assertEqual(self.held, 0)

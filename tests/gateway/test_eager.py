@@ -72,13 +72,15 @@ class Reactor(Clock):
 
 
 class Producer:
-    """Notes whether it was told to wait."""
+    """Notes whether it was told to wait, and how often."""
 
     waits = False
+    told = 0
 
     def pauseProducing(self) -> None:
         """Wait."""
         self.waits = True
+        self.told += 1
 
     def resumeProducing(self) -> None:
         """Go on."""
@@ -218,6 +220,31 @@ class WriterTests(SynchronousTestCase):
         write = writer(connection)
         write(b"x" * (connection.bufferSize + 2))
         self.assertTrue(producer.waits)
+
+    def test_first_byte(self) -> None:
+        """It is told to wait when a single byte waits, once, and to go on when nothing does."""
+        for takes in ((4, 100), (0, 100), (3, 1, 100)):
+            connection, reactor = connected(Socket(*takes))
+            producer = Producer()
+            connection.registerProducer(producer, True)
+            write = writer(connection)
+            write(b"hello")
+            self.assertTrue(producer.waits)
+            write(b"more")
+            while reactor.writers:
+                self.assertTrue(producer.waits)
+                connection.doWrite()
+            self.assertEqual((producer.waits, producer.told), (False, 1))
+
+    def test_other_producers(self) -> None:
+        """One that is asked for each piece is not told, and nobody is where nobody is registered."""
+        connection, _ = connected(Socket(1, 1))
+        writer(connection)(b"hello")
+        producer = Producer()
+        connection, _ = connected(Socket(1, 1))
+        connection.registerProducer(producer, False)
+        writer(connection)(b"hello")
+        self.assertEqual(producer.told, 0)
 
     def test_another_transport(self) -> None:
         """Any other transport writes as it does."""

@@ -6,6 +6,7 @@ from attrs import evolve
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
 from twisted.python.failure import Failure
 
+from aileron.gateway._exchange import PROGRESS_BYTES
 from aileron.values import Ending
 from tests.gateway.case import OK, GatewayCase, Line, get, request, status_of
 
@@ -288,10 +289,10 @@ class SilenceTests(GatewayCase):
 
     def test_nobody_is_silent(self) -> None:
         """Whoever says something now and then is not cut, whichever side it is."""
-        line, there = self.ask(request(body=b"x" * 10)[:-10])
+        line, there = self.ask(request(body=b"x" * 10 * PROGRESS_BYTES)[: -10 * PROGRESS_BYTES])
         for _ in range(10):
             self.wait(35)
-            line.say(b"x")
+            line.say(b"x" * PROGRESS_BYTES)
         there.end.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for _ in range(10):
             self.wait(35)

@@ -35,8 +35,8 @@ class RelayingChannel(Channel):
 
     @property
     def at_rest(self) -> bool:
-        """See L{Guest.at_rest}."""
-        return self._taken is None and super().at_rest
+        """See L{Guest.at_rest}: a client that leaves a whole answer unread makes room as well."""
+        return super().at_rest if self._taken is None else self._taken.answered
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
         """See L{Channel.divert}."""
@@ -124,8 +124,9 @@ class RelayingChannel(Channel):
         self._relayed = self._stirred = True
 
     def _finish(self) -> None:
-        """Close, once all is sent, however slowly the client reads: at rest, it makes room where there is none."""
+        """Close, once all is sent, and at the latest when a time has passed in which nothing else may come."""
         self._step, self._unread = discard, b""
+        self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         self.loseConnection()  # type: ignore[no-untyped-call]
 
     # the transport's producer: flow control towards the client ------------------------------------------------------
@@ -149,7 +150,9 @@ class RelayingChannel(Channel):
 
     def timeoutConnection(self) -> None:
         """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
-        if self._stirred or not self.at_rest:
+        if self._step is discard:
+            self.drop()
+        elif self._stirred or self._taken is not None or not self.at_rest:
             self._stirred = False
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         elif self._relayed:
