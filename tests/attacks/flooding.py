@@ -111,7 +111,7 @@ class Said:
         return request[: len(request) - self.cut] * self.times
 
 
-class FloodCase(AttackTestCase):
+class FloodTestCase(AttackTestCase):
     """A user who goes on working while programs of the attacker's flood a site; none has many descriptors."""
 
     def start(self, command: Command) -> Running:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 
-from tests.attacks.flooding import FloodCase, Said
+from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.mcp_http import McpHttpTestCase
@@ -75,7 +75,7 @@ time.sleep(600)
 """
 
 
-class FloodTests(FloodCase):
+class FloodTests(FloodTestCase):
     """Each flood, and a user who goes on working."""
 
     timeout = 400
@@ -130,7 +130,7 @@ def _idle(token: str = "") -> Sequence[tuple[Said, int, bool]]:
     )
 
 
-class FloodedTestCase(FloodCase, BrowsedTestCase, McpHttpTestCase):
+class FloodedTestCase(FloodTestCase, BrowsedTestCase, McpHttpTestCase):
     """A user who goes on working."""
 
     timeout = 600

@@ -14,7 +14,7 @@ from twisted.internet.protocol import Protocol, ServerFactory
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
 
-_RELAYS, _BODY_BYTES = 600, 1_000_000
+_RELAYS, _BODY_BYTES, _HEADS_OF_EACH = 600, 1_000_000, 150
 # Sends so many requests with large bodies as one session, and reads no answer.  It is the provider as well: one that
 # takes all and answers nothing, or one that accepts nobody.
 _UPLOADS = """
@@ -48,14 +48,82 @@ def turn(one):
             left[one] = 0
         if not left[one]:
             ready.unregister(one)
-    elif not one.recv(1 << 20):
-        ready.unregister(one)
+    else:
+        try:
+            ended = not one.recv(1 << 20)
+        except ConnectionResetError:
+            ended = True
+        if ended:
+            ready.unregister(one)
 until, last = time.monotonic() + 60, time.monotonic()
 while time.monotonic() < min(until, last + 3):
     for key, _ in ready.select(0.5):
         last = time.monotonic()
         turn(key.fileobj)
 print(json.dumps(sum(length - each for each in left.values())), flush=True)
+time.sleep(60)
+"""
+# Sends so many small requests, each whole, to a provider that it is itself, and reads none of the long answers, which
+# begin when all requests have arrived.
+_UNREAD = """
+import json, resource, selectors, socket, sys, time
+site, target, port, count, length = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+host, _, at = site.partition(":")
+ready, body = selectors.DefaultSelector(), bytes(1 << 16)
+provider = socket.create_server(("127.0.0.1", port), backlog=4096)
+clients, asked, left = [], [], {}
+def accept(seconds):
+    ready.register(provider, selectors.EVENT_READ, None)
+    until = time.monotonic() + seconds
+    while len(asked) < len(clients) and time.monotonic() < until:
+        for key, _ in ready.select(0.2):
+            if key.fileobj is provider:
+                ready.register(provider.accept()[0], selectors.EVENT_READ, None)
+            else:
+                ready.unregister(key.fileobj)
+                asked.append(key.fileobj)
+    ready.unregister(provider)
+for _ in range(count):
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect((host, int(at)))
+    client.sendall(f"GET {target} HTTP/1.1\\r\\nHost: {site}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+    clients.append(client)
+    accept(5)
+for one in asked:
+    one.setblocking(False)
+    one.send(f"HTTP/1.1 200 OK\\r\\nContent-Length: {length}\\r\\n\\r\\n".encode())
+    left[one] = length
+    ready.register(one, selectors.EVENT_WRITE, None)
+last = time.monotonic()
+until = last + 60
+while time.monotonic() < min(until, last + 3):
+    for key, _ in ready.select(0.5):
+        one, last = key.fileobj, time.monotonic()
+        try:
+            left[one] -= one.send(body[:left[one]])
+        except OSError:
+            left[one] = 0
+        if not left[one]:
+            ready.unregister(one)
+print(json.dumps(len(asked)), flush=True)
+time.sleep(60)
+"""
+# Sends so many heads to each target, and nothing of the bodies that they tell of.
+_HEADS = """
+import json, resource, socket, sys, time
+site, count, *targets = sys.argv[1:]
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+host, _, at = site.partition(":")
+clients = []
+for target in targets:
+    for _ in range(int(count)):
+        clients.append(socket.create_connection((host, int(at)), 20))
+        clients[-1].sendall(f"POST {target} HTTP/1.1\\r\\nHost: {site}\\r\\nContent-Length: 9\\r\\n\\r\\n".encode())
+print(json.dumps(len(clients)), flush=True)
 time.sleep(60)
 """
 _DESCRIPTORS = 8192
@@ -83,12 +151,8 @@ class GatewayMemoryTests(AttackTestCase):
 
     async def test_unanswered(self) -> None:
         """Hundreds of megabytes that nobody answers, or that nobody takes, are not held, and others are served."""
-        before = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(_DESCRIPTORS, before[1]), before[1]))
-        port = await self.begin()
+        port, site = await self.begin(), self.site()
         attacker = await self.session()
-        site = urlsplit(self.home.discovery()["url"]).netloc
         for accepts in ("1", "0"):
             held = self.resident_bytes()
             target = f"/s/{attacker.gateway_key}/evil/v1/x"
@@ -97,9 +161,30 @@ class GatewayMemoryTests(AttackTestCase):
             sent = int((await flood.expect(r"\d+\n", 90))[0])
             self.assertGreater(sent, _RELAYS * 10_000)
             self.assertLess(self.resident_bytes() - held, 100 << 20, accepts)
-            own = await self.session()
-            answers = await self.attack(_ASK, site, f"/s/{own.gateway_key}/good/v1/x")
-            self.assertIn(SAID, base64.b64decode(answers))
+            await self.others_are_served()
+            await flood.kill()
+
+    async def test_unread(self) -> None:
+        """Hundreds of answers that one session does not read are not held, begun or whole, and others are served."""
+        port = await self.begin()
+        attacker = await self.session()
+        for length in (4_000_000, 100_000):
+            held = self.resident_bytes()
+            numbers = (str(port), str(_RELAYS), str(length))
+            flood = self.start(self.python(_UNREAD, self.site(), f"/s/{attacker.gateway_key}/evil/v1/x", *numbers))
+            self.assertEqual(int((await flood.expect(r"\d+\n", 120))[0]), _RELAYS)
+            await self.others_are_served()
+            self.assertLess(self.resident_bytes() - held, 60 << 20, length)
+            await flood.kill()
+
+    async def test_heads(self) -> None:
+        """Hundreds of heads whose bodies never come, of four sessions and without a key, leave room for all others."""
+        await self.begin()
+        targets = [f"/s/{(await self.session()).gateway_key}/good/v1/x" for _ in range(4)]
+        for flooded in (["/good/v1/x"], targets):
+            flood = self.start(self.python(_HEADS, self.site(), str(_HEADS_OF_EACH), *flooded))
+            await flood.expect(r"\d+\n", 90)
+            await self.others_are_served()
             await flood.kill()
 
     async def test_trailers(self) -> None:
@@ -121,8 +206,22 @@ class GatewayMemoryTests(AttackTestCase):
         for name in (b"ail_", b"Authorization", b"Api-Key", b"Cookie", b"X-A"):
             self.assertNotIn(name[:6], heard)
 
+    def site(self) -> str:
+        """The agents' site."""
+        return str(urlsplit(self.home.discovery()["url"]).netloc)
+
+    async def others_are_served(self) -> None:
+        """Assert that another session is, and who has none."""
+        own = await self.session()
+        for before in (f"/s/{own.gateway_key}", ""):
+            answers = await self.attack(_ASK, self.site(), f"{before}/good/v1/x")
+            self.assertIn(SAID, base64.b64decode(answers))
+
     async def begin(self) -> int:
-        """A daemon with both providers; the port of the attacker's."""
+        """A daemon with both providers, which may have many connections; the port of the attacker's."""
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(_DESCRIPTORS, before[1]), before[1]))
         self.provider, port = RawProvider.listen(self.reactor), _free_port()
         self.finally_(self.provider.stop)
         await self.operator("vault", "init")
@@ -142,7 +241,8 @@ import base64, json, socket, sys
 site, target = sys.argv[1:]
 host, _, port = site.partition(":")
 with socket.create_connection((host, int(port)), 20) as line:
-    line.sendall(f"GET {target} HTTP/1.1\\r\\nHost: {site}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+    head = f"POST {target} HTTP/1.1\\r\\nHost: {site}\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n"
+    line.sendall(head.encode() + b"{}")
     print(json.dumps(base64.b64encode(line.makefile("rb").read()).decode()))
 """
 _TRAILER = """

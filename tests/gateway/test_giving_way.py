@@ -20,6 +20,8 @@ UNREAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONG + b"x" * 70_000
 class CrowdedCase(GatewayCase):
     """Sessions of the names that they are given, and many clients."""
 
+    most_connections = 4096
+
     def key(self, name: str) -> str:
         """The gateway key of a session of its own."""
         key = f"ail_g_{name:x<43}"
