@@ -2,8 +2,8 @@
 
 The chain shows what was changed inside it, and a checkpoint what was cut off up to there.  What came after the last
 checkpoint can be cut off the file without a trace in it; a daemon that runs still knows it.  It is asked by the launch
-key and proves nothing, so whoever can replace C{daemon.json} can answer in its place.  Whether one runs the kernel tells:
-it holds C{daemon.lock}, or has the database open.
+key and proves nothing, so whoever can replace C{daemon.json} can answer in its place.  The kernel tells whether one
+runs: it holds C{daemon.lock}, or has the database open.
 """
 
 from __future__ import annotations
