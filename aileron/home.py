@@ -301,6 +301,18 @@ def running_pid(home: Home) -> int | None:
         os.close(descriptor)
 
 
+def database_pid(home: Home) -> int | None:
+    """Another process that has the database open, by the lock that SQLite holds on it; L{None}: none has.
+
+    Not for a process that has it open itself, which would lose its own lock by asking.
+
+    :return: 0 if it cannot be seen from here (another pid namespace).
+    :raises FileNotFoundError: there is no database.
+    """
+    with home.database.open("rb") as file:
+        return _holder(file.fileno())
+
+
 def _open_lock(home: Home, flags: int) -> int:
     return os.open(home.lock, flags | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
 

@@ -6,9 +6,11 @@ import json
 import os
 import secrets
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import attrs
@@ -23,6 +25,7 @@ from aileron.home import (
     Ports,
     acquire_lock,
     atomic_write,
+    database_pid,
     find_home,
     live_discovery,
     load_ports,
@@ -41,6 +44,13 @@ import sys
 from pathlib import Path
 from aileron.home import Home, acquire_lock
 acquire_lock(Home(Path(sys.argv[1])))
+print("held", flush=True)
+sys.stdin.read()
+"""
+_USER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1] + "/aileron.db")
+database.execute("CREATE TABLE rows (text TEXT)")
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -262,7 +272,10 @@ class LockTests(HomeCase):
         self.addCleanup(release_lock, self.home)
 
     def hold_elsewhere(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", _HOLDER, str(self.home.root)]
+        return self.start(_HOLDER)
+
+    def start(self, source: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", source, str(self.home.root)]
         holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(self.end, holder)
         assert holder.stdout is not None
@@ -305,6 +318,18 @@ class LockTests(HomeCase):
         self.end(holder)
         self.assertIsNone(running_pid(self.home))
         acquire_lock(self.home)
+
+    def test_database(self) -> None:
+        """Another process that has the database open is seen by that, whatever became of the lock file."""
+        with closing(sqlite3.connect(self.home.database)) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+        self.assertIsNone(database_pid(self.home))
+        user = self.start(_USER)
+        self.assertEqual((database_pid(self.home), running_pid(self.home)), (user.pid, None))
+        self.end(user)
+        self.assertIsNone(database_pid(self.home))
+        self.home.database.unlink()
+        self.assertRaises(FileNotFoundError, database_pid, self.home)
 
     def test_stale_discovery(self) -> None:
         """A discovery file counts only while the process that it names holds the lock."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the daemon, which has this at hand, seldom shares the work
     from multiprocessing.process import BaseProcess
 
 MOST_PROCESSES = 8
-_SAFE_PATH = "PYTHONSAFEPATH"
+_SAFE_PATH, _PATH = "PYTHONSAFEPATH", "PYTHONPATH"
 _AHEAD = 2
 """How many legs a helper has in hand, so that it need not wait for us while we go along one."""
 
@@ -128,15 +128,14 @@ def _safe_path() -> Iterator[bool]:
 
     :return: whether that is so; not where this process, and so each that it starts, is deaf to its environment alone.
     """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
+    before = {name: os.environ[name] for name in (_SAFE_PATH, _PATH) if name in os.environ}
+    parts = before.get(_PATH, "").split(os.pathsep)
+    os.environ |= {_SAFE_PATH: "1", _PATH: os.pathsep.join(filter(os.path.isabs, parts))}
     try:
         yield bool(sys.flags.safe_path or not sys.flags.ignore_environment)
     finally:
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before
+        del os.environ[_SAFE_PATH], os.environ[_PATH]
+        os.environ |= before
 
 
 def _end(process: BaseProcess, pipe: Connection) -> None:

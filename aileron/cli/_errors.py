@@ -14,7 +14,7 @@ from aileron.values import what_then, what_was_kept
 
 from ._output import complain, note
 
-FAILED, USAGE, PENDING, INTERRUPTED = 1, 2, 75, 130
+FAILED, USAGE, UNCONFIRMED, PENDING, INTERRUPTED = 1, 2, 69, 75, 130
 
 LOST = what_then("vault_locked", "", {"state": "lost"})
 

@@ -96,7 +96,7 @@ class Sites:
             most_connections=most_connections(allow_descriptors()),
             taker=self._relay.gateway,
         )
-        site = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor)))
+        site = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = GuardedSite(site, SiteRules(), reactor)
 
     async def look_at_leases(self) -> None:

@@ -107,7 +107,7 @@ def script(name: str) -> str:
 def _chat(key: str) -> Iterator[str]:
     """The chat in a process of its own; its address."""
     child = subprocess.Popen(
-        (sys.executable, "-P", "-m", "aileron.demo._chat"),
+        (sys.executable, "-E", "-P", "-m", "aileron.demo._chat"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

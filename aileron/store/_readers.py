@@ -8,13 +8,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
 from twisted.enterprise.adbapi import ConnectionPool
-from twisted.internet.defer import Deferred, DeferredSemaphore, fail
+from twisted.internet.defer import Deferred, DeferredSemaphore, fail, maybeDeferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.waiting import Waiting
 
 from ._refusals import closing, refusal
+from ._shield import shielded
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,19 +44,28 @@ class Readers:
     ) -> Deferred[T]:
         """Run C{function(cursor, …)} in a reader's thread, on what was committed before it.
 
+        Cancelling takes it back until its turn comes; later it only ends the wait.
+
         :raises StoreUnavailable: (errback) the database could not be read, or L{close} was called.
         """
         if self._closed:
             return fail(closing())
         self._reading += 1
-        read = self._pool.runWithConnection
-        answer: Deferred[T] = self._turns.run(read, _at_one_moment, function, *args, **kwargs)
-        return answer.addErrback(_translated).addBoth(self._done)
+        turn = self._turns.acquire()
+        return turn.addCallbacks(lambda _: self._in_turn(function, *args, **kwargs), self._done)
 
     def close(self) -> Deferred[None]:
         """Take no more, and answer when the last read has ended.  Twice is safe."""
         self._closed = True
         return self._at_rest.wait(over=not self._reading)
+
+    def _in_turn(self, *call: Any, **kwargs: Any) -> Deferred[Any]:
+        read = maybeDeferred(self._pool.runWithConnection, _at_one_moment, *call, **kwargs)
+        return shielded(read.addErrback(_translated).addBoth(self._turn_over))
+
+    def _turn_over(self, result: Any) -> Any:
+        self._turns.release()
+        return self._done(result)
 
     def _done(self, result: Any) -> Any:
         self._reading -= 1

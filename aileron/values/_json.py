@@ -14,13 +14,14 @@ JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JS
 """Whatever RFC 8259 can say.  Values are read-only by agreement: nobody changes one that was handed over."""
 
 _MAX_EXACT = 2**53 - 1
+_BYTES = (bytes, bytearray, memoryview)
 _quoted: Callable[[str], str] = encode_basestring  # escapes what RFC 8785 says, and that in lower case
 
 
 def canonical(value: JSON) -> bytes:
     """The one canonical form of C{value} (RFC 8785).
 
-    :raises ValueError: a number outside what RFC 8785 can carry, or a lone surrogate.
+    :raises ValueError: a number outside what RFC 8785 can carry, a lone surrogate, or what is no JSON.
     """
     try:
         return _canonical(value).encode("utf-8")
@@ -39,11 +40,18 @@ def _canonical(value: JSON) -> str:
     if isinstance(value, Mapping):
         pairs = sorted(value.items(), key=_utf_16)
         return f"{{{','.join(f'{_quoted(key)}:{_canonical(item)}' for key, item in pairs)}}}"
-    return f"[{','.join(map(_canonical, value))}]"
+    if isinstance(value, Sequence) and not isinstance(value, _BYTES):
+        return f"[{','.join(map(_canonical, value))}]"
+    raise ValueError(f"{type(value).__name__} is no JSON")
 
 
 def _utf_16(pair: tuple[str, JSON]) -> bytes:
-    """By what RFC 8785 sorts keys."""
+    """By what RFC 8785 sorts keys.
+
+    :raises ValueError: it is no text.
+    """
+    if not isinstance(pair[0], str):
+        raise ValueError(f"a key is {type(pair[0]).__name__}, not text")
     return pair[0].encode("utf-16-be")
 
 

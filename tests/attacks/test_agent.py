@@ -348,6 +348,38 @@ class RecordTests(AgentCase):
             await self.leave_unsigned()
         await self.assert_waits()
 
+    async def test_hidden(self) -> None:
+        """A daemon that somebody hides is asked all the same, or it is said first that nothing is confirmed."""
+        await self.begin()
+        await self.do("keep")
+        discovery, lock = self.state.discovery, self.state.lock
+        hidden = {path: path.with_name(f"{path.name}.hidden") for path in (discovery, lock)}
+        for paths, replaced, codes in (
+            ((lock,), False, (0, 1)),
+            ((lock,), True, (0, 1)),
+            ((discovery,), False, (69, 69)),
+            ((discovery, lock), False, (69, 69)),
+            ((discovery, lock), True, (69, 69)),
+        ):
+            for path in paths:
+                path.rename(hidden[path])
+            if replaced:
+                lock.touch()
+            found = [await self.first_line()]
+            await self.do("cut")
+            found.append(await self.first_line())
+            await self.do("undo")
+            self.assertEqual(tuple(code for code, _ in found), codes, (paths, replaced, found))
+            self.assertEqual([line.startswith("Not confirmed:") for _, line in found], [code == 69 for code in codes])
+            for path in paths:
+                hidden[path].rename(path)
+        self.assertIsNone(await self.verify())
+
+    async def first_line(self) -> tuple[int | None, str]:
+        """How the look ends, and what a person reads first."""
+        ended = await self.run_command(self.home.script("aileron", "audit", "verify"))
+        return ended.exit_code, ended.stdout.partition("\n")[0]
+
     async def test_while_none_runs(self) -> None:
         """With the daemon killed, all is found but what is done to the records that are not signed; that is said."""
         await self.begin()

@@ -213,6 +213,15 @@ class PoisonCase(AttackTestCase):
             path.write_text(_MARK.format(mark=str(mark)))
         return mark
 
+    async def long_record(self) -> Path:
+        """A record that is verified by several processes."""
+        path = self.home.root / "copy.db"
+        store = unopened_store(path)
+        await store.open()
+        await store.audit.append(*(example_event(f"kind.{number}") for number in range(2 * LEG + 1)))
+        await store.close()
+        return path
+
 
 class ModuleTests(PoisonCase):
     """``python -m aileron``, which has Python look for modules in the directory that it is started in."""
@@ -252,16 +261,45 @@ class ModuleTests(PoisonCase):
         self.assertTrue(mark.exists())
 
 
+class SearchPathTests(PoisonCase):
+    """``PYTHONPATH`` with an empty or a relative part, which has Python look where it is started first."""
+
+    async def test_directory(self) -> None:
+        """No command loads what lies there, nor does the process of an agent's tools, or one that helps."""
+        record = await self.long_record()
+        mark = self.poison(self.home.project, (*_SHADOWED, *_HELPER, "twisted/plugins/evil.py"))
+        self.poison(self.home.project / "src", (*_SHADOWED, *_HELPER))
+        by_module = (sys.executable, "-m", "aileron", "version")
+        for command in (
+            self.home.script("aileron", "version"),
+            self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "init"),
+            self.home.with_passphrase(PASSPHRASE, "aileron", "approval", "list"),
+            self.home.script("aileron", "audit", "verify", str(record), "--processes", "3"),
+            self.home.script("aileron", "demo", "--yes"),
+            self.home.script("aileron-mcp"),
+            attrs.evolve(self.home.script("aileron"), arguments=by_module),
+            attrs.evolve(self.home.script("aileron"), arguments=(by_module[0], "-P", *by_module[1:])),
+        ):
+            for path in (f":{self.home.user}", f"{self.home.user}:.", "src"):
+                environment = {**command.environment, "PYTHONPATH": path}
+                ended = await self.run_command(attrs.evolve(command, environment=environment), seconds=120)
+                self.assertIn(ended.exit_code, (0, 1) if "init" in command.arguments else (0,), ended)
+                self.assertFalse(mark.exists(), mark.exists() and (command.arguments, path, mark.read_text()))
+
+    async def test_python_itself(self) -> None:
+        """What Python, or the command's first lines, load before ours is loaded from there; the doctor tells."""
+        mark = self.poison(self.home.project, ("sitecustomize.py",))
+        doctor = self.home.script("aileron", "doctor", "--offline", PYTHONPATH=":")
+        self.assertIn("PYTHONPATH", (await self.run_command(doctor)).stdout)
+        self.assertTrue(mark.exists())
+
+
 class HelperTests(PoisonCase):
     """The processes that help with a long record."""
 
     async def test_directory(self) -> None:
         """What lies in the directory where a record is verified is loaded by none of them."""
-        path = self.home.root / "copy.db"
-        store = unopened_store(path)
-        await store.open()
-        await store.audit.append(*(example_event(f"kind.{number}") for number in range(2 * LEG + 1)))
-        await store.close()
+        path = await self.long_record()
         mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED, *_HELPER))
         verify = self.home.script("aileron", "audit", "verify", str(path), "--processes", "3", "--json")
         deaf = attrs.evolve(verify, arguments=(sys.executable, "-E", *verify.arguments))

@@ -288,12 +288,24 @@ class RunningTests(CommandCase, RecordCase):
         self.not_confirmed()
         self.home.discovery.unlink()
         self.not_confirmed()
+        self.assertEqual(self.command("audit", "verify", "--json")[0], 69)
+
+    def test_not_told_of_a_broken_one(self) -> None:
+        """A record that does not hold is told as that, whoever could not be asked."""
+        self.alter(self.home.database, "UPDATE audit_events SET actor_id = 'nobody' WHERE seq = 3")
+        self.home.discovery.unlink()
+        code, out, err = self.command("audit", "verify")
+        self.assertEqual((code, out.splitlines()[0]), (1, "The record is broken: altered, record 3."))
+        self.assertIn("daemon.json does not lead to it", err)
 
     def not_confirmed(self) -> None:
-        """A daemon runs, and the look is one without it."""
+        """A daemon runs, and the look is one without it: that is said first, and the exit code is another."""
         code, out, err = self.command("audit", "verify")
-        self.assertEqual(code, 0, out)
-        self.assertIn("A daemon runs, but does not confirm the newest record", err)
+        first, second = out.splitlines()[:2]
+        self.assertEqual(code, 69)
+        self.assertEqual(first, "Not confirmed: a daemon may be running, and could not be asked for its newest record.")
+        self.assertEqual(second, "The record holds, from number 1 to 6.")
+        self.assertIn("The newest record is not confirmed.", err)
         self.assertIn("A cut or a change there would not show.", err)
 
     def test_tampered(self) -> None:

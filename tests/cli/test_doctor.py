@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.doctor.authority import Authority, authority, network
 from aileron.cli.doctor.daemon import hardening
-from aileron.cli.doctor.files import files, program
+from aileron.cli.doctor.files import files, program, search_path
 from aileron.cli.doctor.findings import Finding, Severity, fine, remark, tell
 from aileron.cli.doctor.tracing import tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
@@ -121,6 +121,19 @@ class FilesTests(SynchronousTestCase):
         )
         noted = [text for severity, text in _told(program(package, executable, _UID)) if severity is Severity.NOTE]
         self.assertEqual(len([text for text in noted if "runs as you" in text]), 2 if _UID else 0)
+
+
+class SearchPathTests(SynchronousTestCase):
+    """Where Python looks for modules."""
+
+    def test_noted(self) -> None:
+        """An empty or relative part of PYTHONPATH is noted, whole paths are not."""
+        for path in (":", ":/x", "/x:", "/x::/y", ".", "src", "/x:src"):
+            ((severity, text),) = _told(search_path({"PYTHONPATH": path}))
+            self.assertIs(severity, Severity.NOTE)
+            self.assertIn("PYTHONPATH has an empty or a relative part", text)
+        for environ in ({}, {"PYTHONPATH": ""}, {"PYTHONPATH": "/x"}, {"PYTHONPATH": "/x:/y"}):
+            self.assertEqual(list(search_path(environ)), [])
 
 
 class ProcessTests(SynchronousTestCase):

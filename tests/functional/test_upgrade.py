@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.functional.operated import CONNECTOR, GATED, SHIP, OperatedTestCase, kinds
+from tests.functional.reactor import until
 from tests.functional.slack import FakeSlack
 from tests.golden.home import PORT, REPORT, TOKEN, unpack, versions
 
@@ -52,9 +53,10 @@ class UpgradeTests(OperatedTestCase):
     async def _goes_on(self, facts: Mapping[str, Any]) -> None:
         """What waited is approved and done, with the credential that was bound, and so is a new call."""
         for run_id in facts["digests"]:
-            await self.approve(run_id, "--wait", "20")
+            await self.approve(run_id)
+        await until(self.reactor, lambda: len(self.workspace.messages) == 3, 20, "what waited is sent")
         asked = await self.run_action(await self.session(), GATED, {**SHIP, "summary": "new"})
-        await self.approve(str(asked.body["run_id"]))
+        await self.approve(str(asked.body["run_id"]), "--wait", "20")
         self.assertEqual([each.text for each in self.workspace.messages][-1], "new")
         self.assertEqual(len(self.workspace.messages), 4)
         self.assertEqual((await self.told("binding", "list"))["items"][0]["connector"], CONNECTOR)

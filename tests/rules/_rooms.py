@@ -37,7 +37,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "demo": _GROUND | _AGENT_SIDE,
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
     "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},
-    "__main__": frozenset({"cli"}),
+    # Where the installed commands begin, before anything is loaded.
+    "_start": frozenset({"cli", "mcp"}),
+    "__main__": frozenset({"_start"}),
     "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
     "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "notices", "api", "gateway", "web", "mcp"},
 }

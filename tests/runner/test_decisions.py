@@ -384,6 +384,43 @@ class UsedTests(DecidedCase):
         self.control.outdate(run.id, utc(self.clock.seconds()) + timedelta(days=32), *head)
         self.given_way(run)
 
+    def earlier_put_back(self) -> Run:
+        """A run that was approved, asked anew, and approved again for the same; its row holds the first of both."""
+        run = self.held()
+        row, text = self.row(run), (self.directory / "gated.md").read_text()
+        self.write("gated", manifest("gated", step("put")))
+        self.restart()
+        self.sync(self.runner.stop(1.0))
+        self.write("gated", text)
+        self.approve(run)
+        self.assertEqual((self.now(run).state, self.row(run)[0][0]), (RunState.APPROVED, row[0][0]))
+        self.put_back(run, row)
+        return run
+
+    def test_earlier(self) -> None:
+        """An earlier decision for the same, put over the one that the record tells of last, is tampering."""
+        self.refused(self.earlier_put_back(), "The decision on record had given way before.")
+
+    def test_earlier_unnamed(self) -> None:
+        """An older event, which does not say which decision it tells of, is one of any for its digest."""
+        run = self.earlier_put_back()
+        self.unname(run)
+        self.given_way(run)
+        run = self.held()
+        self.unname(run)
+        self.restart()
+        self.assertIs(self.now(run).state, RunState.COMPLETED)
+
+    def unname(self, run: Run) -> None:
+        """Have the record tell of a run's decisions as older ones do."""
+        changed = self.sql(
+            "UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')"
+            " WHERE payload ->> 'decision_digest' IS NOT NULL"
+            " AND seq IN (SELECT seq FROM audit_events WHERE run_id = ?) RETURNING seq",
+            run.id,
+        )
+        self.assertNotEqual(changed, [])
+
     def test_hidden_mark(self) -> None:
         """A decision that gave way does not come back, though its row held no mark when it did."""
         run = self.held()

@@ -82,6 +82,34 @@ class ReadersTests(SynchronousTestCase):
         for each in reading:
             self.assertEqual(self.successResultOf(each), ["a"])
 
+    def test_given_up(self) -> None:
+        """Who gives up a read that has begun is let go; its turn, and what closes, wait for the thread."""
+        self.threads.hold()
+        reading = [self.readers.read(texts) for _ in range(MOST_READS + 1)]
+        reading[0].cancel()
+        self.failureResultOf(reading[0], CancelledError)
+        self.assertEqual(len(self.threads.todo), MOST_READS)
+        self.threads.step()
+        self.assertEqual(len(self.threads.todo), MOST_READS)  # now the next one's among them
+        for each in reading[1:]:
+            each.cancel()
+            self.failureResultOf(each, CancelledError)
+        closed = self.readers.close()
+        for _ in range(MOST_READS):
+            self.assertNoResult(closed)
+            self.threads.step()
+        self.successResultOf(closed)
+
+    def test_given_up_in_turn(self) -> None:
+        """Who gives up while it waits for its turn is no longer waited for, and never read."""
+        self.threads.hold()
+        reading = [self.readers.read(texts) for _ in range(MOST_READS + 1)]
+        reading[-1].cancel()
+        self.failureResultOf(reading[-1], CancelledError)
+        closed = self.readers.close()
+        self.threads.release()
+        self.successResultOf(closed)
+
     def test_close(self) -> None:
         """Closing answers when the last read has ended, and nothing more is taken."""
         self.threads.hold()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import rfc8785
@@ -46,3 +47,15 @@ class CanonicalTests(SynchronousTestCase):
         """Every control, quote and backslash is escaped as RFC 8785 says."""
         every = "".join(map(chr, range(0x100)))
         self.assertEqual(canonical(every), rfc8785.dumps(every))
+
+    def test_no_json(self) -> None:
+        """What is no JSON is refused by its type, whatever could be read of it, and its contents are not told."""
+        for value in (
+            *({1, 2}, frozenset((1,)), (each for each in (1, 2)), iter("ab"), {1: 2}.keys()),
+            *(b"secret", bytearray(b"secret"), memoryview(b"secret"), object(), Decimal(1)),
+            *({1: 2}, {"a": 1, None: 2}, {b"secret": 1}, {True: 1}),
+        ):
+            for within in (value, [value], {"a": value}):
+                with self.subTest(value=within):
+                    error = self.assertRaises(ValueError, canonical, within)
+                    self.assertNotIn("secret", str(error))

@@ -18,7 +18,7 @@ from aileron.home import Discovery
 
 from .authority import Authority, ask, authority, network
 from .daemon import found_daemon, process, vault
-from .files import files, this_program
+from .files import files, search_path, this_program
 from .findings import Finding, Severity, remark, tell, wrong
 from .gateway import gateway
 from .notifications import notifications
@@ -75,6 +75,7 @@ def _told(around: Surroundings, descriptor: int | None) -> tuple[Authority | Non
 def _all(around: Surroundings, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:
     yield from files(around.home, os.getuid())
     yield from this_program()
+    yield from search_path(around.environ)
     yield from vault(around, state)
     yield from process(around, found)
     yield from tracing()

@@ -6,7 +6,7 @@ import os
 import site
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aileron.home import Home
@@ -62,6 +62,17 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[Finding]:
 def this_program() -> Iterator[Finding]:
     """L{program}, of what runs now."""
     return program(Path(__file__).resolve().parents[1], Path(sys.executable), os.getuid())
+
+
+def search_path(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """A remark where every program in Python looks for modules in the directory that it is started in."""
+    parts = environ.get("PYTHONPATH", "")
+    if parts and not all(map(os.path.isabs, parts.split(os.pathsep))):
+        yield remark(
+            "PYTHONPATH has an empty or a relative part, so each program in Python loads modules from the directory "
+            "that you start it in. Aileron's commands leave it out, but what Python loads before them runs.",
+            "Name whole paths only: export PYTHONPATH=/one/path:/another",
+        )
 
 
 def _private(path: Path, uid: int, what: str) -> Iterator[Finding]:

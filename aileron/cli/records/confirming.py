@@ -2,7 +2,8 @@
 
 The chain shows what was changed inside it, and a checkpoint what was cut off up to there.  What came after the last
 checkpoint can be cut off the file without a trace in it; a daemon that runs still knows it.  It is asked by the launch
-key and proves nothing, so whoever can replace C{daemon.json} can answer in its place.
+key and proves nothing, so whoever can replace C{daemon.json} can answer in its place.  The kernel tells whether one
+runs: it holds C{daemon.lock}, or has the database open.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from attrs import evolve, field, frozen
 from aileron.cli._errors import Trouble
 from aileron.cli._surroundings import Surroundings
 from aileron.errors import AileronError
-from aileron.home import live_discovery, running_pid
+from aileron.home import database_pid, read_discovery, running_pid
 from aileron.values import JSON, Break, Verdict
 
 from .record import record_of
@@ -23,13 +24,14 @@ from .record import record_of
 NAME = "the running daemon"
 """As what it is told of where it knows another record than the file."""
 _TRIES, _PAUSE_SECONDS = 20, 0.1
+_HIDDEN = "{} {}, but daemon.json does not lead to it."
 
 
 @frozen
 class Confirmation:
-    """What the daemon that runs says of its record.
+    """What the daemon says of its record that runs, or may.
 
-    :ivar head: sequence and hash of the newest one; L{None}: it does not say.
+    :ivar head: sequence and hash of the newest one; L{None}: it does not say, or could not be asked.
     :ivar problem: why not, in a sentence; L{None}: it said so.
     :ivar record: all that its status tells of the record.
     """
@@ -50,22 +52,28 @@ class Confirmation:
 
 
 def ask_daemon(around: Surroundings, path: Path) -> Confirmation | None:
-    """What the daemon says that writes the record at C{path}; L{None}: none does.
+    """What the daemon says that writes the record at C{path}, or may; L{None}: none does.
 
     To be asked before the file is read: the daemon may write on meanwhile, and never takes anything back.
     """
     home = around.home
-    if not home.database.exists() or not path.samefile(home.database) or running_pid(home) is None:
+    if not home.database.exists() or not path.samefile(home.database):
+        return None
+    pid, does = running_pid(home), "is this home's daemon"
+    if pid is None:
+        pid, does = database_pid(home), "has the record open and may be the daemon"
+    if pid is None:
         return None
     try:
-        found = live_discovery(home)
-        if found is None:
-            return Confirmation(problem="daemon.json does not lead to it.")
+        found = read_discovery(home)
+        if found is None or found.pid != pid:
+            who = f"Process {pid}" if pid else "A process in another container"
+            return Confirmation(problem=_HIDDEN.format(who, does))
         record = record_of(around, found)
     except (AileronError, Trouble) as error:
         return Confirmation(problem=error.message)
     head = _head(record.get("head"))
-    problem = None if head is not None else "It knows of none."
+    problem = None if head is not None else "The daemon does not say which record is its newest."
     return Confirmation(head, problem, record)
 
 

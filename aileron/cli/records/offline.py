@@ -11,13 +11,13 @@ import click
 
 from aileron import __version__
 from aileron.cli import _options
-from aileron.cli._errors import FAILED, Trouble
+from aileron.cli._errors import FAILED, UNCONFIRMED, Trouble
 from aileron.cli._output import say_json
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.values import Checkpoint, from_timestamp
 
 from .confirming import ask_daemon, held_against
-from .verdict import fingerprints, tell
+from .verdict import fingerprints, is_unconfirmed, tell
 
 if TYPE_CHECKING:
     from aileron.store.copy import Copy
@@ -45,7 +45,8 @@ def verify(
 
     Says which record was altered, removed, inserted, moved or cut off first, and
     exits with 1. Needs no daemon and no passphrase, and writes nothing. In your
-    own home, a daemon that runs is asked for its newest record.
+    own home, a daemon that runs is asked for its newest record; where one may
+    run and cannot be asked, it exits with 69.
     """
     from .look import Evidence, look_at
 
@@ -61,6 +62,8 @@ def verify(
         say_json({**found.as_json(), "fingerprints": fingerprints(found), "daemon": told})
     else:
         tell(found, running)
+    if is_unconfirmed(found, running):
+        return UNCONFIRMED
     return 0 if found.sound else FAILED
 
 

@@ -11,13 +11,20 @@ from .confirming import Confirmation
 from .record import tell_tampering
 
 
+def is_unconfirmed(found: Verdict, running: Confirmation | None) -> bool:
+    """Whether nothing is wrong with the file, but a daemon that may know of more could not be asked."""
+    return found.sound and running is not None and running.head is None
+
+
 def tell(found: Verdict, running: Confirmation | None = None) -> None:
     """Print it.
 
-    :param running: what the daemon said that writes this record; L{None}: none does.
+    :param running: what the daemon said that writes this record, or may; L{None}: none does.
     """
     broken = found.broken
     if broken is None:
+        if is_unconfirmed(found, running):
+            say("Not confirmed: a daemon may be running, and could not be asked for its newest record.")
         say("The record holds, from number {first} to {last}.", first=found.first, last=found.last)
     else:
         say("The record is broken: {kind}, record {number}.", kind=broken.kind, number=broken.sequence)
@@ -37,7 +44,8 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
     )
     if running is not None:
         if running.problem is not None:
-            note("A daemon runs, but does not confirm the newest record. {why}", why=running.problem)
+            note("The newest record is not confirmed. {why}", why=running.problem)
+            note("  Verify again. If that does not help, stop the daemon, which then signs it: aileron daemon stop")
         tell_tampering(running.record)
     for line in _doubts(found, confirmed):
         note("{line}", line=line)

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
 from aileron.runner._pen import Pen
-from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, timestamp
+from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
 
 APPROVAL_HOLDS = timedelta(hours=24)
 """An approved run that has not started by then asks again."""
@@ -133,11 +133,15 @@ class Decisions:
         return forgotten is not None and ends <= forgotten
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
-        """Whether the record tells of this decision, and of nothing since by which it would count no more."""
+        """Whether the record tells of this very decision, and of nothing since by which it would count no more.
+
+        Older events do not name it: for these, any decision with the same digest is taken for theirs.
+        """
         newest = (await self._audit.list(AuditQuery(run_id=run.id, types=_DECISIVE, limit=1))).items
         if not newest or newest[0].event.type != _APPROVED:
             return False
-        return newest[0].event.payload.get("digest") == approval.digest
+        payload, name = newest[0].event.payload, decision_digest(approval)
+        return payload.get("digest") == approval.digest and payload.get("decision_digest", name) == name
 
     async def refuse_repetition(self, run_id: str) -> None:
         """Pass only where nothing on record, whatever the row says, tells that a run in doubt was done whole.
@@ -211,6 +215,11 @@ class Decisions:
         head = await self._audit.head()
         self._control.outdate(run_id, until, *(head or _NOTHING))
         self._owed.pop(run_id, None)
+
+
+def decision_digest(decided: Approval | Decision) -> str:
+    """SHA-256 of the mark under a decision, by which its event names it."""
+    return digest_of_bytes(decided.mark or b"")
 
 
 def _begins(decision: Decision, now: datetime, undo: timedelta) -> datetime | None:

@@ -38,7 +38,17 @@ from aileron.values import (
 )
 
 from .asking import Asking, difference, still_shows, told
-from .decisions import MOST_AHEAD, TICK, UNUSABLE, Decisions, EarlierKey, GaveWay, NoDecision, NotYet
+from .decisions import (
+    MOST_AHEAD,
+    TICK,
+    UNUSABLE,
+    Decisions,
+    EarlierKey,
+    GaveWay,
+    NoDecision,
+    NotYet,
+    decision_digest,
+)
 from .preview import Preview
 from .previewing import Previewing
 from .undo import Undo
@@ -254,6 +264,7 @@ class Gate:
             run,
             actor,
             digest=decision.digest,
+            decision_digest=decision_digest(decision),
             reason=decision.reason,
             wait_ms=waited,
             not_before=None if decision.not_before is None else timestamp(decision.not_before),

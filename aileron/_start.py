@@ -1,0 +1,40 @@
+"""Where Aileron's commands begin: they look for no module in the directory that they are called in.
+
+Python looks there first for C{python -m}, and for every command where C{PYTHONPATH} has an empty or a relative part;
+anybody may have put files there.  So that directory goes before anything is imported that Python has not loaded by
+itself, C{__future__} among it.  What Python loads before that, and the lines that an installer put before ours, comes
+from there all the same.
+"""
+
+import os
+import sys
+
+
+def command_line() -> None:
+    """The C{aileron} command."""
+    _leave_out_working_directory()
+    from aileron.cli import main
+
+    main()
+
+
+def mcp_server() -> None:
+    """The C{aileron-mcp} command."""
+    _leave_out_working_directory()
+    from aileron.mcp import main
+
+    main()
+
+
+def _leave_out_working_directory() -> None:
+    """Look for modules nowhere that depends on where we are, but for where Python and this package lie themselves."""
+    try:
+        here = os.getcwd()
+    except OSError:  # it is gone, so nothing is looked for there
+        return
+    parts = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
+    relative = {os.path.abspath(part) for part in parts.split(os.pathsep) if parts and not os.path.isabs(part)}
+    if not sys.flags.safe_path and sys.path[0] == here:
+        relative.add(here)
+    relative -= {os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__))}
+    sys.path[:] = [path for path in sys.path if path not in relative]
