@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from itertools import islice
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
@@ -14,49 +15,72 @@ SMALL, LARGE = 512, 16_384
 """Characters of the texts that are compared."""
 
 _FIRST = (12, 18, 27, 40, 60, 120)
-_SLOW_SECONDS = 0.004  # of texts that short: only what tries combinations takes so long
-_FLOOR_SECONDS = 0.004
+_SLOW_STEPS = 150_000  # for texts that short: only what tries combinations takes so many
+_FLOOR_STEPS = 150_000
 _MOST_TIMES = 4.0  # as long for each character of a large text as of a small one: twice is noise, 32 times is squares
-_MOST_SECONDS_EACH = 2e-6  # a character
+_MOST_STEPS_EACH = 250  # a character
+_STEPS_TIMED = 20_000
 _TRIES = 5
 _ALPHABET: str = "a1 @.-/<[(\"'=:\\\n\t_A%#é\0"
 _SIGNS = "[](<>@.:/ \n\\\"'=-+a1A%&#;,*_|!{}~é\0"
 _HTML = ("<a ", "<a href", "<a href=b", "<a/href=b", "<a href=b ", "<img src", "<img/src=b", "<http://a|")
 _MARKS = ("[](", "![", "@a@a.", "a@", "+1 1 1", "a.", "-a", "ab ", "http://", "://", "%2f", "..", "/.", "\x1b[")
 _CODE = ("\r\n", "a:", "\r\na:", "${", "$${", "/*", "//", '"', '\\"', '"a",')
-_PUMPS = (*_SIGNS, *_HTML, *_MARKS, *_CODE)
+_FOREIGN = ("\u0430", "\u0440\u0430\u0443 ", "a\u0430", "e\u0301", "\u0301", "\u05d0", "\u05d0a ", "\u202ea", "\uff41", "\u3002a")
+_PUMPS = (*_SIGNS, *_HTML, *_MARKS, *_CODE, *_FOREIGN)
 _ENDINGS = ("", "\0", "!")
 
 
 def fault(call: Callable[[str], object], text: Callable[[int], str]) -> str:
     """Why C{call} takes more than its share for a long C{text}; empty where it does not.
 
-    The time of this thread's own work counts, at its best, so that a busy machine does not matter.
+    What counts is the time of this thread's own work, at its best, in steps of a plain loop on this machine now.  What
+    seems to be slow is measured once more, with a step that is measured anew: a machine may slow down meanwhile.
     """
+    return _fault(call, text, _step_seconds()) and _fault(call, text, _step_seconds(anew=True))
+
+
+def _fault(call: Callable[[str], object], text: Callable[[int], str], step: float) -> str:
     for size in _FIRST:
-        if _seconds(call, text(size), _SLOW_SECONDS) > _SLOW_SECONDS:
-            return f"over {_SLOW_SECONDS} s for {size} characters"
+        if _steps(call, text(size), step, _SLOW_STEPS) > _SLOW_STEPS:
+            return f"over {_SLOW_STEPS} steps for {size} characters"
     before, size = 0.0, SMALL
     while size < LARGE:
         size *= 4 if size * 4 <= LARGE else 2
-        now = _seconds(call, text(size), _FLOOR_SECONDS)
-        before = before or _seconds(call, text(SMALL), 0.0)
-        each, each_before = now / size, max(before / SMALL, 1e-8)
-        if now > _FLOOR_SECONDS and (each > _MOST_SECONDS_EACH or each > each_before * _MOST_TIMES):
-            return f"{before * 1000:.2f} ms for {SMALL} characters, {now * 1000:.2f} ms for {size}"
+        now = _steps(call, text(size), step, _FLOOR_STEPS)
+        before = before or _steps(call, text(SMALL), step, 0.0)
+        each, each_before = now / size, max(before / SMALL, 0.3)
+        if now > _FLOOR_STEPS and (each > _MOST_STEPS_EACH or each > each_before * _MOST_TIMES):
+            return f"{before:.0f} steps for {SMALL} characters, {now:.0f} for {size}"
     return ""
 
 
-def _seconds(call: Callable[[str], object], text: str, enough: float) -> float:
-    """The least that it took; tried again only while it took longer than C{enough}."""
+def _steps(call: Callable[[str], object], text: str, step: float, enough: float) -> float:
+    """The least that it took; tried again only while it took more than C{enough}."""
     best = float("inf")
     for _ in range(_TRIES):
         began = time.thread_time()
         call(text)
-        best = min(best, time.thread_time() - began)
+        best = min(best, (time.thread_time() - began) / step)
         if best <= enough:
             break
     return best
+
+
+_measured: list[float] = []
+
+
+def _step_seconds(*, anew: bool = False) -> float:
+    """How long one step of a plain loop takes here."""
+    if anew or not _measured:
+        text, seen = "a" * _STEPS_TIMED, {"a": 0}
+
+        def loop(text: str) -> None:
+            for sign in text:
+                seen[sign] = 1
+
+        _measured[:] = [_steps(loop, text, 1.0, 0.0) / _STEPS_TIMED]
+    return _measured[0]
 
 
 def repeated(before: str, piece: str, ending: str) -> Callable[[int], str]:
@@ -68,6 +92,14 @@ def usual() -> Iterator[Callable[[int], str]]:
     """Texts that are slow for many a reader of text."""
     for piece in _PUMPS:
         yield repeated("", piece, "")
+    for first, different in ((0x61, 26), (0x430, 32), (0x4E00, 20_000), (0xC0, 40_000)):
+        yield partial(_different, first, different)
+
+
+@cache
+def _different(first: int, letters: int, size: int) -> str:
+    """Words of three letters, of which no two are the same for long."""
+    return "".join(chr(first + place**3 % letters) + " " * (place % 3 == 2) for place in range(size))[:size]
 
 
 def made_for(pattern: re.Pattern[Any]) -> Iterator[Callable[[int], str]]:

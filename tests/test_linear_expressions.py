@@ -12,7 +12,7 @@ from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.problems import expression
 from aileron.manifests._formats import FORMATS
 from aileron.runner.brakes.likeness import intent_of
-from aileron.values import Precedents, visible
+from aileron.values import Precedents, cautions, visible
 from aileron.web.approvals.addresses import addresses
 from aileron.web.approvals.markup import markup
 from aileron.web.approvals.reading import reading
@@ -105,6 +105,7 @@ class ExpressionTests(SynchronousTestCase):
         """So does whatever reads a foreign text with several of them, or with none."""
         readers: dict[str, Callable[[str], object]] = {
             "visible": visible,
+            "cautions": lambda text: sum(1 for _ in cautions(text)),
             "reading": reading,
             "markup": lambda text: sum(1 for _ in markup(text)),
             "addresses": lambda text: sum(1 for _ in addresses(text)),
