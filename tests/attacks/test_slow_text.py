@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tests.functional.chromium import Page
 from tests.functional.operated import CONNECTOR
 from tests.functional.slack import Workspace
 
-_LONGEST = 60_000
+_LONGEST, _LONGEST_BEYOND_ASCII = 60_000, 24_000  # of which each takes six bytes
 _PIECES = (
     "[](",
     "[",
@@ -30,8 +30,17 @@ _PIECES = (
     "<@U1|",
     " \n",
 )
+_DIFFERENT = "".join(filter(str.isalpha, map(chr, range(0x250, 0x8000))))
+_LETTERS = (
+    "\u0430",
+    "#\u0430b ",
+    "\u0430\u0301\u0323\u0315",
+    "\u05d0 \u202e",
+    "a\u3002b\u2215",
+    _DIFFERENT,
+    " ".join(_DIFFERENT),
+)
 _VALUES: tuple[list[Any], ...] = ([29] * 255_000, [[]] * 255_000, [{"a": 0}] * 100_000, [["a"]] * 145_000)
-_NAMES = tuple(f"text_{number}" for number in range(len(_PIECES)))
 _HEAD = """\
 +++
 name = "{name}"
@@ -104,7 +113,8 @@ required = true
 
 def filled(piece: str) -> str:
     """As much of it as goes into an argument."""
-    return (piece * _LONGEST)[:_LONGEST]
+    longest = _LONGEST if all(each < "\u0100" for each in piece) else _LONGEST_BEYOND_ASCII
+    return (piece * (longest // len(piece) + 1))[:longest]
 
 
 class SlowTextTests(BrowsedTestCase):
@@ -114,13 +124,21 @@ class SlowTextTests(BrowsedTestCase):
 
     async def test_served(self) -> None:
         """The list, the approval and the run are shown, and no turn of the reactor is long while they are drawn."""
+        await self.check_served(_PIECES)
+
+    async def test_letters(self) -> None:
+        """So they are with letters in disguise, piled marks, and as many different letters and words as fit."""
+        await self.check_served(_LETTERS)
+
+    async def check_served(self, pieces: Sequence[str]) -> None:
+        """Texts of these pieces, in arguments, in a preview and in a result, are shown."""
         await self.begin()
-        for piece in _PIECES:
-            self.workspace._add("C0001", {"text": filled(piece)})
-        await self.add(self.posting(), self.reading())
+        texts = {f"text_{number}": filled(piece) for number, piece in enumerate(pieces)}
+        for text in texts.values():
+            self.workspace._add("C0001", {"text": text})
+        await self.add(self.posting(texts), self.reading())
         page = await self.browser.page()
         await self.log_in(page)
-        texts = dict(zip(_NAMES, map(filled, _PIECES), strict=True))
         posts, reads = await self.asked("post-all", texts), await self.asked("read-all", {})
         for _ in range(4):
             await self.asked("post-all", texts)
@@ -152,11 +170,11 @@ class SlowTextTests(BrowsedTestCase):
         for path in (f"/approvals/{reads}", f"/runs/{reads}"):
             await self.opened(page, path)
 
-    def posting(self) -> Path:
+    def posting(self, names: Mapping[str, str]) -> Path:
         """The file of an action that takes as much as can be given, and shows as much as is shown."""
         render = ", ".join(f'"Message {number}" = "messages.{number}.text"' for number in range(4))
-        post = _POST.format(connector=CONNECTOR, text="".join(f"${{args.{name}}}" for name in _NAMES), render=render)
-        return self.written("post-all", "".join(_INPUT.format(name=name) for name in _NAMES) + post)
+        post = _POST.format(connector=CONNECTOR, text="".join(f"${{args.{name}}}" for name in names), render=render)
+        return self.written("post-all", "".join(_INPUT.format(name=name) for name in names) + post)
 
     def reading(self) -> Path:
         """The file of an action whose result is all that others wrote."""
