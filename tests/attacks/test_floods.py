@@ -337,8 +337,8 @@ class AgentSiteTests(FloodedTestCase):
         await self.begin_flooded()
         mcp = await self.mcp(self.agent)
         calls = [Deferred.fromCoroutine(mcp.call("ship_update", {**SHIP, "summary": str(n)})) for n in range(20)]
-        for approval in await self.waiting(20):
-            await self.operator("approval", "deny", str(approval["id"]), "--reason", "not today")
+        waiting = [str(approval["id"]) for approval in await self.waiting(20)]
+        await self.operator("approval", "deny", *waiting, "--reason", "not today")
         for call in calls:
             self.assertIn("not today", (await call).text)
 
