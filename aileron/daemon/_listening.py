@@ -20,9 +20,9 @@ _LOOPBACK_4, _LOOPBACK_6 = "127.0.0.1", "::1"
 _OF_ALL = {"0.0.0.0": _LOOPBACK_4, "::": _LOOPBACK_6}  # noqa: S104  # how to call it, nothing is bound
 _NO_IPV6 = frozenset((errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT))
 _TRIES = 20
-_BACKLOG = 511
-"""Connections that the system accepts while the daemon is busy: whoever finds it full tries again a second later.  An
-endpoint of the operator's choice says its own."""
+_BACKLOG = 4096
+"""Connections that the system queues while the daemon is busy or its sites are full: whoever finds no room tries again
+a second later, then two, then four.  An endpoint of the operator's choice says its own."""
 
 
 @frozen

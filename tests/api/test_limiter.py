@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
+from twisted.internet.tcp import Port
+from twisted.internet.testing import MemoryReactor
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Request
 
@@ -157,10 +160,30 @@ class LimiterTests(SynchronousTestCase):
         """Few come in in a turn; while it is full no more than an eighth of those that proved nothing."""
         limiter = ConnectionLimiter(256)
         self.assertEqual((limiter.most_in_a_turn, self.limiter.most_in_a_turn), (32, 32))
+        self.assertEqual((limiter.pause_seconds, self.limiter.pause_seconds), (0, 0))
         for _ in range(257):
             limiter.enter(Tracked())
         self.entered(9)
         self.assertEqual((limiter.most_in_a_turn, self.limiter.most_in_a_turn), (32, 1))
+
+    def test_stays_for_a_while(self) -> None:
+        """Who has proved nothing stays at least a fifth of a second, however many come and whatever is kept."""
+        for kept in (0, 40, 90, 192):
+            limiter = ConnectionLimiter(256)
+            owned = [Tracked() for _ in range(kept)]
+            for number in range(256):
+                guest = owned[number] if number < kept else Tracked()
+                limiter.enter(guest)
+                if guest in owned:
+                    limiter.keep(guest, "ann")
+            newcomer = Tracked()
+            limiter.enter(newcomer)
+            seconds = limiter.pause_seconds
+            while not newcomer.dropped:
+                for _ in range(limiter.most_in_a_turn):
+                    limiter.enter(Tracked())
+                seconds += 0 if newcomer.dropped else limiter.pause_seconds
+            self.assertGreaterEqual(round(seconds, 9), 0.2)
 
     def test_closed(self) -> None:
         """When it closes who rests goes, kept or not, nobody comes in, and who waits for an answer stays."""
@@ -210,12 +233,6 @@ class Proving(Echo):
         return super().render(request)
 
 
-class Port:
-    """A port that takes a hundred connections a turn, as Twisted's."""
-
-    numberAccepts = 100
-
-
 class SiteTests(ChannelCase):
     """A site with room for four."""
 
@@ -244,21 +261,52 @@ class SiteTests(ChannelCase):
         request.keep_place("ann")
         self.assertEqual(len(self.site.crowd), 0)
 
-    def test_paced(self) -> None:
-        """Few connections are accepted in a turn, and while it is full fewer."""
-        ports: Any = Port(), Port()
+    def listening(self, count: int) -> Sequence[Port]:
+        """Ports at which the site listens."""
+        self.reactor = MemoryReactor()
+        ports = [Port(0, self.site, reactor=self.reactor) for _ in range(count)]
+        for port in ports:
+            port.connected = True
+            port.startReading()
         self.site.listens_at(ports)
-        self.assertEqual([port.numberAccepts for port in ports], [MOST_IN_A_TURN] * 2)
-        for number in range(1, 6):
+        return ports
+
+    def test_paced(self) -> None:
+        """Few connections are accepted in a turn; while it is full fewer, and none for a while after that."""
+        ports = self.listening(2)
+        self.assertEqual([port.numberAccepts for port in ports], [MOST_IN_A_TURN // 2] * 2)
+        for _ in range(3):
             ports[0].numberAccepts = 100  # Twisted's grows
             Line(self.site)
             self.clock.advance(0)
-            self.assertEqual(ports[0].numberAccepts, MOST_IN_A_TURN if number < 4 else 1)
+            self.assertEqual(ports[0].numberAccepts, MOST_IN_A_TURN // 2)
+            self.assertCountEqual(self.reactor.getReaders(), ports)
+        for _ in range(2):
+            Line(self.site)
+            self.clock.advance(0)
+            self.assertEqual(self.reactor.getReaders(), [])
+            self.clock.advance(0.024)
+            self.assertEqual(self.reactor.getReaders(), [])
+            self.clock.advance(0.001)
+            self.assertCountEqual(self.reactor.getReaders(), ports)
+            self.assertEqual([port.numberAccepts for port in ports], [1, 1])
+
+    def test_closed_while_nobody_is_accepted(self) -> None:
+        """A port that is closed meanwhile is not opened again, and with the last one the pause ends."""
+        ports = self.listening(3)
+        for _ in range(4):
+            Line(self.site)
+        self.clock.advance(0)
+        ports[0].connected, ports[1].disconnecting = False, True
+        self.clock.advance(1)
+        self.assertEqual(self.reactor.getReaders(), [ports[2]])
+        Line(self.site)
+        self.site.stopFactory()
+        self.assertEqual([call for call in self.clock.getDelayedCalls() if call.getTime() <= self.clock.seconds()], [])
 
     def test_strangers_are_paced(self) -> None:
         """So are those that are refused at once: another user's, or who has closed before anybody could look."""
-        port: Any = Port()
-        self.site.listens_at([port])
+        [port] = self.listening(1)
         self.site.rules = SiteRules([HOST], peer_uid=lambda _transport: None, own_uid=501)
         for _ in range(2):
             port.numberAccepts = 100

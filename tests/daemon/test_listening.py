@@ -88,7 +88,7 @@ class ListeningTests(SynchronousTestCase):
         network = Network()
         self.bind(bind_agent_site, network)
         self.bind(bind_operator_site, network)
-        self.assertEqual(network.backlogs, [511] * 3)
+        self.assertEqual(network.backlogs, [4096] * 3)
 
     def test_operator_without_ipv6(self) -> None:
         """Where there is no IPv6 localhost is 127.0.0.1 and nobody else's."""

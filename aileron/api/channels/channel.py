@@ -4,7 +4,8 @@ It makes the request of what it judged, so that no second parser could read the 
 of L{twisted.web} are overridden or called.
 
 A client that sends many requests at once, or reads no answers, costs the others little: of each connection one request
-is begun in a turn of the reactor, and none before the client has read the answers to those before it.
+is begun in a turn of the reactor, if that is its owner's turn, and none before the client has read the answers to those
+before it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from aileron.http1 import Body, Malformed, RequestHead, parse_request
 from .checks import MAX_BODY_BYTES, Landed, Refused, SiteRules, too_long
 from .limiter import ConnectionLimiter
 from .request import MemoryRequest
+from .turns import RequestTurns
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection
@@ -47,11 +49,13 @@ class Guard(Protocol):
 
     :ivar rules: whom and what the site admits.
     :ivar crowd: the connections that the site holds.
+    :ivar turns: when the requests of those that send many are begun.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
     rules: SiteRules
     crowd: ConnectionLimiter
+    turns: RequestTurns
     request_seconds: float
     reactor: IReactorTime
 
@@ -75,7 +79,8 @@ class Channel(HTTPChannel):
     _dealing = False
     _answered = False  # a request, since the bytes at hand were looked at
     _due: IDelayedCall | None = None
-    _turn: IDelayedCall | None = None  # in which the next request is begun, which came with the one before
+    _queued = False  # until its turn, in which the next request is begun
+    _served = False  # a request, ever
     _choked = False  # what was written waits for the client to read
 
     def connectionMade(self) -> None:
@@ -120,10 +125,10 @@ class Channel(HTTPChannel):
     def dataReceived(self, data: bytes) -> None:
         """Take bytes as they come."""
         self._unread = self._unread + data if self._unread else data
-        if self._turn is None:
-            self._go_on()
-        else:
+        if self._queued:
             self._watch()
+        else:
+            self._go_on()
         self.site.crowd.count(self, len(self._unread) + self._framed)
 
     def _deal(self) -> None:
@@ -143,12 +148,12 @@ class Channel(HTTPChannel):
         finally:
             self._dealing = False
         if self._answered and self._unread and self._step is not discard:
-            self._turn = self.site.reactor.callLater(0, self._take_turn)
+            self._queue()
         if self._unread or self._due is not None or self._body is not None:
             self._watch()
 
     def _go_on(self) -> None:
-        if self._unread and not self._dealing and self._turn is None:
+        if self._unread and not self._dealing and not self._queued:
             self._deal()
 
     def _take_head(self, data: bytes) -> int:
@@ -167,10 +172,14 @@ class Channel(HTTPChannel):
         if end > MAX_HEAD_BYTES:
             raise _head_too_long(MAX_HEAD_BYTES)
         self.site.rules.check_browser(head)
+        if self._served and not self.site.turns.begin():
+            self._queue()
+            return 0
         self._begin(head)
         return end
 
     def _begin(self, head: RequestHead) -> None:
+        self._served = True
         self.resetTimeout()  # type: ignore[no-untyped-call]
         request = self.requestFactory(self)
         self.requests.append(request)
@@ -213,8 +222,13 @@ class Channel(HTTPChannel):
         self._answered = True
         self._go_on()
 
-    def _take_turn(self) -> None:
-        self._turn = None
+    def _queue(self) -> None:
+        self._queued = True
+        self.site.turns.wait(self, self.site.crowd.owner(self))
+
+    def take_turn(self) -> None:
+        """See L{Waits.take_turn}."""
+        self._queued = False
         if not self._choked:
             self.transport.resumeProducing()  # what comes next may be more than was at hand
         self._go_on()
@@ -265,7 +279,7 @@ class Channel(HTTPChannel):
         """Give a request that has begun a deadline, and hold a client that sends more than it reads."""
         if self._step is discard:
             return
-        waits = self._step is None or self._turn is not None or self._choked
+        waits = self._step is None or self._queued or self._choked
         begun = self._body is not None or (not waits and bool(self._unread))
         if begun and self._due is None:
             self._due = self.site.reactor.callLater(self.site.request_seconds, self._too_slow)
@@ -290,9 +304,8 @@ class Channel(HTTPChannel):
     def _settle(self) -> None:
         """Nothing more is to happen by itself."""
         self._settle_deadline()
-        turn, self._turn = self._turn, None
-        if turn is not None:
-            turn.cancel()
+        self._queued = False
+        self.site.turns.leave(self)
 
     def pauseProducing(self) -> None:
         """What was written waits for the client to read."""

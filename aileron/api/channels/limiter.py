@@ -15,8 +15,11 @@ MOST_UNPROVEN_BYTES = 16 * 1024 * 1024
 MOST_IN_A_TURN = 32
 """So many come in at most in a turn of the reactor."""
 
-_TURNS = 8
-"""For how many turns of the reactor a connection that has proved nothing stays at least, while the site is full."""
+_ROUNDS = 8
+"""For how many rounds of accepting a connection that has proved nothing stays at least, while the site is full."""
+
+_STAY_SECONDS = 0.2
+"""For how long, also where the rounds follow each other faster than a client gets the processor."""
 
 
 class Guest(Protocol):
@@ -60,7 +63,12 @@ class ConnectionLimiter:
         """How many may come in in a turn of the reactor."""
         if len(self) < self._most:
             return MOST_IN_A_TURN
-        return max(1, min(MOST_IN_A_TURN, len(self._unproven) // _TURNS))
+        return max(1, min(MOST_IN_A_TURN, len(self._unproven) // _ROUNDS))
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long nobody is to come in after those of a turn."""
+        return 0.0 if len(self) < self._most else _STAY_SECONDS / _ROUNDS
 
     def enter(self, guest: Guest) -> bool:
         """Let C{guest} in, in the place of the oldest that has proved nothing if all are taken.
@@ -106,6 +114,10 @@ class ConnectionLimiter:
         self._unproven[guest] = held
         while self._bytes > self._most_bytes:
             self._drop(max(self._unproven, key=self._unproven.__getitem__))
+
+    def owner(self, guest: Guest) -> str | None:
+        """Whose place C{guest} has; L{None}: none is kept for it."""
+        return self._owners.get(guest)
 
     def rested(self, guest: Guest) -> None:
         """C{guest} has got an answer and rests from now on."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twisted.internet.interfaces import IAddress, IListeningPort, IReactorTime
+from twisted.internet.interfaces import IAddress, IDelayedCall, IListeningPort, IReactorTime
+from twisted.internet.tcp import Port
 from twisted.web.http import Request
 from twisted.web.resource import IResource
 from twisted.web.server import Site
@@ -17,6 +18,7 @@ from .checks import SiteRules
 from .limiter import MOST_CONNECTIONS, ConnectionLimiter
 from .relaying import RelayingChannel
 from .request import MemoryRequest
+from .turns import RequestTurns
 
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0
@@ -28,10 +30,11 @@ class GuardedSite(Site):
     :ivar taker: is offered each request before its body; a site without one gives none away.
     :ivar rules: may be set anew once the port is known; rules without hosts refuse everything.
     :ivar crowd: the connections that it holds.
+    :ivar turns: when the requests of those that send many are begun.
     :ivar request_seconds: how long one request may take to come, head and body.
     """
 
-    _paced = False
+    _paced: IDelayedCall | None = None
     protocol = Channel  # type: ignore[assignment]  # Twisted types it as its own switching wrapper
     requestFactory = MemoryRequest
 
@@ -50,8 +53,9 @@ class GuardedSite(Site):
         if taker is not None:
             self.protocol, self.taker = RelayingChannel, taker
         self.rules = rules
-        self._ports: Sequence[IListeningPort] = ()
+        self._ports: Sequence[Port] = ()
         self.crowd = ConnectionLimiter(most_connections)
+        self.turns = RequestTurns(reactor)
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:
@@ -60,24 +64,41 @@ class GuardedSite(Site):
 
     def listens_at(self, ports: Sequence[IListeningPort]) -> None:
         """Say where it listens, once that is known; from then on few connections are accepted in a turn."""
-        self._ports = ports
-        self._pace()
+        self._ports = [port for port in ports if isinstance(port, Port)]
+        self._set_pace()
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """See L{Site.buildProtocol}; whoever comes, also one that is then refused, is one of few in this turn."""
-        if self._ports and not self._paced:
-            self._paced = True
-            self.reactor.callLater(0, self._pace)
+        if self._ports and self._paced is None:
+            self._paced = self.reactor.callLater(0, self._pace)
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
 
     def _pace(self) -> None:
-        """Have few connections accepted in the next turn.  The others wait in the system's queue meanwhile."""
-        self._paced = False
+        """Have few connections accepted in the next turn, and none before it is time; the system queues them."""
+        self._paced = None
+        self._set_pace()
+        pause = self.crowd.pause_seconds
+        if pause:
+            self._paced = self.reactor.callLater(pause, self._accept)
+            for port in self._ports:
+                port.stopReading()
+
+    def _accept(self) -> None:
+        self._paced = None
+        self._set_pace()
         for port in self._ports:
-            port.numberAccepts = self.crowd.most_in_a_turn  # type: ignore[attr-defined]  # it grows with the queue
+            if port.connected and not port.disconnecting:
+                port.startReading()
+
+    def _set_pace(self) -> None:
+        for port in self._ports:
+            port.numberAccepts = max(1, self.crowd.most_in_a_turn // len(self._ports))  # it grows with the queue
 
     def stopFactory(self) -> None:
         """Nobody listens any more: take no more requests, by the connections that there are neither."""
+        paced, self._paced = self._paced, None
+        if paced is not None:
+            paced.cancel()
         self.crowd.close()
 
     def log(self, request: Request) -> None:
