@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.python.failure import Failure
 
 _T = TypeVar("_T")
 
@@ -60,3 +61,17 @@ def given_up_at_once(inner: Deferred[_T], at_first: Callable[[], object] | None 
         lambda failure: None if outer.called else outer.errback(failure),
     )
     return outer
+
+
+def afterwards(work: Coroutine[Deferred[Any], Any, _T], then: Callable[[], object]) -> Deferred[_T]:
+    """The result of C{work}, before which C{then} is called.
+
+    Unlike C{finally}, it is not where a coroutine that nobody can wake any more is closed as garbage: whatever C{then}
+    would wake may be garbage as well, and was closed, or must not go on.
+    """
+
+    def ended(result: _T | Failure) -> _T | Failure:
+        then()
+        return result
+
+    return Deferred.fromCoroutine(work).addBoth(ended)

@@ -137,13 +137,12 @@ class OwnSession:
         return await (await self._daemon()).runs(limit)
 
     async def _daemon(self) -> Daemon:
-        await self._lock.acquire()
-        try:
-            if not self._opened:
-                self._opened.append(await self._opener.open())
-        finally:
-            self._lock.release()
-        return self._opened[0].daemon
+        return (await self._lock.run(self._open)).daemon
+
+    async def _open(self) -> _Opened:
+        if not self._opened:
+            self._opened.append(await self._opener.open())
+        return self._opened[0]
 
 
 def own_session(

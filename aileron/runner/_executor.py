@@ -39,6 +39,7 @@ from aileron.values import (
     StepRow,
     Transition,
 )
+from aileron.waiting import afterwards
 
 from ._echoes import echoes
 from ._ledger import Ledger
@@ -137,15 +138,15 @@ class Executor:
         self._probe("executing")
         deadline = self._clock.seconds() + plan.action.timeout_seconds
         execution = _Execution(run, plan, deadline, opening.attempts[0])
+        return await afterwards(self._go_to_its_end(execution), lambda: _hang_up(execution))
+
+    async def _go_to_its_end(self, execution: _Execution) -> Run:
         try:
             return await self._go_through(execution)
         except StateConflict as conflict:
             return await self._contested(execution, conflict.present, conflict.present.state.value)
         except NotFound:
             return await self._contested(execution, execution.run, "gone")
-        finally:
-            if execution.late is not None:
-                let_go(execution.late)
 
     async def _go_through(self, execution: _Execution) -> Run:
         plan = execution.plan
@@ -369,6 +370,12 @@ class Executor:
         """Seconds; a clock that is set back adds none."""
         left = execution.deadline - self._clock.seconds()
         return max(0.0, min(left, execution.plan.action.timeout_seconds))
+
+
+def _hang_up(execution: _Execution) -> None:
+    """Listen no more for an answer that is of no use to the run."""
+    if execution.late is not None:
+        let_go(execution.late)
 
 
 def _with_retries(outcome: Outcome, retried: int) -> Outcome:

@@ -85,11 +85,10 @@ class Fetching:
     ) -> Fetched | None:
         if self._asking.plan(run).preview is None:
             return None
-        await turns.acquire()
-        try:
-            return await self._fetch(run) if wanted is None or await wanted() else None
-        finally:
-            turns.release()
+        return await turns.run(self._fetch_wanted, run, wanted)
+
+    async def _fetch_wanted(self, run: Run, wanted: Callable[[], Awaitable[bool]] | None) -> Fetched | None:
+        return await self._fetch(run) if wanted is None or await wanted() else None
 
     async def _fetch(self, run: Run) -> Fetched | None:
         """Plan by what is there now, and ask the service, once."""

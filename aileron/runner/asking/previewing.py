@@ -13,6 +13,7 @@ from aileron.runner._ledger import Ledger
 from aileron.runner.clockwork.tasks import Tasks
 from aileron.runner.clockwork.waiters import Waiters
 from aileron.values import Approval, Run, RunState
+from aileron.waiting import afterwards
 
 from .asking import Asking
 from .fetching import SECONDS, Fetching
@@ -41,7 +42,7 @@ class Previewing:
 
         :param then: what is done with the run once it is there.
         """
-        return self._fetching.may_be_now() and self._tasks.start(_task(run_id), self._show(run_id, then))
+        return self._fetching.may_be_now() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
 
     async def looked_at(self, approval: Approval) -> Approval:
         """C{approval} as whoever looks at it is shown it: with what was missed, if that comes in time."""
@@ -60,6 +61,9 @@ class Previewing:
             for run_id in await self._runs.unshown():
                 self.begin(run_id)
 
+    async def _show_and_tell(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
+        await afterwards(self._show(run_id, then), lambda: self._waiters.tell(run_id, None))
+
     async def _show(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
         try:
             for _ in range(_MOST_TRIES):
@@ -69,8 +73,6 @@ class Previewing:
             _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
         except AileronError as error:  # it is looked at again; what it lacks is told there
             _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
-        finally:
-            self._waiters.tell(run_id, None)
 
     async def _shown(self, run_id: str) -> bool:
         """Whether what is asked of the run needs no preview any more."""
