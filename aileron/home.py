@@ -5,6 +5,7 @@ All of it is small and local, so reading and writing are synchronous.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -235,6 +236,7 @@ def read_discovery(home: Home) -> Discovery | None:
         raise InvalidRequest(f"{home.discovery} is damaged ({type(error).__name__}); restart the daemon.") from None
 
 
+_NOT_HELD = (errno.ENOENT, errno.ELOOP)  # nobody of ours holds what a link leads to
 _DISCOVERY_KEYS = frozenset(attribute.name for attribute in attrs.fields(Discovery))
 
 
@@ -292,9 +294,11 @@ def running_pid(home: Home) -> int | None:
     if home.lock in _held:
         return os.getpid()
     try:
-        descriptor = _open_lock(home, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
+        descriptor = _open_lock(home, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place would have us wait
+    except OSError as error:
+        if error.errno in _NOT_HELD:
+            return None
+        raise
     try:
         return _holder(descriptor)
     finally:

@@ -309,6 +309,15 @@ class LockTests(HomeCase):
         self.assertRaises(OSError, acquire_lock, self.home)
         self.assertFalse((self.home.root / "elsewhere").exists())
 
+    def test_replaced(self) -> None:
+        """Whatever lies where the lock should be, asking who holds it neither waits nor fails."""
+        signal.alarm(20)  # or we are ended: a pipe that nobody writes to would keep us
+        self.addCleanup(signal.alarm, 0)
+        for replace in (os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)):
+            replace(self.home.lock)
+            self.assertIsNone(running_pid(self.home))
+            self.home.lock.rename(self.home.root / secrets.token_hex(4))
+
     def test_other(self) -> None:
         """Another process's lock names that process, and is free at its death, however it died."""
         holder = self.hold_elsewhere()
