@@ -46,14 +46,14 @@ class SQLiteAudit:
 
     async def get(self, audit_id: str) -> Record | None:
         """See L{IAudit.get}."""
-        return await self._readers.read(events_table.get, audit_id)
+        return await self._readers.read(events_table.get, self._seals.payload_digest, audit_id)
 
     async def news(self, sequence: int, seconds: float) -> tuple[Record, ...]:
         """See L{IAudit.news}."""
         deadline = self._clock.seconds() + seconds
         while True:
             commits = self._writer.commits
-            found = await self._readers.read(events_table.after, sequence, _MOST_NEWS)
+            found = await self._readers.read(events_table.after, self._seals.payload_digest, sequence, _MOST_NEWS)
             left = deadline - self._clock.seconds()
             if found or left <= 0:
                 return found
@@ -62,5 +62,6 @@ class SQLiteAudit:
 
     async def list(self, query: AuditQuery) -> Page[Record]:
         """See L{IAudit.list}."""
-        rows = await self._readers.read(events_table.select, query, after("audit", query.cursor))
+        before = after("audit", query.cursor)
+        rows = await self._readers.read(events_table.select, self._seals.payload_digest, query, before)
         return page("audit", rows, query.limit)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from aileron.values import Actor, AuditQuery, Event, Link, Record, Row, from_timestamp, timestamp
 
 from ._batch import insert_all
 from ._columns import among, conditions, of_moment, one_of
+
+Digest: TypeAlias = Callable[[str, str], str]
+"""Of a salt and a payload's text."""
 
 _INSERT = """
     INSERT INTO audit_events (
@@ -48,13 +51,13 @@ def insert(cursor: sqlite3.Cursor, links: Iterable[tuple[Link, str, str]]) -> No
     insert_all(cursor, _INSERT, [_row(*link) for link in links])
 
 
-def get(cursor: sqlite3.Cursor, audit_id: str) -> Record | None:
+def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
     """One record, or L{None}."""
     row = cursor.execute(" ".join((_SELECT, "WHERE id = ?")), (audit_id,)).fetchone()
-    return None if row is None else _record(row)
+    return None if row is None else _record(row, digest)
 
 
-def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> list[tuple[int, Record]]:
+def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None) -> list[tuple[int, Record]]:
     """Records below the sequence C{before}, newest first, one more than the limit if there are more."""
     where, values = conditions(
         ("seq < ?", before),
@@ -69,12 +72,12 @@ def select(cursor: sqlite3.Cursor, query: AuditQuery, before: int | None) -> lis
         ("failure_class = ?", query.failure_class),
     )
     rows = cursor.execute(" ".join((_SELECT, where, "ORDER BY seq DESC LIMIT ?")), (*values, query.limit + 1))
-    return [(row[0], _record(row)) for row in rows]
+    return [(row[0], _record(row, digest)) for row in rows]
 
 
-def after(cursor: sqlite3.Cursor, sequence: int, limit: int) -> tuple[Record, ...]:
+def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
     """Records above C{sequence}, oldest first."""
-    return tuple(_record(row) for row in rows(cursor, sequence, limit))
+    return tuple(_record(row, digest) for row in rows(cursor, sequence, limit))
 
 
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
@@ -102,11 +105,12 @@ def _first(cursor: sqlite3.Cursor, where: str, moment: datetime | None) -> int |
     return None if row is None else int(row[0])
 
 
-def _record(row: tuple[Any, ...]) -> Record:
+def _record(row: tuple[Any, ...], digest: Digest) -> Record:
     sequence, id_, type_, at, actor_type, actor_id, *about, payload_digest, previous, sealed, salt, payload = row
     contents = {} if payload is None else json.loads(payload)
     event = Event(id_, type_, from_timestamp(at), Actor(actor_type, actor_id), contents, *about)
-    return Record(sequence, event, previous, sealed, payload_digest, salt)
+    altered = payload is not None and digest(salt, payload) != payload_digest
+    return Record(sequence, event, previous, sealed, payload_digest, salt, altered)
 
 
 def _row(link: Link, previous_hash: str, sealed: str) -> tuple[object, ...]:

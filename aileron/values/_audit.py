@@ -62,6 +62,7 @@ class Record:
     :ivar event: without its payload, where that was deleted by retention.
     :ivar hash: C{seal(previous_hash, link)}.
     :ivar salt: of the payload; L{None}: it was deleted.
+    :ivar altered: whether somebody put another payload in the place of the one that was kept.
     """
 
     sequence: int
@@ -70,6 +71,7 @@ class Record:
     hash: str
     payload_digest: str
     salt: str | None
+    altered: bool = False
 
     @property
     def pruned(self) -> bool:

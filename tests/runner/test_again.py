@@ -216,8 +216,16 @@ class AgainTests(DoubtCase):
         self.assert_asked_anew(child)
         shown = self.sync(self.runner.approval(child.id))
         refused = self.fails(self.runner.decide(child.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
-        self.assertIn("contents were deleted", refused.message)
+        self.assertIn("contents were deleted or altered", refused.message)
         self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
+
+    def test_contents_altered(self) -> None:
+        """Nor where somebody put others in their place, by which it did not happen."""
+        parent, child = self.approved_and_found_out()
+        self.forge("UPDATE runs SET state = 'unknown' WHERE id = ?", parent)
+        with closing(sqlite3.connect(self.database)) as database, database:
+            database.execute("UPDATE audit_payloads SET payload = replace(payload, 'true', 'null')")
+        self.assert_asked_anew(child)
 
     def test_nothing_found_out(self) -> None:
         """An old run that was looked for often, and never found, is done again."""

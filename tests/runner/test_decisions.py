@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import timedelta
+from typing import Any
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -16,7 +17,13 @@ from aileron.values import AuditQuery, Decision, Event, Outcome, Run, RunState, 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
 _SET = "UPDATE approvals SET {} WHERE run_id = ?"
+_of_run = Pen.of_run
 _COPIED = "approved, decided_at, decided_by, not_before, not_after, decision_mark"
+
+
+def _unnamed(*args: Any, decision_digest: object = None, **payload: Any) -> Event:
+    """As events of decisions were, before they named them."""
+    return _of_run(*args, **payload)
 
 
 class DecidedCase(RunnerCase):
@@ -403,23 +410,20 @@ class UsedTests(DecidedCase):
 
     def test_earlier_unnamed(self) -> None:
         """An older event, which does not say which decision it tells of, is one of any for its digest."""
-        run = self.earlier_put_back()
-        self.unname(run)
-        self.given_way(run)
+        self.patch(Pen, "of_run", _unnamed)
+        self.given_way(self.earlier_put_back())
         run = self.held()
-        self.unname(run)
         self.restart()
         self.assertIs(self.now(run).state, RunState.COMPLETED)
 
-    def unname(self, run: Run) -> None:
-        """Have the record tell of a run's decisions as older ones do."""
-        changed = self.sql(
-            "UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')"
-            " WHERE payload ->> 'decision_digest' IS NOT NULL"
-            " AND seq IN (SELECT seq FROM audit_events WHERE run_id = ?) RETURNING seq",
-            run.id,
-        )
-        self.assertNotEqual(changed, [])
+    def test_made_older(self) -> None:
+        """One whose contents were altered tells of no decision: it does not become an older one by that."""
+        run = self.earlier_put_back()
+        self.sql("UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')")
+        self.refused(run, "The decision on record had given way before.")
+        other = self.held()
+        self.sql("UPDATE audit_payloads SET payload = json_remove(payload, '$.decision_digest')")
+        self.refused(other, "The record tells of no such decision, or of what came after it.")
 
     def test_hidden_mark(self) -> None:
         """A decision that gave way does not come back, though its row held no mark when it did."""

@@ -42,8 +42,8 @@ _FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
 _AT_A_TIME = 256
 _HAPPENED = "What this would do again was found out to have happened: deny it, or take it back."
 _UNREADABLE = (
-    "What this would do again may have happened: what was found out of it is on record, but its contents were deleted. "
-    "Deny it; if you still want it done, have the agent ask anew."
+    "What this would do again may have happened: what was found out of it is on record, but its contents were deleted "
+    "or altered. Deny it; if you still want it done, have the agent ask anew."
 )
 TICK = timedelta(microseconds=1)
 _NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
@@ -138,7 +138,7 @@ class Decisions:
         Older events do not name it: for these, any decision with the same digest is taken for theirs.
         """
         newest = (await self._audit.list(AuditQuery(run_id=run.id, types=_DECISIVE, limit=1))).items
-        if not newest or newest[0].event.type != _APPROVED:
+        if not newest or newest[0].event.type != _APPROVED or newest[0].altered:
             return False
         payload, name = newest[0].event.payload, decision_digest(approval)
         return payload.get("digest") == approval.digest and payload.get("decision_digest", name) == name
@@ -146,14 +146,15 @@ class Decisions:
     async def refuse_repetition(self, run_id: str) -> None:
         """Pass only where nothing on record, whatever the row says, tells that a run in doubt was done whole.
 
-        :raises ApprovalStale: it was, or the contents that would tell are gone: to run it again could do it twice.
+        :raises ApprovalStale: it was, or the contents that would tell are gone or others: it could be done twice.
         """
         query: AuditQuery | None = AuditQuery(run_id=run_id, types=_FOUND_OUT, limit=_AT_A_TIME)
         while query is not None:
             page = await self._audit.list(query)
             for record in page.items:
-                if record.pruned or _is_whole(record.event.payload):
-                    raise ApprovalStale(_UNREADABLE if record.pruned else _HAPPENED, {"parent_id": run_id})
+                is_lost = record.pruned or record.altered
+                if is_lost or _is_whole(record.event.payload):
+                    raise ApprovalStale(_UNREADABLE if is_lost else _HAPPENED, {"parent_id": run_id})
             query = None if page.cursor is None else evolve(query, cursor=page.cursor)
 
     def verification(self, digest: str, mark: bytes | None) -> Verify:
