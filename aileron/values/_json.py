@@ -86,6 +86,19 @@ def strings_in(value: JSON) -> Iterator[str]:
             yield from strings_in(item)
 
 
+def texts_in(value: JSON) -> Iterator[str]:
+    """Every string in C{value}, however deep, and every key: whatever of it somebody may have worded."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield key
+            yield from texts_in(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from texts_in(item)
+
+
 def bare(value: object) -> object:
     """The same value in a C{dict} or C{list}, not looked into: a C{default} for L{json}, which insists on them.
 
