@@ -19,7 +19,7 @@ from aileron.web.approvals.reading import reading
 from aileron.web.approvals.risks import recipients
 
 from .growth import fault, made_for, usual
-from .rules._expressions import Expression, expressions, missed, uncompiled
+from .rules._expressions import ROOT, Expression, expressions, imported_otherwise, missed, uncompiled
 
 TRUSTED: dict[str, str] = {}
 """Expressions that never meet a text of others, by place, each with the reason."""
@@ -93,6 +93,13 @@ class ExpressionTests(SynchronousTestCase):
         self.assertEqual(left - {*LATER}, set())
         self.assertEqual(sorted({place.partition(":")[0] for place in uncompiled()} ^ {*LATER}), [])
 
+    def test_none_is_hidden(self) -> None:
+        """None comes by another way than C{re.compile}, where it would not be seen."""
+        for line in ("from re import compile", "import re as r", "import regex", "from fnmatch import fnmatch"):
+            self.assertEqual(imported_otherwise(f"import re\n{line}"), [2])
+        paths = (ROOT / "aileron").rglob("*.py")
+        self.assertEqual([path.name for path in paths if imported_otherwise(path.read_text("utf-8"))], [])
+
     def test_schemas(self) -> None:
         """So does each pattern that a request is held against."""
         endpoints = [endpoint for routes in (agent_routes(), operator_routes()) for endpoint, _ in routes.endpoints]
@@ -111,6 +118,7 @@ class ExpressionTests(SynchronousTestCase):
             "addresses": lambda text: sum(1 for _ in addresses(text)),
             "recipients": lambda text: list(recipients(Precedents(1, True, {"text": (text,), text: ("x",)}))),
             "intent_of": intent_of,
+            "reading of keys": lambda text: reading({word: [word] for word in text.split(" ")}),
             **{f"format {name}": holds for name, holds in FORMATS.items()},
         }
         texts = [*usual()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from attrs import define, evolve
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from zope.interface import implementer
 
@@ -35,6 +36,7 @@ from aileron.values import (
     StepRow,
     TrustItem,
     TrustKind,
+    heavy,
 )
 
 from ._advance import Advance
@@ -241,7 +243,12 @@ class Runner:
         """See L{IRunner.approvals}."""
         self._offerings.refresh()
         page = await self._runs.approvals(query)
-        return Page(tuple([await self._asking.shown(approval) for approval in page.items]), page.cursor)
+        found = []
+        for approval in page.items:
+            found.append(await self._asking.shown(approval))
+            if heavy(approval.run.arguments):
+                await deferLater(self._tasks.clock, 0)  # it took milliseconds, and there may be a hundred
+        return Page(tuple(found), page.cursor)
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
         """See L{IRunner.precedents}."""

@@ -60,7 +60,7 @@ from ._grants import (
     PredicateKind,
     StandingGrant,
 )
-from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, plain, strings_in, writer
+from ._json import JSON, bare, canonical, compact, digest, digest_of_bytes, heavy, plain, strings_in, texts_in, writer
 from ._lookalikes import cautions
 from ._mcp import McpReply, McpRequest, McpSettings
 from ._notices import NOTICE, ChannelSettings, ChannelState, Message, Notice, NoticeKind, NoticeSettings
@@ -245,6 +245,7 @@ __all__ = [
     "edits",
     "fits",
     "from_timestamp",
+    "heavy",
     "json_pointer",
     "json_problems",
     "loads_strict",
@@ -256,6 +257,7 @@ __all__ = [
     "schema_problem",
     "set_apart",
     "strings_in",
+    "texts_in",
     "timestamp",
     "utc",
     "violation",

@@ -14,6 +14,7 @@ JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JS
 """Whatever RFC 8259 can say.  Values are read-only by agreement: nobody changes one that was handed over."""
 
 _MAX_EXACT = 2**53 - 1
+_HEAVY_VALUES, _CHARACTERS_A_VALUE = 1000, 100
 _BYTES = (bytes, bytearray, memoryview)
 _quoted: Callable[[str], str] = encode_basestring  # escapes what RFC 8785 says, and that in lower case
 
@@ -84,6 +85,32 @@ def strings_in(value: JSON) -> Iterator[str]:
     elif isinstance(value, Sequence):
         for item in value:
             yield from strings_in(item)
+
+
+def texts_in(value: JSON) -> Iterator[str]:
+    """Every string in C{value}, however deep, and every key: whatever of it somebody may have worded."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield key
+            yield from texts_in(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from texts_in(item)
+
+
+def heavy(value: JSON) -> bool:
+    """Whether it takes milliseconds to plan with it: it has many values, or very long texts."""
+    count, within = 0, [value]
+    while within and count <= _HEAVY_VALUES:
+        each = within.pop()
+        if isinstance(each, str):
+            count += len(each) // _CHARACTERS_A_VALUE
+        elif isinstance(each, (Mapping, Sequence)):
+            count += len(each)
+            within.extend(each.values() if isinstance(each, Mapping) else each)
+    return count > _HEAVY_VALUES
 
 
 def bare(value: object) -> object:

@@ -3,7 +3,8 @@
 Characters are alike as Unicode's confusables say (UTS 39).  A word is told of where it would be read as another one: it
 mixes letters of two scripts that look alike, or it has letters or digits in disguise.  A whole word that looks like
 another is told of unless the text is written in its script, as other words show.  A sign that looks like one of those
-that make an address is told of where it stands between ASCII characters.
+that make an address is told of where it stands between letters that addresses are written in, a symbol that looks like
+a letter where it stands beside two letters.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from ._scripts import EAST_ASIAN, OF_NO_SCRIPT, about_marks, is_mark, script
 from ._visible import visible
 
 MOST_WORDS = 6
@@ -25,15 +27,16 @@ _FEWEST_LETTERS = 12
 _SIGNS = frozenset("#%&-./:;=?@\\_")  # what names, addresses and paths are made of
 _BEFORE_NAMES = frozenset("#@/")
 _NAMING = frozenset("#@\uff03\uff20")
-_IN_SIGNS = re.compile(r"(?:(?<=[!-~])|(?<!\S))[^\x00-\x7f\s]++(?=[!-~])")
+_IN_ADDRESSES = frozenset(("LATIN", "CYRILLIC", "GREEK"))
+_SIGN, _BESIDE_SIGNS, _ELSE = "s", "a", "-"
+_BETWEEN = re.compile(f"(?:(?<={_BESIDE_SIGNS})|^){_SIGN}++(?={_BESIDE_SIGNS})")
+_TWO_LETTERS = re.compile("[A-Za-z]{2}")
 _EDGE = 40
 _FULL_STOPS = frozenset("\u3002\uff61")  # as in host names (RFC 3490, section 3.1)
-_NOT_MISTAKEN = frozenset("ªºÆæŒœ\u2010\u2011\u2012\u2013")  # letters of languages, dashes between words
+_NOT_MISTAKEN = frozenset("ªºÆæŒœ×\u2010\u2011\u2012\u2013")  # letters of languages, dashes between words
 _DOTLESS_I = "ı"
-_LATIN, _EAST_ASIAN = "LATIN", "EAST ASIAN"
-_OF_NO_SCRIPT = frozenset(("COMMON", "INHERITED", "Unknown"))
+_LATIN = "LATIN"
 _RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
-_MARK = "\u0301"
 
 
 def cautions(text: str) -> Iterator[str]:
@@ -47,8 +50,7 @@ def cautions(text: str) -> Iterator[str]:
         yield _described(word, alike)
     if len(found) > MOST_WORDS:
         yield f"{len(found) - MOST_WORDS:,} more words look like others."
-    if _has_piles(text, characters):
-        yield "Marks are piled on letters: they may cover what stands around."
+    yield from about_marks(text, characters)
     if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
         yield "Parts are read from right to left: words and signs may be shown in another order than they are sent in."
 
@@ -64,9 +66,10 @@ class _Words:
         self._letters = {each: read for each, read in alike.items() if read.isalnum()}
         self._signs = {each: read for each, read in alike.items() if not read.isalnum()}
         self._tokens = dict.fromkeys(text.split())
-        self._scripts_of = {each: _script(each) for each in set(text)}
+        self._scripts_of = {each: script(each) for each in set(text)}
+        self._shapes = {ord(each): self._shape(each) for each in self._scripts_of}
         self._names: dict[str, bool] = {}
-        gaps = {ord(each): " " for each in self._scripts_of if not (each.isalnum() or each == "_" or _is_mark(each))}
+        gaps = {ord(each): " " for each in self._scripts_of if not self._in_words(each)}
         for token in self._tokens:
             naming = not _NAMING.isdisjoint(token)
             for word in token.translate(gaps).split():
@@ -79,6 +82,14 @@ class _Words:
         if self._signs:
             yield from filter(None, dict.fromkeys(map(self._with_signs, self._tokens)))
 
+    def _in_words(self, character: str) -> bool:
+        return character.isalnum() or character == "_" or character in self._letters or is_mark(character)
+
+    def _shape(self, character: str) -> str:
+        if character in self._signs:
+            return _SIGN
+        return _BESIDE_SIGNS if character.isascii() or self._scripts_of[character] in _IN_ADDRESSES else _ELSE
+
     def _prose(self) -> Iterator[str]:
         own, rest = Counter[str](), Counter[str]()
         for word in self._names:
@@ -86,33 +97,34 @@ class _Words:
             if len(scripts) == 1 and not (looks and _DOTLESS_I in word):
                 (rest if looks else own)[scripts.pop()] += len(word)
         latin = own[_LATIN] + rest[_LATIN]
-        for script, letters in own.items():
+        for each, letters in own.items():
             # Of a language that has a dotless i, two words in five at least have another letter that ASCII has not.
-            others = rest[_LATIN] * 2 / 3 if script == _LATIN else max(2 * rest[script], latin)
+            others = rest[_LATIN] * 2 / 3 if each == _LATIN else max(2 * rest[each], latin)
             if letters >= max(_FEWEST_LETTERS, others):
-                yield script
+                yield each
 
     def _misleads(self, word: str) -> bool:
-        if self._letters.keys().isdisjoint(word):
-            return False
+        alike = self._letters.keys() & set(word)
+        if not any(map(str.isalnum, alike)):
+            return bool(alike) and _TWO_LETTERS.search(word) is not None
         scripts = self._scripts(word)
-        if len(scripts) > 1 or (scripts <= {_LATIN} and self._letters.keys() & set(word) != {_DOTLESS_I}):
+        if len(scripts) > 1 or (scripts <= {_LATIN} and alike != {_DOTLESS_I}):
             return True
         return self._looks_ascii(word) and (self._names[word] or not scripts <= self._written_in)
 
     def _looks_ascii(self, word: str) -> bool:
-        return word.isascii() or all(each.isascii() or each in self._letters or _is_mark(each) for each in word)
+        return word.isascii() or all(self._letters.get(each, each).isascii() or is_mark(each) for each in word)
 
     def _scripts(self, word: str) -> set[str]:
-        return {self._scripts_of[each] for each in word} - _OF_NO_SCRIPT
+        return {self._scripts_of[each] for each in word} - OF_NO_SCRIPT
 
     def _with_signs(self, token: str) -> str:
         """What surrounds the first sign in a token that looks like another and matters; empty where there is none."""
-        for found in _IN_SIGNS.finditer(token) if not self._signs.keys().isdisjoint(token) else ():
-            run, start = found[0], found.start()
-            wide = _EAST_ASIAN in self._written_in and all(self._scripts_of[each] == _EAST_ASIAN for each in run)
-            matters = start > 0 or self._signs.get(run[0]) in _BEFORE_NAMES
-            if matters and all(each in self._signs for each in run) and not (wide and _NAMING.isdisjoint(token)):
+        for found in _BETWEEN.finditer(token.translate(self._shapes)):
+            start, run = found.start(), token[found.start() : found.end()]
+            wide = EAST_ASIAN in self._written_in and all(self._scripts_of[each] == EAST_ASIAN for each in run)
+            matters = start > 0 or self._signs[run[0]] in _BEFORE_NAMES
+            if matters and not (wide and _NAMING.isdisjoint(token)):
                 return token[max(0, start - _EDGE) : found.end() + _EDGE]
         return ""
 
@@ -126,18 +138,25 @@ def _described(word: str, alike: Mapping[str, str]) -> str:
 
 
 def _lookalike(character: str) -> str:
-    """The ASCII letters or digits, or the sign, that a character looks like; empty where there are none."""
+    """The ASCII letters or digits, with its own marks, or the sign, that a character looks like; empty for none."""
     kind = unicodedata.category(character)
-    # Raised, lowered and circled numbers (No) are seen to be so.
-    if character.isascii() or kind == "No" or kind[0] not in "LNPS" or character in _NOT_MISTAKEN:
+    if character.isascii() or kind[0] not in "LNPS" or character in _NOT_MISTAKEN:
         return ""
     if character in _FULL_STOPS:
         return "."
-    fits = str.isalnum if kind[0] in "LN" else _SIGNS.__contains__
-    compatible = unicodedata.normalize("NFKC", character)
-    return next(
-        (each for each in (compatible, *_confusables().get(character, ())) if each.isascii() and fits(each)), ""
-    )
+    # Raised, lowered and circled numbers (No) are seen to be so; a symbol is taken for one letter at most.
+    compatible = [] if kind == "No" else [unicodedata.normalize("NFKC", character)]
+    alike = (each for each in (*compatible, *_confusables().get(character, ())) if each.isascii())
+    read = (each for each in alike if each in _SIGNS or (each.isalnum() and (kind[0] in "LN" or len(each) == 1)))
+    return next(read, "") or _with_its_marks(character)
+
+
+def _with_its_marks(character: str) -> str:
+    """The same of a letter that has marks, such as C{ё}; empty for others."""
+    parts = unicodedata.normalize("NFD", character)
+    letter, marks = parts[0], parts[1:]
+    read = _lookalike(letter) if marks and all(map(is_mark, marks)) else ""
+    return unicodedata.normalize("NFC", read + marks) if read.isalnum() else ""
 
 
 @cache
@@ -146,27 +165,3 @@ def _confusables() -> Mapping[str, Sequence[str]]:
     from confusable_homoglyphs.confusables import confusables_data  # type: ignore[import-untyped]
 
     return {each: [other["c"] for other in others] for each, others in confusables_data.items()}
-
-
-def _script(character: str) -> str:
-    """Its script; wide forms of Latin letters are written in East Asia."""
-    if unicodedata.east_asian_width(character) in ("F", "H", "W"):
-        return _EAST_ASIAN
-    from confusable_homoglyphs.categories import alias  # type: ignore[import-untyped]
-
-    return str(alias(character))
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M"
-
-
-def _has_piles(text: str, characters: set[str]) -> bool:
-    """Whether a letter has more than two marks; of those that have no place of their own, more than four."""
-    marks = {each for each in characters if unicodedata.category(each) == "Mn"}
-    placed = {ord(each): _MARK for each in marks if unicodedata.combining(each)}
-    return any(
-        _MARK * most in text.translate(mapping)
-        for mapping, most in ((placed, 3), ({ord(each): _MARK for each in marks}, 5))
-        if mapping
-    )

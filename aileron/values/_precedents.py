@@ -15,7 +15,8 @@ class Precedents:
 
     :ivar looked_at: how many of those were looked at, the newest first.
     :ivar whole: whether these are all that there are.
-    :ivar novel: by argument, what of its short values none of them had; of an array, which elements.
+    :ivar novel: by argument, what of its short values none of them had; of an array, which elements,
+        and all that stand too far behind to be compared.
     :ivar action_changed: whether the action's file is another than it was when it was done last.
     :ivar connectors_changed: which connectors are others than they were then.
     """

@@ -12,7 +12,7 @@ _PICTURE_OF_DELETE = "\u2421"
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 # Letters, marks and symbols that print nothing: Unicode's Default_Ignorable_Code_Point beyond the categories above, and
-# those whose glyph is empty (fillers, a blank hieroglyph, a note's missing head, what stands for an object).
+# those whose glyph is empty (fillers, joiners, a blank hieroglyph, a note's missing head, what stands for an object).
 _BLANKS = frozenset(
     (
         0x034F,
@@ -20,10 +20,12 @@ _BLANKS = frozenset(
         *range(0x17B4, 0x17B6),
         *range(0x180B, 0x1810),
         0x2800,
+        0x2D7F,
         0x3164,
         *range(0xFE00, 0xFE10),
         0xFFA0,
         0xFFFC,
+        0x1107F,
         0x13441,
         0x13442,
         0x16FE4,

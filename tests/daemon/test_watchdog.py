@@ -15,6 +15,7 @@ from zope.interface import implementer
 
 from aileron.daemon._watchdog import LONGEST_SECONDS, ReactorWatchdog, TurnClock, watchdog_of
 from aileron.values import LongTurns
+from tests.functional.operated import TURN
 
 
 @define
@@ -147,6 +148,19 @@ class ReactorWatchdogTests(SynchronousTestCase):
         self.assertIn("a turn of the reactor has taken 0.300 s so far, at tests/daemon/test_watchdog.py:", first)
         self.assertIn("a turn of the reactor took 0.300 s, of which it computed 0.300 s: busy, at tests/daemon/", last)
         self.assertIn(" ReactorWatchdogTests.test_busy < ", last)
+
+    def test_read_by_others(self) -> None:
+        """Tests of whole daemons, which fail at a long turn, know its lines."""
+        self.turn()
+        self.clocks.compute(0.3)
+        self.watchdog.look()
+        self.turns.end()
+        self.turn()
+        self.clocks.wait(0.3)
+        self.turns.end()
+        found = [turn for line in self.heard.lines if (turn := TURN.search(line))]
+        told = [(float(turn["seconds"]), turn["kind"]) for turn in found]
+        self.assertEqual(told, [(0.3, None), (0.3, "busy"), (0.3, "blocked")])
 
     def test_blocked(self) -> None:
         """One that was kept from computing is not busy."""

@@ -35,9 +35,11 @@ GATED, UNGATED = "ship-update", "post-note"
 SHIP = {"channel": "#engineering", "summary": "The parser is out."}
 
 _STUCK = 10.0
-_TURN = re.compile(
+TURN = re.compile(
     r"a turn of the reactor (?:has taken|took) (?P<seconds>[0-9.]+) s.*?(?: (?P<kind>busy|blocked),)? at .*"
 )
+"""What the daemon logs of a long turn."""
+
 _ACTION = """\
 +++
 name = "{name}"
@@ -271,7 +273,7 @@ class OperatedTestCase(FunctionalTestCase):
         One that is kept from computing for a moment is the machine's, which has others to serve.
         """
         lines = [line for path in self.state.log.glob("aileron.log*") for line in path.read_text().splitlines()]
-        found = [turn for line in lines if (turn := _TURN.search(line))]
+        found = [turn for line in lines if (turn := TURN.search(line))]
         long = [turn[0] for turn in found if turn["kind"] == "busy" or float(turn["seconds"]) > _STUCK]
         self.assertFalse(long, "\n".join((f"{len(long)} turns were too long, among them:", *long[:10])))
 

@@ -97,6 +97,19 @@ def uncompiled() -> list[str]:
     return [site.place for site in _sites() if site.inside or site.called != "compile"]
 
 
+def imported_otherwise(text: str) -> list[int]:
+    """Lines of a module's text by which expressions come that nobody here would see."""
+    hidden = ("re", "regex", "fnmatch")
+    nodes = list(ast.walk(ast.parse(text)))
+    parts = [node.lineno for node in nodes if isinstance(node, ast.ImportFrom) and node.module in hidden]
+    renamed = [node.lineno for node in nodes if isinstance(node, ast.Import) for alias in node.names if _hides(alias)]
+    return sorted([*parts, *renamed])
+
+
+def _hides(alias: ast.alias) -> bool:
+    return alias.name in ("regex", "fnmatch") or (alias.name == "re" and alias.asname not in (None, "re"))
+
+
 def _sites() -> Iterator[_Site]:
     for path in sorted((ROOT / "aileron").rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))

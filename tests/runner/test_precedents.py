@@ -9,7 +9,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.asking.precedents import MOST_LOOKED_AT, Recall
+from aileron.runner.asking.precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, Recall
 from aileron.values import Approval, Page, Precedents, Run, RunQuery, RunState, utc
 
 from .kit import START, manifest, step
@@ -67,16 +67,18 @@ class Kept:
     """Runs of which one was done.
 
     :ivar asked: for what it was asked.
+    :ivar times: how often it was done.
     """
 
     last: Approval
     cursor: str | None = None
     asked: list[RunQuery] = field(factory=list)
+    times: int = 1
 
     async def list(self, query: RunQuery) -> Page[Run]:
         """See L{IRuns}."""
         self.asked.append(query)
-        return Page((self.last.run,), self.cursor)
+        return Page((self.last.run,) * self.times, self.cursor)
 
     async def approval(self, run_id: str) -> Approval | None:
         """See L{IRuns}."""
@@ -105,6 +107,26 @@ class RecallTests(SynchronousTestCase):
         found = self.before(kept, *waiting)
         self.assertEqual([each.whole for each in found], [False] * 5)
         self.assertEqual([query.limit for query in kept.asked], [MOST_LOOKED_AT])
+
+    def test_long_array(self) -> None:
+        """Elements far behind are taken for new, so that nobody waits while they are compared."""
+        elements = list(range(MOST_COMPARED + 2))
+        before, now = self.approval("1", {}, to=elements), self.approval("2", {}, to=elements)
+        (found,) = self.before(Kept(before), now)
+        self.assertEqual(found.novel, {"to": tuple(elements[MOST_COMPARED:])})
+
+    def test_kinds(self) -> None:
+        """A number is not known by a text, nor an integer by a fraction."""
+        before, now = self.approval("1", {}, to=["1", 2, 3]), self.approval("2", {}, to=[1, 2.0, 3])
+        (found,) = self.before(Kept(before), now)
+        self.assertEqual(str(found.novel), "{'to': (1, 2.0)}")
+
+    def test_many_pieces(self) -> None:
+        """As many calls are looked at as have a bounded number of values together, and it is told how many."""
+        elements = list(range(MOST_COMPARED))
+        before, now = self.approval("1", {}, to=elements), self.approval("2", {}, to=["new"])
+        (found,) = self.before(Kept(before, times=MOST_LOOKED_AT), now)
+        self.assertEqual(found, Precedents(MOST_PIECES // MOST_COMPARED, False, {"to": ("new",)}))
 
     def before(self, kept: Kept, *approvals: Approval) -> tuple[Precedents, ...]:
         """How they compare with what is kept."""

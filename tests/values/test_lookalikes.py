@@ -38,6 +38,11 @@ _PROSE = (
     "Işık ve yazılım: satış toplantısı yarın saat onda, lütfen katılın ve hazır olun",
     "Merhaba arkadaşlar, bu hafta yeni sürümü yayınlıyoruz. Hata düzeltmeleri ve küçük iyileştirmeler var",
     "Kullanıcı hesabı silindi, bilgi için yöneticiye yazın",
+    "दुःख और अन्तःकरण, प्रायः सभी लोग आज आएँगे",
+    "తెలుగులో సందేశం పంపండి, సమావేశం రేపు ఉదయం పది గంటలకు",
+    "The set A∪B, p∨q, a∣b and the 3×4 matrix cost 5 ℮, see № 7 and ∞ – or 1920×1080, ™ and ℃",
+    "Ёлки и ёжики уже здесь, её ещё нет; Τα νέα είναι ότι ήρθαν όλοι, και ό,τι έχω",
+    "Šiandien i\u0307\u0301 eina, o rytoj ne",
     "Don’t wait – it’s 3–4 days “at most”, and 5 · 3 = 15 • done…",
 )
 _DISGUISED = {
@@ -75,6 +80,17 @@ _DISGUISED = {
     "good.com\u2215login": "good.com/login",
     "http\ua789//evil.com": "http://evil.com",
     "a:b\u2216c": "a:b\\c",
+    "caf\u00e9\u2215login.example": "caf\u00e9/login.example",
+    "\u0436\u0436.\u0436\u0436\u2215evil": "\u0436\u0436.\u0436\u0436/evil",
+    "http\u02d0//evil.com": "http://evil.com",
+    "evil\ua4f8com": "evil.com",
+    "a\u4e36b": "a\\b",
+    "#gen\u212eral": "general",
+    "paypa\u2223": "paypal",
+    "\u2374\u237aypal": "paypal",
+    "#g\u0451neral": "g\u00ebneral",
+    "na\u0457ve": "na\u00efve",
+    "r\u03ccma": "r\u00f3ma",
 }
 
 
@@ -84,13 +100,13 @@ class LookalikeTests(SynchronousTestCase):
     def test_told(self) -> None:
         """Each is told, with what it looks like and its code points."""
         for text, read in _DISGUISED.items():
-            found = list(cautions(text))
+            found = [each for each in cautions(text) if "looks like" in each]
             self.assertEqual(len(found), 1, text)
             self.assertIn(f"looks like “{read}”", found[0])
             word = found[0].partition("“")[2].partition("”")[0]
             self.assertIn(word, text)
-            foreign = next(each for each in word if not each.isascii() and not unicodedata.combining(each))
-            self.assertIn(f"U+{ord(foreign):04X} {unicodedata.name(foreign)}", found[0])
+            foreign = (each for each in word if not each.isascii() and not unicodedata.combining(each))
+            self.assertTrue(any(f"U+{ord(each):04X} {unicodedata.name(each)}" in found[0] for each in foreign), text)
 
     def test_prose(self) -> None:
         """A text in the language that its letters are of is none, whatever single words of it look like."""
@@ -114,6 +130,19 @@ class LookalikeTests(SynchronousTestCase):
             (caution,) = cautions(f"some {text} text")
             self.assertIn("piled", caution)
         self.assertEqual(list(cautions("e\u0323\u0302 and o\u0301")), [])
+
+    def test_hidden_dot(self) -> None:
+        """A dot above an i or j, which has one, is told: nobody sees it."""
+        for text in ("#fi\u0307nance", "j\u0307ohn", "#gi\u0323\u0307t", "\u0456\u0307"):
+            self.assertIn("A dot is put on an i or j", "".join(cautions(text)), text)
+        self.assertEqual(list(cautions("\u0130stanbul, c\u0307, l\u0307")), [])
+
+    def test_strange_marks(self) -> None:
+        """A mark of another script on an ASCII letter is told: fonts may draw nothing."""
+        for mark in "\u1039\u17d2\u0e47\u05b4\u0903\u0c02\U00011a47":
+            self.assertIn("Marks of other scripts", "".join(cautions(f"#general{mark}")), ascii(mark))
+        for text in ("ใช้Appได้", "10ാം", "Web\u0301", "PDF और वेब"):
+            self.assertEqual(list(cautions(text)), [], text)
 
     def test_many(self) -> None:
         """Of many words some are told, and how many more there are."""

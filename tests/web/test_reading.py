@@ -76,6 +76,18 @@ class ReadingTests(SynchronousTestCase):
         for mark in "\u202e\u2066\u200f":
             self.assertIn("Some turn the reading round.", reading({"deep": [mark]}).notes, repr(mark))
 
+    def test_keys(self) -> None:
+        """What stands in a key misleads as well as in a value."""
+        for key, said in (
+            ("p\u0430ypal", "looks like “paypal”"),
+            ("a\u200bb", "nobody would see"),
+            ("<!channel>", "notifies everybody"),
+            ("e\u0301", "not in composed form"),
+        ):
+            found = reading({"deep": [{key: 1}]})
+            self.assertIn(said, found.notes)
+            self.assertFalse(found.harmless)
+
     def test_not_composed(self) -> None:
         """A text that is not in composed form is told, since it looks like another."""
         self.assertIn("NFC", reading("e\u0301").notes)

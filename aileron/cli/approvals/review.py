@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aileron.cli._output import block, heading, say, value, values
-from aileron.values import cautions, strings_in
+from aileron.values import cautions, texts_in
 
 from .differences import show_changes, show_edits, show_preview
 
@@ -74,7 +74,7 @@ def _show_fields(fields: Any, run: Mapping[str, Any]) -> None:
             value(str(field["label"]), field["value"], _IN, multiline=bool(field.get("multiline")), width=width)
     else:
         values(arguments, _IN)
-    for caution in dict.fromkeys(caution for text in strings_in(arguments) for caution in cautions(text)):
+    for caution in dict.fromkeys(caution for text in texts_in(arguments) for caution in cautions(text)):
         say("  Caution: {caution}", caution=caution)
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from attrs import frozen
 
 from aileron.interfaces import IRuns
-from aileron.values import JSON, Approval, Precedents, Run, RunQuery, RunState, compact
+from aileron.values import JSON, Approval, Precedents, Run, RunQuery, RunState
 
 MOST_LOOKED_AT = 200
+MOST_PIECES = 20_000
+"""Of the calls of one action that were done no more is looked through; of a very long array its beginning counts."""
+
+MOST_COMPARED = 1000
+"""Elements of an array; those after them are taken for new."""
+
 _SHORT = 200
+_Key: TypeAlias = tuple[type, JSON]
 
 
 @frozen
@@ -40,10 +48,11 @@ class Recall:
         query = RunQuery(states=(RunState.COMPLETED,), action=action, limit=MOST_LOOKED_AT)
         page = await self._runs.list(query)
         last = await self._runs.approval(page.items[0].id) if page.items else None
-        return _Done(page.items, page.cursor is None, last)
+        runs = tuple(_affordable(page.items))
+        return _Done(runs, page.cursor is None and len(runs) == len(page.items), last)
 
 
-def _compared(approval: Approval, done: _Done, known: Mapping[str, set[str]]) -> Precedents:
+def _compared(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -> Precedents:
     if not done.runs:
         return Precedents(0, done.whole, _novel(approval.run, known))
     return Precedents(
@@ -55,26 +64,51 @@ def _compared(approval: Approval, done: _Done, known: Mapping[str, set[str]]) ->
     )
 
 
-def _known(runs: Iterable[Run]) -> Mapping[str, set[str]]:
+def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
+    """The first of them, at least one, that have no more than L{MOST_PIECES} together."""
+    pieces = 0
+    for number, run in enumerate(runs):
+        pieces += sum(len(_beginning(value)) for value in run.arguments.values())
+        if number and pieces > MOST_PIECES:
+            return
+        yield run
+
+
+def _beginning(value: JSON) -> Sequence[JSON]:
+    """What of a value is compared."""
+    return value[:MOST_COMPARED] if isinstance(value, (list, tuple)) else (value,)
+
+
+def _known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
     """By argument, every short value that it ever had."""
-    found: dict[str, set[str]] = defaultdict(set)
+    found: dict[str, set[_Key]] = defaultdict(set)
     for run in runs:
         for name, value in run.arguments.items():
-            found[name].update(map(compact, _pieces(value)))
+            found[name].update(map(_key, _pieces(_beginning(value))))
     return found
 
 
-def _novel(run: Run, known: Mapping[str, set[str]]) -> dict[str, tuple[JSON, ...]]:
-    found = {
-        name: tuple(piece for piece in _pieces(value) if compact(piece) not in known.get(name, ()))
-        for name, value in run.arguments.items()
-    }
+def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ...]]:
+    found = {name: (*_new(value, known.get(name, ())), *_rest(value)) for name, value in run.arguments.items()}
     return {name: pieces for name, pieces in found.items() if pieces}
 
 
-def _pieces(value: JSON) -> Iterator[JSON]:
-    """What of a value can be the same twice: short texts in one line, and numbers."""
-    for piece in value if isinstance(value, (list, tuple)) else (value,):
+def _new(value: JSON, known: Container[_Key]) -> Iterator[JSON]:
+    return (piece for piece in _pieces(_beginning(value)) if _key(piece) not in known)
+
+
+def _rest(value: JSON) -> Sequence[JSON]:
+    return value[MOST_COMPARED:] if isinstance(value, (list, tuple)) else ()
+
+
+def _key(piece: JSON) -> _Key:
+    """By what it is known: 1 is not 1.0, and not "1"."""
+    return type(piece), piece
+
+
+def _pieces(values: Iterable[JSON]) -> Iterator[JSON]:
+    """What of them can be the same twice: short texts in one line, and numbers."""
+    for piece in values:
         number = isinstance(piece, (int, float)) and not isinstance(piece, bool)
         if number or (isinstance(piece, str) and len(piece) <= _SHORT and "\n" not in piece):
             yield piece

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from aileron.values import JSON, cautions, strings_in, visible
+from aileron.values import JSON, cautions, texts_in, visible
 from aileron.web._texts import shown
 
 from .addresses import addresses
@@ -51,7 +51,7 @@ def reading(value: JSON, *more: str) -> Reading:
     text = shown(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
     gaps = _BLANKS.search(text) is not None
-    texts = [value] if isinstance(value, str) else list(strings_in(value))
+    texts = list(texts_in(value))
     notes = [*more, *_notes(texts)]
     if gaps:
         notes.append("It holds long blanks: words may stand far below or to the right.")
