@@ -504,6 +504,22 @@ class FramingTests(ChannelCase):
         self.clock.advance(0)
         self.assertEqual((len(self.echo.seen), line.server.paused), (502, False))
 
+    def test_unread_bytes(self) -> None:
+        """What waits for a client to read is counted, if its place is kept, until it was read."""
+        self.echo.hold = True
+        line, limiter = Line(self.site), self.site.crowd
+        line.say(head())
+        channel, request = line.server.protocol, self.echo.held[0]
+        channel.keep("ann")
+        channel.pauseProducing()
+        request.write(b"x" * 1000)
+        request.write(b"x" * 1000)
+        self.assertGreater(limiter._proven_bytes, 2000)
+        request.finish()
+        self.assertGreater(limiter._proven_bytes, 2000)
+        channel.resumeProducing()
+        self.assertEqual(limiter._proven_bytes, 0)
+
     def test_flood(self) -> None:
         """A client that sends on while its answer is due is read no further until it has it."""
         self.echo.hold = True
@@ -618,6 +634,18 @@ class TimeTests(ChannelCase):
         self.assertFalse(line.closed)
         self.clock.advance(2)
         self.assertTrue(line.closed)
+
+    def test_unread_at_the_end(self) -> None:
+        """Nor is one for which an answer waits that nobody reads, also where it was to be closed after that answer."""
+        for field in ("X: y", "Connection: close"):
+            line = Line(self.site)
+            line.server.abortConnection = lambda each=line: setattr(each, "dropped", True)
+            line.server.loseConnection = lambda: None  # it waits until all is sent
+            line.say(head(field))
+            self.clock.advance(59)
+            self.assertFalse(hasattr(line, "dropped"), field)
+            self.clock.advance(2)
+            self.assertTrue(hasattr(line, "dropped"), field)
 
     def test_idle(self) -> None:
         """A connection on which nothing comes for a minute is closed."""

@@ -51,7 +51,7 @@ class LimiterTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Build it."""
-        self.limiter = ConnectionLimiter(8, 1000)
+        self.limiter = ConnectionLimiter(8, 1000, 20_000)
 
     def entered(self, count: int, *, at_rest: bool = True) -> list[Tracked]:
         """So many that came in."""
@@ -142,6 +142,28 @@ class LimiterTests(SynchronousTestCase):
         self.limiter.count(small, 101)
         self.assertEqual([each.dropped for each in (large, larger, proven, small)], [False, True, False, False])
 
+    def test_bytes_of_those_with_places(self) -> None:
+        """Of what is held for the others there is another one; of the owner that holds most, the largest goes."""
+        ann, bob = self.kept(3, "ann"), self.kept(1, "bob")
+        for guest, held in zip((*ann, *bob), (5_000, 4_000, 4_000, 7_000), strict=True):
+            self.limiter.count(guest, held)
+        self.assertEqual([each.dropped for each in (*ann, *bob)], [False] * 4)
+        self.limiter.count(bob[0], 7_001)
+        self.assertEqual([each.dropped for each in (*ann, *bob)], [True, False, False, False])
+
+    def test_bytes_go_along(self) -> None:
+        """What is held for a connection is counted wherever its place comes from."""
+        (small,), (ann,), (bob,) = self.entered(1), self.kept(1, "ann"), self.kept(1, "bob")
+        self.limiter.count(small, 500)
+        self.limiter.count(ann, 500)
+        self.limiter.count(bob, 501)
+        self.limiter.give_up(ann)
+        self.assertEqual((self.limiter._bytes, self.limiter._proven_bytes), (1000, 501))
+        self.limiter.forget("bob")
+        self.assertEqual([each.dropped for each in (small, ann, bob)], [False, False, True])
+        self.limiter.keep(small, "ann")
+        self.assertEqual((self.limiter._bytes, self.limiter._proven_bytes), (500, 500))
+
     def test_bytes_that_were_answered(self) -> None:
         """What is answered, or was of who proved something or left, counts no more."""
         for guest in self.entered(6):
@@ -197,7 +219,7 @@ class LimiterTests(SynchronousTestCase):
     @given(st.lists(st.tuples(st.sampled_from(_STEPS), st.integers(0, 11)), max_size=80))
     def test_any_order(self, steps: list[tuple[str, int]]) -> None:
         """There are never too many, newcomers always come in, and nobody is refused what another has two more of."""
-        limiter, inside, owners = ConnectionLimiter(8, 20), dict[int, Tracked](), dict[int, str]()
+        limiter, inside, owners = ConnectionLimiter(8, 20, 30), dict[int, Tracked](), dict[int, str]()
         for what, number in steps:
             if what == "enter" and number not in inside:
                 inside[number] = Tracked()
@@ -216,6 +238,8 @@ class LimiterTests(SynchronousTestCase):
             self.assertLessEqual(len(inside), 8)
             self.assertEqual(limiter._bytes, sum(limiter._unproven.values()))
             self.assertLessEqual(limiter._bytes, 20)
+            self.assertEqual(limiter._proven_bytes, sum(sum(kept.values()) for kept in limiter._kept.values()))
+            self.assertLessEqual(limiter._proven_bytes, 30)
             shares = {owner: len(kept) for owner, kept in limiter._kept.items()}
             self.assertLessEqual(sum(shares.values()), 6)
             if what == "keep" and number in inside and inside[number] not in limiter._owners:

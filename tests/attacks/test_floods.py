@@ -296,6 +296,20 @@ class AgentSiteTests(FloodedTestCase):
         await self.assert_served()
         await self.assert_flooded()
 
+    async def test_bodies_with_its_token(self) -> None:
+        """Nor are those of an agent whose token has kept the connections' places."""
+        await self.begin_flooded()
+        token = (await self.session("greedy")).token
+        proof = Said("GET", "/v1/status", token, times=1)
+        body = {"args": {"text": "x" * 1_000_000}}
+        said = Said("POST", f"/v1/actions/{UNGATED}/run", token, body, times=1, once=True, cut=1000, before=proof)
+        before = self.resident_bytes()
+        await self.flood_all("url", [(said, 230, False)])
+        await self.pause(5)
+        self.assertLess(self.resident_bytes() - before, 150 << 20)
+        await self.assert_served()
+        await self.assert_flooded()
+
     async def test_ended_sessions(self) -> None:
         """The connections of sixty sessions that have ended take nothing from a session that lives."""
         await self.begin_flooded()

@@ -10,7 +10,7 @@ before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime, ITCPTransport
@@ -82,6 +82,7 @@ class Channel(HTTPChannel):
     _queued = False  # until its turn, in which the next request is begun
     _served = False  # a request, ever
     _choked = False  # what was written waits for the client to read
+    _unsent = 0  # bytes of that
 
     def connectionMade(self) -> None:
         """Drop a stranger, send away whom there is no room for; else wait for a head."""
@@ -129,7 +130,7 @@ class Channel(HTTPChannel):
             self._watch()
         else:
             self._go_on()
-        self.site.crowd.count(self, len(self._unread) + self._framed)
+        self._count()
 
     def _deal(self) -> None:
         self._dealing, self._answered = True, False
@@ -212,12 +213,12 @@ class Channel(HTTPChannel):
         """An answer is written: go on with what came meanwhile, unless the site is closing."""
         self.persistent = self.persistent and not self.site.crowd.closed
         self._framed = 0
-        self.site.crowd.count(self, len(self._unread))
+        self._count()
         super().requestDone(request)  # type: ignore[no-untyped-call]
+        self.resetTimeout()  # type: ignore[no-untyped-call]
         if not self.persistent:
             return
         self._step = self._take_head
-        self.resetTimeout()  # type: ignore[no-untyped-call]
         self.site.crowd.rested(self)
         self._answered = True
         self._go_on()
@@ -249,6 +250,23 @@ class Channel(HTTPChannel):
         lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]
         lines += [line for name, line in _CARRIED if name not in given]
         self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
+
+    def write(self, data: bytes) -> None:
+        """See L{HTTPChannel.write}; what waits for the client to read is counted."""
+        super().write(data)  # type: ignore[no-untyped-call]
+        if self._choked:
+            self._unsent += len(data)
+            self._count()
+
+    def writeSequence(self, iovec: Sequence[bytes]) -> None:
+        """See L{HTTPChannel.writeSequence}."""
+        self.write(b"".join(iovec))
+
+    def _count(self) -> None:
+        """Have the site count the request that is held, and of a kept place the answers that are not read."""
+        crowd = self.site.crowd
+        unsent = 0 if crowd.owner(self) is None else self._unsent
+        crowd.count(self, len(self._unread) + self._framed + unsent)
 
     def refuse(self, status: int, message: str) -> None:
         """Answer in the envelope, read nothing more of it, and close."""
@@ -314,17 +332,18 @@ class Channel(HTTPChannel):
 
     def resumeProducing(self) -> None:
         """What was written was sent: read on, unless too much waits already."""
-        self._choked = False
+        self._choked, self._unsent = False, 0
+        self._count()
         super().resumeProducing()  # type: ignore[no-untyped-call]
         self._watch()
         self._go_on()
 
     def timeoutConnection(self) -> None:
         """Nothing came, or nothing was read, for too long, unless an answer is due: that may take its time."""
-        if self.at_rest:
-            self.drop()
-        else:
+        if self.requests:
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
+        else:
+            self.drop()
 
     def drop(self) -> None:
         """Close at once, whatever was still to be sent."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 MOST_CONNECTIONS = 256
@@ -11,6 +11,9 @@ MOST_CONNECTIONS = 256
 
 MOST_UNPROVEN_BYTES = 16 * 1024 * 1024
 """How much of unanswered requests a site holds in total for connections that have proved nothing."""
+
+MOST_PROVEN_BYTES = 64 * 1024 * 1024
+"""The same for those whose places are kept, with what they have not read of their answers."""
 
 MOST_IN_A_TURN = 32
 """So many come in at most in a turn of the reactor."""
@@ -41,17 +44,26 @@ class ConnectionLimiter:
     prove itself.  Three quarters of the places can be kept.  The owners of the credentials share them: who has more
     than another gives up what is more.
 
-    :param most_bytes: of requests, held for those that have proved nothing; beyond it whoever holds most gives way.
+    What is held for them is bounded too.  Beyond the bound the connection gives way that holds most; of those whose
+    places are kept, one of the owner that holds most.
+
+    :param most_bytes: held for those that have proved nothing.
+    :param most_proven_bytes: held for the others.
     :ivar closed: nobody comes in any more, and a connection ends with its answer.
     """
 
-    def __init__(self, most: int = MOST_CONNECTIONS, most_bytes: int = MOST_UNPROVEN_BYTES) -> None:
-        self._most, self._most_bytes = most, most_bytes
+    def __init__(
+        self,
+        most: int = MOST_CONNECTIONS,
+        most_bytes: int = MOST_UNPROVEN_BYTES,
+        most_proven_bytes: int = MOST_PROVEN_BYTES,
+    ) -> None:
+        self._most, self._most_bytes, self._most_proven_bytes = most, most_bytes, most_proven_bytes
         self._most_kept = most - max(1, most // 4)
         self._unproven: dict[Guest, int] = {}  # how many bytes each holds
-        self._bytes = 0
+        self._bytes = self._proven_bytes = 0
         self._owners: dict[Guest, str] = {}
-        self._kept: defaultdict[str, dict[Guest, None]] = defaultdict(dict)
+        self._kept: defaultdict[str, dict[Guest, int]] = defaultdict(dict)  # likewise
         self.closed = False
 
     def __len__(self) -> int:
@@ -89,17 +101,19 @@ class ConnectionLimiter:
         """
         if self._owners.get(guest) == owner or not (guest in self._unproven or guest in self._owners):
             return
-        if not self._has_room_for(owner):
-            return
-        self.leave(guest)
+        if not self._has_room_for(owner) or not (guest in self._unproven or guest in self._owners):
+            return  # or it held most when another gave up its place
+        held = self.leave(guest)
         self._owners[guest] = owner
-        self._kept[owner][guest] = None
+        self._kept[owner][guest] = 0
+        self.count(guest, held)
 
     def give_up(self, guest: Guest) -> None:
         """Keep the place of C{guest} no longer: it has proved nothing."""
         if guest in self._owners:
-            self.leave(guest)
+            held = self.leave(guest)
             self._unproven[guest] = 0
+            self.count(guest, held)
 
     def forget(self, owner: str) -> None:
         """Keep no place for C{owner}, whose credential opens nothing any more."""
@@ -107,13 +121,18 @@ class ConnectionLimiter:
             self.give_up(guest)
 
     def count(self, guest: Guest, held: int) -> None:
-        """Note how many bytes of a request are held for C{guest}; who holds most gives way where it is too much."""
-        if guest not in self._unproven:
-            return
-        self._bytes += held - self._unproven[guest]
-        self._unproven[guest] = held
-        while self._bytes > self._most_bytes:
-            self._drop(max(self._unproven, key=self._unproven.__getitem__))
+        """Note how many bytes are held for C{guest}; who holds most gives way where it is too much."""
+        owner = self._owners.get(guest)
+        if owner is not None:
+            self._proven_bytes += held - self._kept[owner][guest]
+            self._kept[owner][guest] = held
+            while self._proven_bytes > self._most_proven_bytes:
+                self._drop(_holds_most(max(self._kept.values(), key=lambda each: sum(each.values()))))
+        elif guest in self._unproven:
+            self._bytes += held - self._unproven[guest]
+            self._unproven[guest] = held
+            while self._bytes > self._most_bytes:
+                self._drop(_holds_most(self._unproven))
 
     def owner(self, guest: Guest) -> str | None:
         """Whose place C{guest} has; L{None}: none is kept for it."""
@@ -132,14 +151,21 @@ class ConnectionLimiter:
             if guest.at_rest:
                 self._drop(guest)
 
-    def leave(self, guest: Guest) -> None:
-        """C{guest} is gone.  Twice is safe."""
-        self._bytes -= self._unproven.pop(guest, 0)
+    def leave(self, guest: Guest) -> int:
+        """C{guest} is gone.  Twice is safe.
+
+        :return: how many bytes were held for it.
+        """
         owner = self._owners.pop(guest, None)
-        if owner is not None:
-            del self._kept[owner][guest]
-            if not self._kept[owner]:
-                del self._kept[owner]
+        if owner is None:
+            held = self._unproven.pop(guest, 0)
+            self._bytes -= held
+            return held
+        held = self._kept[owner].pop(guest)
+        self._proven_bytes -= held
+        if not self._kept[owner]:
+            del self._kept[owner]
+        return held
 
     def _has_room_for(self, owner: str) -> bool:
         """Whether one more may be kept for C{owner}; the one who has most gives one up for it, unless that is fair."""
@@ -160,3 +186,7 @@ def _least_used(guests: Iterable[Guest]) -> Guest:
     """The one that has rested longest; where none rests, that was used least recently."""
     ordered = list(guests)
     return next((guest for guest in ordered if guest.at_rest), ordered[0])
+
+
+def _holds_most(guests: Mapping[Guest, int]) -> Guest:
+    return max(guests, key=guests.__getitem__)

@@ -152,7 +152,7 @@ class RelayingChannel(Channel):
         """Nothing came for too long, unless something did, or an answer is under way: its deadlines are the taker's."""
         if self._step is discard:
             self.drop()
-        elif self._stirred or self._taken is not None or not self.at_rest:
+        elif self._stirred or self._taken is not None or self.requests:
             self._stirred = False
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         elif self._relayed:
