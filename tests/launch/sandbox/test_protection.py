@@ -100,6 +100,21 @@ class TreeTests(LayoutCase):
             {"sub/.vscode/tasks.json", "deep/er/.npmrc", ".idea/run/a.xml", "b.pth", "sitecustomize.py"},
         )
 
+    def test_versions(self) -> None:
+        """Files count that choose or load programs for whoever enters the directory, or opens a file in an editor."""
+        names = {
+            ".tool-versions",
+            ".direnv/profile.rc",
+            ".config/mise/config.toml",
+            ".formatter.exs",
+            ".RData",
+            "shell.nix",
+        }
+        for name in names:
+            (self.project / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.project / name).touch()
+        self.assertEqual(self.changed(), names)
+
     def test_dependencies(self) -> None:
         """Settings of packages that lie among the project's dependencies are nobody's, but repositories are."""
         for name in ("node_modules/a/.npmrc", "node_modules/a/.git/HEAD"):
