@@ -102,3 +102,8 @@ class LinkTests(ProjectTestCase):
         """
         project = await self.tried(before, script, "true")
         self.assertEqual((project / "a/config/opencode/note").read_text(), "good\n")
+
+    async def test_start_file(self) -> None:
+        """What the user's shell starts with stays as it is behind a link."""
+        project = await self.tried("touch bashrc; ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc || true", "true")
+        self.assertEqual((project / "bashrc").read_text(), "")

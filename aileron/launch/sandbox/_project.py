@@ -19,7 +19,7 @@ from ._git import Git, find_git
 from ._import import Import
 from ._layout import SandboxLayout
 from ._processes import SandboxProcesses, end_recorded
-from ._protection import checked, protected_programs, protected_repositories, protected_settings
+from ._protection import checked, protected_programs, protected_repositories, protected_settings, protected_start_files
 from ._replaced import noticed
 from ._repository import Repository, find_repository
 from ._tree import read_tree
@@ -64,6 +64,7 @@ class SandboxProject:
         read_only = checked(
             [
                 *protected_settings(self.layout.places),
+                *protected_start_files(self.layout.home, self.layout.writable),
                 *protected_repositories(root, before, git, own),
                 *protected_programs(
                     self.layout.writable, self.layout.programs, self.environment.get("PATH", os.defpath)

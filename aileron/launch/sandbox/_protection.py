@@ -19,6 +19,10 @@ from ._repository import configured_files, gitlinks, hooks_directory, missing_pr
 from ._tree import TreeSnapshot
 
 _KEPT = (".envrc", ".vscode")
+_START_FILES = (
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshenv .zprofile .zshrc .zlogin .zlogout "
+    ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc .config/fish/config.fish"
+).split()
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _DEPENDENCIES = "node_modules"
 _HUSKY = "_"  # its hooks run what lies beside their directory
@@ -32,6 +36,11 @@ def is_within(path: str, directory: str) -> bool:
 def protected_settings(places: Iterable[str]) -> Iterator[str]:
     """The settings of shells and editors that are there, in each of these directories."""
     yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
+
+
+def protected_start_files(home: str, writable: Sequence[str]) -> Iterator[str]:
+    """What the start files of the user's shells lead to, where they are links into writable directories."""
+    yield from _inside(writable, (step for name in _START_FILES for step in steps(join(home, name))))
 
 
 def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aileron.errors import InvalidRequest
-from aileron.launch.sandbox._protection import checked, protected_programs, protected_settings
+from aileron.launch.sandbox._protection import checked, protected_programs, protected_settings, protected_start_files
 from aileron.launch.sandbox._tree import read_tree
 from tests.launch.sandbox.test_layout import LayoutCase
 
@@ -65,6 +65,15 @@ class ProgramTests(LayoutCase):
         self.assertEqual(
             sorted(protected_settings([str(self.project), str(self.home)])),
             sorted([str(self.project / ".envrc"), str(editor)]),
+        )
+
+    def test_start_files(self) -> None:
+        """So is what a start file of the user's shell is a link to."""
+        (self.project / "bashrc").touch()
+        (self.home / ".bashrc").symlink_to(self.project / "bashrc")
+        (self.home / ".profile").touch()
+        self.assertEqual(
+            list(protected_start_files(str(self.home), [str(self.project)])), [str(self.project / "bashrc")]
         )
 
 
