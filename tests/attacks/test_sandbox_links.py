@@ -18,15 +18,17 @@ class LinkTests(ProjectTestCase):
     timeout = 240
 
     async def tried(self, before: str, script: str, after: str, path: str = "") -> Path:
-        """Nothing of the attacker's runs outside, with C{path} in C{PATH}; the project."""
+        """Nothing of the attacker's runs outside, with C{path} beside the project in C{PATH}; the project."""
         await self.prepare()
         project = self.project("dotfiles", before)
         command = self.agent(f"MARKER='{self.marker}'\n{script}", "--sandbox", project=project)
         if path:
-            whole = f"{command.environment['PATH']}:{project}/{path}"
+            whole = f"{command.environment['PATH']}:{project.parent / path}"
             command = attrs.evolve(command, environment={**command.environment, "PATH": whole})
         finished = await self.run_command(command, 60)  # refused, or in vain
-        self.outside(project, f"PATH=$PATH:$PWD/{path or 'none'}\n{after}")
+        if finished.exit_code != 0:
+            self.assertIn("the agent could", " ".join(finished.stderr.split()))
+        self.outside(project, f"PATH=$PATH:{project.parent / (path or 'none')}\n{after}")
         self.assertFalse(self.marker.exists(), finished.stderr)
         return project
 
@@ -88,7 +90,7 @@ class LinkTests(ProjectTestCase):
         """A link in the project by way of which C{PATH} leads elsewhere is not replaced."""
         before = "mkdir ../tools; ln -s ../tools current; ln -s $PWD/current ../bin"
         script = "rm current; " + _PROGRAM.format("current/tool")
-        await self.tried(before, script, "tool </dev/null || true", path="../bin")
+        await self.tried(before, script, "tool </dev/null || true", path="bin")
 
     async def test_settings_of_the_agent(self) -> None:
         """Nor are the agent's own settings, beside a repository, by moving away a directory that they lie in."""
