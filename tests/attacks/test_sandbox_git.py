@@ -72,6 +72,18 @@ class GitTests(ProjectTestCase):
         written = "printf '#!/bin/sh\\ntouch '$MARKER'\\ncat' >tools/clean || true; sleep 1; echo two >file"
         await self.tried("filter", there, written)
 
+    async def test_module(self) -> None:
+        """A module that Python looks for in the project first is not run by a filter (C{python -m})."""
+        await self.prepare()
+        project = self.project(
+            "module", "git config filter.x.clean 'python3 -m base64'; echo 'file filter=x' >.gitattributes"
+        )
+        script = f"""echo 'open("{self.marker}", "w")' >struct.py; echo two >file"""
+        finished = await self.run_command(self.agent(script, "--sandbox", project=project), 60)
+        self.outside(project, "git diff")
+        self.assertFalse(self.marker.exists())
+        self.assertIn("filter.x.clean", finished.stderr)
+
     async def test_embedded(self) -> None:
         """A repository that is made in the project, and put into the index, is not run by the outer one's status."""
         await self.prepare()

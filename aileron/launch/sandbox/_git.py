@@ -7,12 +7,15 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from attrs import evolve, field, frozen
 
 from aileron.errors import InvalidRequest
 
 _SECONDS = 600.0
+_NUMBER_OF_OBJECTS = 8  # its offset in a pack
 NEUTRAL = (
     "core.fsmonitor=false",
     "core.hookspath=/dev/null",
@@ -60,10 +63,11 @@ class Git:
         """The same git, with another file as the index."""
         return evolve(self, environment={**self.environment, "GIT_INDEX_FILE": str(path)})
 
-    def run(self, *arguments: str, given: bytes = b"") -> bytes:
+    def run(self, *arguments: str, given: bytes | IO[bytes] = b"", into: IO[bytes] | None = None) -> bytes:
         """Run a command and return what it printed.
 
         :param given: its standard input.
+        :param into: the file that it prints into; L{None}: none.
         :raises GitError: it failed, or did not end within ten minutes.
         """
         settings = [word for setting in NEUTRAL for word in ("-c", setting)]
@@ -71,8 +75,10 @@ class Git:
         try:
             ran = subprocess.run(
                 [self.program, *where, *settings, *arguments],
-                input=given,
-                capture_output=True,
+                input=given if isinstance(given, bytes) else None,
+                stdin=None if isinstance(given, bytes) else given,
+                stdout=subprocess.PIPE if into is None else into,
+                stderr=subprocess.PIPE,
                 timeout=_SECONDS,
                 check=False,
                 cwd=self.work_tree,
@@ -82,7 +88,7 @@ class Git:
             raise GitError(f"git {arguments[0]}: {error}") from error
         if ran.returncode != 0:
             raise GitError(_last_line(ran.stderr) or f"git {arguments[0]} ended with {ran.returncode}")
-        return ran.stdout
+        return ran.stdout or b""
 
     def text(self, *arguments: str) -> str:
         """What a command prints, without its last line end; empty where it fails."""
@@ -117,9 +123,12 @@ def copy_objects(source: Git, target: Git, *options: str, given: bytes) -> None:
     :param given: which objects, as that command reads it.
     :raises GitError: an object is missing or malformed.
     """
-    pack = source.run("pack-objects", "--local", "--stdout", "-q", *options, given=given)
-    if int.from_bytes(pack[8:12], "big"):  # the number of objects: git refuses to store a pack of none
-        target.run("index-pack", "--stdin", "--strict", given=pack)
+    with TemporaryFile(dir=os.path.dirname(source.git_dir)) as pack:  # it may be larger than our memory
+        source.run("pack-objects", "--local", "--stdout", "-q", *options, given=given, into=pack)
+        pack.seek(_NUMBER_OF_OBJECTS)
+        if any(pack.read(4)):  # git refuses to store a pack of none
+            pack.seek(0)
+            target.run("index-pack", "--stdin", "--strict", given=pack)
 
 
 def _last_line(said: bytes) -> str:

@@ -97,9 +97,7 @@ class SandboxLayout:
             *_NO_RIGHTS,
             *self._world(),
             *_bound(self.root),
-            *self._thrown_away(),
-            *(word for path in dict.fromkeys(map(realpath, self.own)) for word in _bound(path)),
-            *self._read_only(read_only, hidden),
+            *self._mounts(read_only, hidden),
             *repository,
             *(word for path in hidden for word in ("--tmpfs", path)),
             "--chdir",
@@ -114,35 +112,46 @@ class SandboxLayout:
             if any(is_within(path, place) for place in _SHARED):
                 yield from ("--ro-bind", path, path)
 
-    def _thrown_away(self) -> Iterator[str]:
-        """A directory that is forgotten, with what the true one holds to be read in it."""
-        for directory in dict.fromkeys(map(realpath, self.settings)):
-            yield from ("--tmpfs", directory)
-            for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
-                if not any(path.match(pattern) for pattern in _MADE_ANEW):
-                    yield from ("--ro-bind", str(path), str(path))
+    def _mounts(self, read_only: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
+        """The settings, the agent's own and what is read-only, each behind what it lies in, which would cover it else.
 
-    def _read_only(self, paths: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
-        """Each path mounted read-only, and the directories above it and what is hidden mounted, too.
-
-        A mount cannot be moved away.
+        The directories above settings, and above what is read-only or hidden, are mounted, too: a mount cannot be moved
+        away.  What lies in something read-only is left to it.
         """
-        places = self.writable
+        settings, own = (tuple(map(realpath, each)) for each in (self.settings, self.own))
         above = {
             str(parent)
-            for path in (*paths, *hidden)
+            for path in (*read_only, *hidden, *settings)
             for parent in Path(path).parents
-            if any(is_within(str(parent), place) and str(parent) != place for place in places)
+            if any(is_within(str(parent), place) and str(parent) != place for place in (self.root, *own))
+            and (_lies_in(str(parent), own) or not _lies_in(str(parent), settings))
         }
-        closed = set(paths)
-        covered = {path for path in above | closed if any(str(parent) in closed for parent in Path(path).parents)}
-        for path in sorted((above | closed) - covered):
-            yield from ("--ro-bind" if path in closed else "--bind", path, path)
+        mounts = {
+            **{path: _bound(path) for path in above},
+            **{path: tuple(_thrown_away(path)) for path in settings},
+            **{path: _bound(path) for path in own},
+            **{path: ("--ro-bind", path, path) for path in read_only},
+        }
+        for path in sorted(mounts):
+            if not any(str(parent) in read_only for parent in Path(path).parents):
+                yield from mounts[path]
 
     def _hidden(self) -> list[str]:
         """The directories that are empty here: they are mounted last of all, so that nothing opens them again."""
         profiles = (str(Path(self.home) / name) for name in _PROFILES)
         return list(dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()))
+
+
+def _thrown_away(directory: str) -> Iterator[str]:
+    """A directory that is forgotten, with what the true one holds to be read in it."""
+    yield from ("--tmpfs", directory)
+    for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
+        if not any(path.match(pattern) for pattern in _MADE_ANEW):
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def _lies_in(path: str, directories: Sequence[str]) -> bool:
+    return any(is_within(path, directory) for directory in directories)
 
 
 def _bound(path: str) -> tuple[str, str, str]:

@@ -19,7 +19,8 @@ from ._git import Git, find_git
 from ._import import Import
 from ._layout import SandboxLayout
 from ._processes import SandboxProcesses, end_recorded
-from ._protection import checked, protected_programs, protected_repositories, protected_settings
+from ._protection import checked, protected_programs, protected_repositories, protected_settings, protected_start_files
+from ._replaced import noticed
 from ._repository import Repository, find_repository
 from ._tree import read_tree
 
@@ -27,6 +28,10 @@ _COPIES = "sandboxes"
 _KEPT, _PROCESS = "kept", "process.json"
 _MOST_PATHS = 50
 _CHANGED = "Sandbox: these files are new or changed, and programs of yours may run what they say. Review them first:"
+_NOT_YET = (
+    "Sandbox: while the agent ran, files were replaced that it was not to write, and it may have written them. Nothing "
+    "was imported yet: the next launch here does that. Until then it is kept in {directory}."
+)
 
 Say = Callable[[str], object]
 
@@ -55,29 +60,39 @@ class SandboxProject:
         if git is not None:
             self._recover(root, git)
         before = read_tree(root)
-        replaced = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
+        own = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
         read_only = checked(
             [
                 *protected_settings(self.layout.places),
-                *protected_repositories(root, before, git, replaced),
+                *protected_start_files(self.layout.home, self.layout.writable),
+                *protected_repositories(root, before, git, own),
                 *protected_programs(
                     self.layout.writable, self.layout.programs, self.environment.get("PATH", os.defpath)
                 ),
             ],
             self.layout.writable,
         )
-        try:
-            with self._copied(repository, git, processes) as mounts:
-                yield self.layout.arguments(read_only, mounts)
-        finally:
-            processes.end()
-            self._tell(before.changes(read_tree(root)))
+        covered = [] if repository is None else [repository.git_dir]
+        with noticed([*read_only, *covered]) as replaced:
+            try:
+                with self._copied(repository, git, processes, replaced) as mounts:
+                    yield self.layout.arguments(read_only, mounts)
+            finally:
+                processes.end()
+                self._tell((*replaced(), *before.changes(read_tree(root))))
 
     @contextmanager
     def _copied(
-        self, repository: Repository | None, git: Git | None, processes: SandboxProcesses
+        self,
+        repository: Repository | None,
+        git: Git | None,
+        processes: SandboxProcesses,
+        replaced: Callable[[], tuple[str, ...]],
     ) -> Iterator[list[str]]:
-        """The options that put a copy in the place of the repository, if there is one."""
+        """The options that put a copy in the place of the repository, if there is one.
+
+        :param replaced: what the agent may have written though it was mounted read-only.
+        """
         if repository is None or git is None:
             yield []
             return
@@ -89,14 +104,18 @@ class SandboxProject:
             try:
                 yield list(copy.mounts())
             finally:
-                self._import(copy, ended=processes.end())
+                ended = processes.end()
+                if replaced():  # git here may obey what the agent wrote there
+                    self.say(_NOT_YET.format(directory=directory))
+                else:
+                    self._import(copy, ended=ended)
 
     @property
     def _copies(self) -> Path:
         return Path(self.layout.state) / _COPIES
 
     def _recover(self, root: str, git: Git) -> None:
-        """Import what sandboxes of this project left that were killed; delete what was not a copy yet, or no more."""
+        """Import what earlier sandboxes of this project left; delete what was not a copy yet, or no more."""
         for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
             if not directory.is_dir() or (directory / _KEPT).exists():
                 continue
@@ -106,7 +125,7 @@ class SandboxProject:
                     continue
                 copy = read_copy(directory, git)
                 if copy is not None and copy.snapshot.repository.root == root:
-                    self.say("Sandbox: importing the work of one that was killed.")
+                    self.say("Sandbox: importing the work of an earlier one.")
                     self._import(copy, ended=end_recorded(directory / _PROCESS))
 
     def _import(self, copy: RepositoryCopy, *, ended: bool) -> None:
@@ -128,7 +147,7 @@ class SandboxProject:
         if not paths:
             return
         self.say(_CHANGED)
-        for path in sorted(paths[:_MOST_PATHS]):
+        for path in sorted(set(paths[:_MOST_PATHS])):
             self.say(f"  {path}")
         if len(paths) > _MOST_PATHS:
             listed = self._copies / f"changed-{secrets.token_hex(6)}.txt"

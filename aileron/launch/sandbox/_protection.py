@@ -14,13 +14,17 @@ from pathlib import Path
 from aileron.errors import InvalidRequest
 
 from ._git import Git
-from ._repository import configured_files, gitlinks, hooks_directory, included_files, missing_programs
+from ._links import linked_from, steps
+from ._repository import configured_files, gitlinks, hooks_directory, missing_programs, module_commands, named_paths
 from ._tree import TreeSnapshot
 
 _KEPT = (".envrc", ".vscode")
+_START_FILES = (
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshenv .zprofile .zshrc .zlogin .zlogout "
+    ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc .config/fish/config.fish"
+).split()
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _DEPENDENCIES = "node_modules"
-_MOST_LINKS = 40  # as many as the kernel follows
 _HUSKY = "_"  # its hooks run what lies beside their directory
 
 
@@ -34,6 +38,11 @@ def protected_settings(places: Iterable[str]) -> Iterator[str]:
     yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
 
 
+def protected_start_files(home: str, writable: Sequence[str]) -> Iterator[str]:
+    """What the start files of the user's shells lead to, where they are links into writable directories."""
+    yield from _inside(writable, (step for name in _START_FILES for step in steps(join(home, name))))
+
+
 def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:
     """The repositories in a directory, the hooks and programs that their settings name, and where submodules belong.
 
@@ -45,7 +54,7 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
     yield from (path for path in tree.repositories if path != replaced)
     if git is None:
         return
-    for work_tree in {os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git")}:
+    for work_tree in {root, *(os.path.dirname(path) for path in tree.repositories if path.lower().endswith("/.git"))}:
         yield from _named_by_settings(root, work_tree, git)
         for path in gitlinks(git, work_tree):
             if is_within(path, root) and not lexists(join(path, ".git")):
@@ -62,20 +71,19 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
     :raises InvalidRequest: a program, or what C{PATH} names, cannot be protected.
     """
     for program in programs:
-        yield from _inside(writable, program, realpath(program))
+        yield from _inside(writable, steps(program))
     for entry in path.split(os.pathsep):
         if not isabs(entry):
             raise InvalidRequest(
                 f"PATH has the relative entry {entry or '(empty)'}, by which programs of the project run as yours. "
                 "In a sandbox the agent could write them: take it out of PATH."
             )
-        if not isdir(entry) and any(is_within(realpath(entry), place) for place in writable):
+        if not isdir(entry) and any(is_within(step, place) for step in steps(entry) for place in writable):
             raise InvalidRequest(
                 f"PATH names {entry}, which does not exist and which the agent could make. "
                 "Make it, or take it out of PATH."
             )
-        yield from _inside(writable, entry, realpath(entry))
-        yield from _linked_to(writable, entry)
+        yield from _inside(writable, (*steps(entry), *linked_from(entry)))
 
 
 def checked(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
@@ -98,60 +106,53 @@ def checked(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
 
 
 def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:
-    hooks = hooks_directory(git, work_tree)
-    if is_within(hooks, root) and ".git" not in Path(hooks[len(root) :]).parts:
-        if realpath(hooks) == hooks:
-            os.makedirs(hooks, exist_ok=True)
-        yield os.path.dirname(hooks) if os.path.basename(hooks) == _HUSKY else hooks
-    yield from _linked_to((root,), hooks)
-    for path in included_files(git, work_tree):
-        if not is_within(path, root):
-            continue
+    if (hooks := hooks_directory(git, work_tree)) is not None:
+        for path in _obeyed(root, hooks):
+            if realpath(path) == path:
+                os.makedirs(path, exist_ok=True)
+            yield os.path.dirname(path) if os.path.basename(path) == _HUSKY else path
+        yield from _inside((root,), linked_from(hooks))
+    for path in {step for named in named_paths(git, work_tree) for step in _obeyed(root, named)}:
         if not lexists(path):
             raise InvalidRequest(
-                f"The settings of git include {path}, which does not exist and which the agent could make. "
+                f"The settings of git name {path}, which does not exist and which the agent could make. "
                 "Make it, or take the setting out."
             )
         yield path
-    _refuse_missing(work_tree, git)
-    for path in configured_files(git, work_tree):
-        if is_within(path, root) and ".git" not in Path(path[len(root) :]).parts:
-            yield path
+    _refuse_missing(root, work_tree, git)
+    _refuse_modules(work_tree, git)
+    yield from {step for named in configured_files(git, work_tree) for step in _obeyed(root, named)}
 
 
-def _refuse_missing(work_tree: str, git: Git) -> None:
-    if missing := next(missing_programs(git, work_tree), None):
+def _obeyed(root: str, path: str) -> Iterator[str]:
+    """Where a path leads, and the links on the way there, as far as they lie in a directory, but in no repository."""
+    for step in steps(path):
+        if is_within(step, root) and ".git" not in Path(step[len(root) :]).parts:
+            yield step
+
+
+def _refuse_missing(root: str, work_tree: str, git: Git) -> None:
+    named = (step for path in missing_programs(git, work_tree) for step in _obeyed(root, path))
+    if missing := next(named, None):
         raise InvalidRequest(
             f"A setting of git names the program {missing}, which does not exist and which the agent could make. "
             "Make it, or take the setting out."
         )
 
 
-def _inside(writable: Sequence[str], *paths: str) -> Iterator[str]:
+def _refuse_modules(work_tree: str, git: Git) -> None:
+    if setting := next(module_commands(git, work_tree), None):
+        raise InvalidRequest(
+            f"The setting {setting} of git runs python -m, which looks for modules in the project first, where the "
+            "agent could put them: have it run python -P -m (before Python 3.11: python -I -m), or take it out."
+        )
+
+
+def _inside(writable: Sequence[str], paths: Iterable[str]) -> Iterator[str]:
     for path in dict.fromkeys(paths):
         for place in writable:
             if lexists(path) and (is_within(path, place) or is_within(place, path)):
                 yield _environment(path, place)
-
-
-def _linked_to(writable: Sequence[str], directory: str) -> Iterator[str]:
-    """The programs in writable directories that links in a directory of C{PATH} lead to."""
-    try:
-        links = [entry.path for entry in os.scandir(directory) if entry.is_symlink()]
-    except OSError:
-        return
-    for link in links:
-        yield from _inside(writable, *_steps(link))
-
-
-def _steps(link: str) -> Iterator[str]:
-    """What a link leads to, and each link on the way there but itself."""
-    yield realpath(link)
-    for _ in range(_MOST_LINKS):
-        link = os.path.normpath(join(os.path.dirname(link), os.readlink(link)))
-        yield link
-        if not os.path.islink(link):
-            return
 
 
 def _environment(path: str, place: str) -> str:

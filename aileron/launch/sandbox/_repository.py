@@ -22,6 +22,7 @@ _RUNS = re.compile(
     r"|(?:filter|diff|merge|difftool|mergetool|browser|man|trailer|hook|remote|submodule)\."
     r".*\.(?:clean|smudge|process|textconv|command|driver|cmd|path|uploadpack|receivepack|update)"
 ).fullmatch
+_MODULE = re.compile(r"python[\d.]*[\"']?((?:\s+-(?:[WX]\s+\S+|[A-Za-z]+))*?\s+-[A-Za-z]*?)m")
 
 
 @frozen
@@ -80,27 +81,41 @@ def gitlinks(git: Git, root: str) -> Iterator[str]:
             yield os.path.join(root, os.fsdecode(path))
 
 
-def hooks_directory(git: Git, root: str) -> str:
-    """Where the repository's hooks lie, as C{core.hooksPath} or git itself says."""
+def hooks_directory(git: Git, root: str) -> str | None:
+    """Where hooks lie, as C{core.hooksPath} or git itself says; L{None}: nothing says it."""
     named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]
     if named and named[-1]:
-        return os.path.normpath(os.path.join(root, os.path.expanduser(named[-1])))
-    return os.path.join(
-        os.path.realpath(os.path.join(root, _at(git, root).text("rev-parse", "--git-common-dir"))), "hooks"
-    )
+        return os.path.join(root, os.path.expanduser(named[-1]))
+    common = _at(git, root).text("rev-parse", "--git-common-dir")
+    return os.path.join(root, common, "hooks") if common else None
 
 
-def included_files(git: Git, root: str) -> Iterator[str]:
-    """The files that a work tree's configuration includes, whether they are there or not."""
+def named_paths(git: Git, root: str) -> Iterator[str]:
+    """The user's configuration, what a work tree's includes, and where new repositories get hooks from, there or not.
+
+    A file that has no setting is in no list of git's.
+    """
+    yield from _global_files(git)
     for origin, key, value in _settings(git, root):
         lowered = key.lower()
         if lowered == "include.path" or (lowered.startswith("includeif.") and lowered.endswith(".path")):
             beside = os.path.dirname(os.path.join(root, origin))
-            yield os.path.normpath(os.path.join(beside, os.path.expanduser(value)))
+            yield os.path.join(beside, os.path.expanduser(value))
+        elif lowered == "init.templatedir":
+            yield os.path.join(root, os.path.expanduser(value))
+
+
+def _global_files(git: Git) -> Iterator[str]:
+    home, named = git.environment.get("HOME"), git.environment.get("GIT_CONFIG_GLOBAL")
+    if named:
+        yield os.path.abspath(named)
+    elif home:
+        yield os.path.join(home, ".gitconfig")
+        yield os.path.join(git.environment.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git", "config")
 
 
 def configured_files(git: Git, root: str) -> Iterator[str]:
-    """The files of the configuration, and those below C{root} that a word of it names: filters, monitors, helpers."""
+    """The files of the configuration, and those that a word of it names: filters, monitors, helpers."""
     for origin, _, value in _settings(git, root):
         if origin:
             yield os.path.join(root, origin)
@@ -111,19 +126,30 @@ def configured_files(git: Git, root: str) -> Iterator[str]:
 
 
 def missing_programs(git: Git, root: str) -> Iterator[str]:
-    """The programs below C{root} that the configuration has git run, and that are not there."""
-    for _, key, value in _settings(git, root):
-        if not _RUNS(key) and not (key.startswith("alias.") and value.startswith("!")):
-            continue
+    """What the configuration has git run, as paths, and is not there."""
+    for _, value in _commands(git, root):
         for path in _paths(value):
             found = _below(root, path)
-            relative = "/" in path and not path.startswith(("/", "~", "-"))
-            if relative and found.startswith(root + os.sep) and not os.path.lexists(found):
+            if "/" in path and not path.startswith("-") and not os.path.exists(found):
                 yield found
 
 
+def module_commands(git: Git, root: str) -> Iterator[str]:
+    """The settings by which git runs a module of Python's, which Python looks for in the work tree first."""
+    for key, value in _commands(git, root):
+        if any(not {"I", "P"}.intersection(options) for options in _MODULE.findall(value)):
+            yield key
+
+
+def _commands(git: Git, root: str) -> Iterator[tuple[str, str]]:
+    """The settings that have git run something, and what."""
+    for _, key, value in _settings(git, root):
+        if _RUNS(key) or (key.startswith("alias.") and value.startswith("!")):
+            yield key, value
+
+
 def _below(root: str, path: str) -> str:
-    return os.path.normpath(os.path.join(root, os.path.expanduser(path)))
+    return os.path.join(root, os.path.expanduser(path))
 
 
 def _paths(value: str) -> set[str]:

@@ -12,15 +12,18 @@ _GIT = ".git"
 _BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
 _DEPENDENCIES = "node_modules"
 _DIRECTORIES = frozenset(
-    ".bundle .cargo .claude .codex .cursor .devcontainer .fleet .gemini .githooks .goose .helix .hg .husky .idea .jj "
-    ".mise .mvn .nvim .opencode .pi .sl .svn .vscode .windsurf .yarn .zed".split()
+    ".amazonq .bundle .cargo .claude .codex .config .continue .cursor .devcontainer .direnv .externalToolBuilders "
+    ".fleet .gemini .githooks .goose .helix .hg .husky .idea .jj .kiro .mise .mvn .nvim .opencode .pi .qwen .roo "
+    ".settings .sl .svn .vs .vscode .windsurf .yarn .zed".split()
 )
 _FILES = re.compile(
-    r"\.(?:env(?:rc)?(?:\.[a-z.]+)?|autoenv(?:\.zsh)?|exrc|n?vimrc|nvim\.lua|lvimrc|dir-locals(?:-2)?\.el|gdbinit(?:\.py)?|lldbinit|pdbrc"
+    r"\.(?:env(?:rc)?(?:\.[a-z.]+)?|autoenv[^/]*|exrc|n?vimrc|nvim\.lua|lvimrc|dir-locals(?:-2)?\.el|gdbinit(?:\.py)?|lldbinit|pdbrc"
     r"|irbrc|pryrc|rspec|ghci|iex\.exs|ocamlinit|octaverc|pylintrc|Rprofile|npmrc|yarnrc(?:\.yml)?|pnpmfile\.cjs|pnp\.cjs|bazelrc|mise(?:\.local)?\.toml|sbtopts|jvmopts"
     r"|pre-commit-config\.yaml|lefthook\.ya?ml|devcontainer\.json|mcp\.json|gitmodules|gitattributes|aider\.conf\.yml"
+    r"|tool-versions|rvmrc|latexmkrc|luarc\.json|clangd|rubocop\.yml|flake8|coveragerc|Renviron|RData|perldb|proverc"
+    r"|[^/]*\.exs|ycm_extra_conf\.py|php-cs-fixer(?:\.dist)?\.php|pnp\.loader\.mjs|kateproject|project|crush\.json"
     r"|(?:eslintrc|prettierrc|stylelintrc|babelrc|lintstagedrc|huskyrc)(?:\.[a-z]+)?)"
-    r"|mise(?:\.local)?\.toml|lefthook\.ya?ml|bunfig\.toml|flake\.nix|opencode\.jsonc?|pyvenv\.cfg|(?:site|user)customize\.py"
+    r"|mise(?:\.local)?\.toml|lefthook\.ya?ml|bunfig\.toml|(?:flake|shell|default|devenv)\.nix|devenv\.ya?ml|crush\.json|opencode\.jsonc?|pyvenv\.cfg|(?:site|user)customize\.py"
     r"|[^/]*\.(?:pth|code-workspace|sublime-project)",
     re.IGNORECASE,
 ).fullmatch

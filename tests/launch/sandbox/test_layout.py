@@ -92,6 +92,15 @@ class LayoutTests(LayoutCase):
         self.assertEqual(self.last(arguments, settings / "agent.json"), "--ro-bind")
         self.assertLess(arguments.index(str(settings)), arguments.index(str(settings / "agent.json")))
 
+    def test_settings_in_the_project(self) -> None:
+        """Settings in the project cannot be moved away, and nothing that is mounted for others covers them."""
+        settings = self.made("user/code/project/a/b/agent")
+        arguments = evolve(self.layout, settings=(str(settings),)).arguments((str(self.made("user/code/project/a/c")),))
+        self.assertEqual(self.last(arguments, settings), "--tmpfs")
+        for name in ("a", "a/b"):
+            self.assertEqual(self.last(arguments, self.project / name), "--bind")
+            self.assertLess(arguments.index(str(self.project / name)), arguments.index(str(settings)))
+
     def test_made_anew(self) -> None:
         """A database or a directory of scratch files among the settings is not there: it would be in the way."""
         settings = self.made("user/.agent")

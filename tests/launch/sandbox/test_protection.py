@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aileron.errors import InvalidRequest
-from aileron.launch.sandbox._protection import checked, protected_programs, protected_settings
+from aileron.launch.sandbox._protection import checked, protected_programs, protected_settings, protected_start_files
 from aileron.launch.sandbox._tree import read_tree
 from tests.launch.sandbox.test_layout import LayoutCase
 
@@ -67,6 +67,15 @@ class ProgramTests(LayoutCase):
             sorted([str(self.project / ".envrc"), str(editor)]),
         )
 
+    def test_start_files(self) -> None:
+        """So is what a start file of the user's shell is a link to."""
+        (self.project / "bashrc").touch()
+        (self.home / ".bashrc").symlink_to(self.project / "bashrc")
+        (self.home / ".profile").touch()
+        self.assertEqual(
+            list(protected_start_files(str(self.home), [str(self.project)])), [str(self.project / "bashrc")]
+        )
+
 
 class TreeTests(LayoutCase):
     """What programs obey by themselves, in a directory and below it."""
@@ -99,6 +108,21 @@ class TreeTests(LayoutCase):
             self.changed(),
             {"sub/.vscode/tasks.json", "deep/er/.npmrc", ".idea/run/a.xml", "b.pth", "sitecustomize.py"},
         )
+
+    def test_versions(self) -> None:
+        """Files count that choose or load programs for whoever enters the directory, or opens a file in an editor."""
+        names = {
+            ".tool-versions",
+            ".direnv/profile.rc",
+            ".config/mise/config.toml",
+            ".formatter.exs",
+            ".RData",
+            "shell.nix",
+        }
+        for name in names:
+            (self.project / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.project / name).touch()
+        self.assertEqual(self.changed(), names)
 
     def test_dependencies(self) -> None:
         """Settings of packages that lie among the project's dependencies are nobody's, but repositories are."""

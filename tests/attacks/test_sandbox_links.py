@@ -1,0 +1,111 @@
+"""An agent in the sandbox whose project is what links of the user's, outside of it, lead to, as one of dotfiles is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from tests.attacks.sandboxed import ProjectTestCase
+
+_MONITOR = 'git config --file {0} core.fsmonitor "touch $MARKER; false" || true'
+_PROGRAM = "mkdir -p $(dirname {0}); printf '#!/bin/sh\\ntouch '$MARKER'\\ncat\\n' >{0} && chmod +x {0} || true"
+
+
+class LinkTests(ProjectTestCase):
+    """Whoever writes what such a link leads to writes what runs outside."""
+
+    timeout = 240
+
+    async def tried(self, before: str, script: str, after: str, path: str = "") -> Path:
+        """Nothing of the attacker's runs outside, with C{path} beside the project in C{PATH}; the project."""
+        await self.prepare()
+        project = self.project("dotfiles", before)
+        command = self.agent(f"MARKER='{self.marker}'\n{script}", "--sandbox", project=project)
+        if path:
+            whole = f"{command.environment['PATH']}:{project.parent / path}"
+            command = attrs.evolve(command, environment={**command.environment, "PATH": whole})
+        finished = await self.run_command(command, 60)  # refused, or in vain
+        if finished.exit_code != 0:
+            self.assertIn("the agent could", " ".join(finished.stderr.split()))
+        self.outside(project, f"PATH=$PATH:{project.parent / (path or 'none')}\n{after}")
+        self.assertFalse(self.marker.exists(), finished.stderr)
+        return project
+
+    async def test_configuration(self) -> None:
+        """The user's configuration of git is not changed behind a link, though it holds no setting."""
+        await self.tried(
+            "echo '[user]' >gitconfig; ln -s $PWD/gitconfig ~/.gitconfig", _MONITOR.format("gitconfig"), "git status"
+        )
+
+    async def test_configuration_missing(self) -> None:
+        """Nor made, where the link leads to nothing yet."""
+        await self.tried("ln -s $PWD/gitconfig ~/.gitconfig", _MONITOR.format("gitconfig"), "git status")
+
+    async def test_configuration_in_a_linked_directory(self) -> None:
+        """Nor behind a link to a directory above it."""
+        before = "mkdir -p config/git; touch config/git/config; rm -rf ~/.config; ln -s $PWD/config ~/.config"
+        await self.tried(before, _MONITOR.format("config/git/config"), "git status")
+
+    async def test_without_a_repository(self) -> None:
+        """Nor where the project is no repository, but others are."""
+        before = "rm -rf .git; touch gitconfig; ln -s $PWD/gitconfig ~/.gitconfig; git init -q ../other"
+        await self.tried(before, _MONITOR.format("gitconfig"), "git -C ../other status")
+
+    async def test_included(self) -> None:
+        """A file that is included by a link stays as it is."""
+        before = "touch more; ln -s $PWD/more ~/.more; git config --global include.path '~/.more'"
+        await self.tried(before, _MONITOR.format("more"), "git status")
+
+    async def test_hooks(self) -> None:
+        """Hooks stay as they are where a link leads to their directory, the user's or the repository's."""
+        after = "echo two >file; git add file; git status"
+        before = "mkdir hooks; ln -s $PWD/hooks ~/.hooks; git config --global core.hooksPath '~/.hooks'"
+        await self.tried(before, _PROGRAM.format("hooks/post-index-change"), after)
+
+    async def test_hooks_of_the_repository(self) -> None:
+        """So they do where the repository's own directory of hooks is a link."""
+        before = "mkdir hooks; rm -rf .git/hooks; ln -s ../hooks .git/hooks"
+        after = "echo two >file; git add file; git status"
+        await self.tried(before, _PROGRAM.format("hooks/post-index-change"), after)
+
+    async def test_template(self) -> None:
+        """What new repositories get their hooks from stays as it is."""
+        before = "mkdir -p template/hooks; git config --global init.templateDir $PWD/template"
+        await self.tried(before, _PROGRAM.format("template/hooks/post-checkout"), "git clone -q . ../clone")
+
+    async def test_filter(self) -> None:
+        """A program that git is told to run by a link stays as it is."""
+        before = """
+            mkdir bin; printf '#!/bin/sh\\ncat\\n' >bin/clean; chmod +x bin/clean; ln -s $PWD/bin/clean ~/.clean
+            git config filter.x.clean '~/.clean'; echo 'file filter=x' >.gitattributes
+        """
+        await self.tried(before, _PROGRAM.format("bin/clean") + "; echo two >file", "git diff")
+
+    async def test_program_missing(self) -> None:
+        """A program that is named by its whole path, and is not there yet, cannot be made."""
+        await self.tried("git config core.fsmonitor $PWD/tools/monitor", _PROGRAM.format("tools/monitor"), "git status")
+
+    async def test_path(self) -> None:
+        """A link in the project by way of which C{PATH} leads elsewhere is not replaced."""
+        before = "mkdir ../tools; ln -s ../tools current; ln -s $PWD/current ../bin"
+        script = "rm current; " + _PROGRAM.format("current/tool")
+        await self.tried(before, script, "tool </dev/null || true", path="bin")
+
+    async def test_settings_of_the_agent(self) -> None:
+        """Nor are the agent's own settings, beside a repository, by moving away a directory that they lie in."""
+        before = """
+            mkdir -p a/config/opencode; echo good >a/config/opencode/note; git init -q a/other
+            rm -rf ~/.config; ln -s $PWD/a/config ~/.config
+        """
+        script = """
+            echo evil >a/config/opencode/note || true
+            mv a b || true; mkdir -p a/config/opencode; echo evil >a/config/opencode/note || true
+        """
+        project = await self.tried(before, script, "true")
+        self.assertEqual((project / "a/config/opencode/note").read_text(), "good\n")
+
+    async def test_start_file(self) -> None:
+        """What the user's shell starts with stays as it is behind a link."""
+        project = await self.tried("touch bashrc; ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc || true", "true")
+        self.assertEqual((project / "bashrc").read_text(), "")
