@@ -1,0 +1,252 @@
+"""Signs how far the record came, seals that into the vault, and hands the record over while the vault is locked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
+
+from attrs import define, evolve, field
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from aileron import __version__
+from aileron.errors import AileronError
+from aileron.interfaces import IAnchor, IArchive, IAudit, ICheckpointSigner, IControl, IRecordKeys
+from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict, timestamp, utc
+
+from ._checkpoints import fingerprint
+from ._commit_observer import TAMPER, CommitObserver
+from ._locked_period import LockedPeriodVerifier
+from ._record_reader import RecordReader
+
+EVERY_SECONDS = 3600.0
+_AGAIN_SECONDS = 10.0
+_ID_BYTES, _KEY_BYTES = 8, 32
+_FOREIGN_WRITES = "While the daemon ran, another program wrote to the record, or took something from its end."
+_log = Logger()
+
+
+@implementer(ICheckpointSigner)
+@define(eq=False)
+class CheckpointSigner:
+    """Signs checkpoints with the key of the vault, in one life of the daemon.
+
+    L{open} it before anything is put on record, and L{close} it after the last.
+
+    :param control: of the same vault as C{keys}.
+    :param write: an event of the daemon's own, now: its type and payload.
+    :param randomness: as many unpredictable bytes as asked for.
+    :param anchors: where each checkpoint is told, outside of this machine's reach.
+    """
+
+    _audit: IAudit
+    _archive: IArchive
+    _keys: IRecordKeys
+    _control: IControl
+    _observer: CommitObserver
+    _clock: IReactorTime
+    _write: Callable[..., Event]
+    _randomness: Callable[[int], bytes]
+    _anchors: Sequence[IAnchor] = ()
+    _signing: DeferredLock = field(factory=DeferredLock, init=False)
+    _latest: Checkpoint | None = field(default=None, init=False)
+    _signed_at: float = field(default=0.0, init=False)
+    _not_before: float = field(default=0.0, init=False)
+    _unlocked: bool = field(default=False, init=False)
+    _vouching: bool = field(default=False, init=False)
+
+    @property
+    def public_key(self) -> str | None:
+        """The key by which checkpoints are signed, in hexadecimal."""
+        return self._keys.public_key()
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What a person notes of it."""
+        key = self.public_key
+        return None if key is None else fingerprint(key)
+
+    @property
+    def latest(self) -> Checkpoint | None:
+        """The newest checkpoint of this vault or an earlier one."""
+        return self._latest
+
+    @property
+    def tampered(self) -> int:
+        """How many signs of tampering were put on record in this life."""
+        return self._observer.tampered
+
+    @property
+    def head(self) -> tuple[int, str] | None:
+        """See L{ICheckpointSigner}."""
+        return self._observer.end
+
+    async def open(self, unlocked: bool) -> None:
+        """Take the record over, from the life before or from the time in which the vault was locked.
+
+        :param unlocked: whether the vault is.
+        :raises StoreUnavailable: the record or the vault cannot be read or written.
+        """
+        self._latest = await self._archive.latest_checkpoint()
+        self._observer.load()
+        if unlocked:
+            await self._take_over()
+        else:
+            await self._go_on()
+        if self._observer.end is None:
+            self._observer.end = await self._audit.head()
+
+    def vouch(self) -> None:
+        """Record and vault were held against each other: from here on, the end of this life is signed as well."""
+        self._vouching = True
+
+    async def tell_unlocked(self) -> None:
+        """Put on record that the vault is open, and sign it, if it is."""
+        if self._unlocked:
+            await self._audit.append(self._write("vault.unlocked"))
+            await self.checkpoint()
+
+    async def tell_locked(self) -> None:
+        """Hand the record over to the time in which nothing can be signed, and put that on record.
+
+        To be called before the vault is locked; twice is safe.
+
+        :raises StoreUnavailable: some of it could not be written.
+        """
+        if not self._unlocked:
+            return
+        self._unlocked = False
+        try:
+            self._hand_over()
+        finally:
+            self._observer.locked = True
+            await self._audit.append(self._write("vault.locked"))
+        await self.checkpoint()
+
+    async def verify(self) -> Verdict:
+        """See L{ICheckpointSigner.verify}.  What this life wrote counts, and what an open vault sealed."""
+        own = {} if self.head is None else {"this daemon": self.head}
+        return await RecordReader(self._archive, self._clock).verify({**self._sealed(), **own})
+
+    def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
+        """See L{ICheckpointSigner.export}."""
+        return RecordReader(self._archive, self._clock).export(since, until, __version__)
+
+    def _sealed(self) -> dict[str, tuple[int, str]]:
+        try:
+            sealed = self._control.sealed()
+        except AileronError:
+            return {}
+        return {} if sealed is None else {"the vault": sealed}
+
+    async def close(self) -> None:
+        """Sign what was done last; what cannot be signed is as it would be after a crash.
+
+        A life that did not get as far as L{vouch} signs nothing.
+        """
+        if self._observer.foreign_writes:
+            await self._try(self._record_foreign_writes())
+        if self._unlocked and self._vouching:
+            await self._try(self.checkpoint())
+
+    def sign_if_due(self) -> Deferred[None] | None:
+        """Sign, where a decision was taken since or an hour is over; the daemon calls it each second.
+
+        :return: when that is done, if there is something to do.
+        """
+        if self._observer.foreign_writes:
+            return Deferred.fromCoroutine(self._try(self._record_foreign_writes()))
+        if self._clock.seconds() < self._not_before:
+            return None
+        hour_over = self._clock.seconds() - self._signed_at >= EVERY_SECONDS
+        if not self._unlocked or not (self._observer.due or hour_over) or self._signing.locked:
+            return None
+        return Deferred.fromCoroutine(self._try(self.checkpoint()))
+
+    async def checkpoint(self) -> None:
+        """Sign how far the record has come, seal it into the vault, and tell the anchors.
+
+        :raises StoreUnavailable, VaultLocked, BindingFailed: it could not be done.
+        """
+        await self._signing.run(lambda: Deferred.fromCoroutine(self._checkpoint()))
+
+    async def _checkpoint(self) -> None:
+        self._observer.due = False  # what comes from here on is not in this one
+        try:
+            head = self._observer.end  # never what another wrote meanwhile
+            if head is not None:
+                if self._latest is None or self._latest.sequence != head[0]:
+                    await self._sign(*head)
+                self._seal(*head)
+        except BaseException:
+            self._observer.due = True
+            raise
+        self._signed_at = self._clock.seconds()
+
+    def _seal(self, sequence: int, head: str) -> None:
+        """Unless a decision or a grant that was used meanwhile has sealed more."""
+        sealed = self._control.sealed()
+        if sealed is None or sealed[0] < sequence:
+            self._control.seal(sequence, head)
+
+    async def _record_foreign_writes(self) -> None:
+        self._observer.foreign_writes = False  # what is found from here on is told by itself
+        try:
+            await self._audit.append(self._write(TAMPER, found=[_FOREIGN_WRITES], kind="inserted", sequence=None))
+        except BaseException:
+            self._observer.foreign_writes = True
+            raise
+        _log.error("another program wrote to the record")
+
+    async def _sign(self, sequence: int, head: str) -> None:
+        previous = NO_CHECKPOINT if self._latest is None else self._latest.digest
+        vault, _revision = self._control.revision()
+        now = timestamp(utc(self._clock.seconds()))
+        unsigned = Checkpoint(vault, sequence, head, now, previous, self._keys.make_key())
+        checkpoint = evolve(unsigned, signature=self._keys.endorse(unsigned.statement()))
+        await self._archive.put_checkpoint(checkpoint)
+        self._latest = checkpoint
+        for anchor in self._anchors:
+            anchor.tell(checkpoint)
+
+    async def _take_over(self) -> None:
+        self._unlocked = True
+        if self._keys.public_key() is None:
+            key = fingerprint(self._keys.make_key())
+            _log.info("the record is signed from now on by {key}: note it", key=key)
+        broken = await LockedPeriodVerifier(self._archive).first_wrong(
+            self._keys.locked_periods(), self._observer.state
+        )
+        if broken is not None:
+            _log.error("the record was touched while the vault was locked: {why}", why=broken.why)
+            first = broken.sequence or None
+            await self._audit.append(self._write(TAMPER, found=[broken.why], kind=broken.kind, sequence=first))
+        self._hand_over()
+
+    async def _go_on(self) -> None:
+        """Nothing can be signed in this life: the period of the last lock goes on, or the one that was put aside."""
+        state = self._observer.state
+        if state is not None:
+            self._observer.catch_up(await self._archive.count_of(state.period))
+        self._observer.locked = True
+
+    def _hand_over(self) -> None:
+        """Have a fresh period ready: known to the vault before the first record can be of it, and the only one after.
+
+        :raises StoreUnavailable: its key, or the vault, cannot be written.
+        """
+        fresh = LockedPeriod(self._randomness(_ID_BYTES).hex(), self._randomness(_KEY_BYTES))
+        state = self._observer.state
+        standing = [each for each in self._keys.locked_periods() if state is not None and each.id == state.period]
+        self._keys.put_locked_periods((*standing, fresh))
+        self._observer.begin_period(fresh.id, fresh.key)
+        self._keys.put_locked_periods((fresh,))
+
+    async def _try(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except AileronError as error:
+            self._not_before = self._clock.seconds() + _AGAIN_SECONDS
+            _log.warn("the record cannot be signed yet: {why}", why=error.message)

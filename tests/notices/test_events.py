@@ -1,0 +1,84 @@
+"""Which events concern the operator."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.audit import RECORDED
+from aileron.notices._record_follower import FloodDetector, notice_of
+from aileron.testing import example_event
+from aileron.values import Notice, NoticeKind
+
+from .case import AT, notice
+
+
+class NoticeTests(SynchronousTestCase):
+    """From an event to what is told of it."""
+
+    def test_told(self) -> None:
+        """What waits, is in doubt, stopped, paused or forged is told; of all else on record nothing."""
+        told = {type_ for type_ in RECORDED if notice_of(example_event(type_, "run-1")) is not None}
+        self.assertEqual(
+            told,
+            {
+                "approval.requested",
+                "execution.unknown",
+                "run.awaiting_vault",
+                "tamper.detected",
+                "session.broken",
+                "pause.begun",
+                "pause.ended",
+            },
+        )
+
+    def test_asked_anew(self) -> None:
+        """What was approved and is asked anew is told with the reason; what waits already was told of before."""
+        stale = example_event("approval.stale", "run-1", {"reason": "The limit is reached.", "was_approved": True})
+        told = notice_of(stale)
+        assert told is not None
+        self.assertEqual((told.kind, told.run_id, told.why), (NoticeKind.ASKED_ANEW, "run-1", "The limit is reached."))
+        self.assertIsNone(notice_of(example_event("approval.stale", "run-1", {"reason": "The file changed."})))
+
+    def test_no_contents(self) -> None:
+        """Of what an event says only its reason is taken, and only from those that the daemon words."""
+        event = example_event("approval.requested", "run-1", {"digest": "canary", "reason": "canary", "why": "canary"})
+        self.assertNotIn("canary", str(notice_of(event)))
+
+    @settings(deadline=None, max_examples=50)
+    @given(st.sampled_from(sorted(RECORDED)), st.sampled_from([None, 1, [], {}, True]))
+    def test_wild(self, type_: str, odd: object) -> None:
+        """Contents that were pruned, or are of another type, are no reason not to tell."""
+        payload = {"found": odd, "why": odd, "reason": odd, "was_approved": odd}
+        told = notice_of(example_event(type_, payload=payload))  # type: ignore[arg-type]
+        self.assertTrue(told is None or told.why is None)
+
+
+class FloodTests(SynchronousTestCase):
+    """A session that asks and asks."""
+
+    def follow(self, floods: FloodDetector, *seconds: float, session: str = "session-1") -> list[Notice]:
+        """What is told of questions asked at these moments."""
+        asked = (notice(at=AT + timedelta(seconds=each), session_id=session) for each in seconds)
+        return [told for each in asked if (told := floods.check(each)) is not None]
+
+    def test_many(self) -> None:
+        """The tenth question within a minute is told once, and once more after ten minutes."""
+        floods = FloodDetector()
+        self.assertEqual(self.follow(floods, *range(9)), [])
+        (told,) = self.follow(floods, *range(9, 30))
+        self.assertEqual((told.kind, told.session_id), (NoticeKind.FLOOD, "session-1"))
+        self.assertEqual(len(self.follow(floods, *range(620, 640))), 1)
+
+    def test_slow(self) -> None:
+        """Ten questions in more than a minute are none, nor are those of ten sessions."""
+        floods = FloodDetector()
+        self.assertEqual(self.follow(floods, *range(0, 200, 7)), [])
+        self.assertEqual([self.follow(floods, 300, session=f"session-{number}") for number in range(20)], [[]] * 20)
+
+    def test_else(self) -> None:
+        """What is no question is not counted."""
+        self.assertEqual([FloodDetector().check(notice(NoticeKind.UNKNOWN)) for _ in range(20)], [None] * 20)

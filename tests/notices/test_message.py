@@ -1,0 +1,88 @@
+"""What is said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.notices._message import MOST_LINES, MessageContext, message_of
+from aileron.values import Message, Notice, NoticeKind, visible
+
+from .case import AT, PAGE, notice
+
+CONTEXT = MessageContext("message-1", AT + timedelta(seconds=90), lambda run: PAGE if run is None else f"{PAGE}/{run}")
+
+
+def said(*notices: Notice, more: int = 0, context: MessageContext = CONTEXT) -> Message:
+    """The message of these."""
+    return message_of(notices, more, context)
+
+
+class MessageTests(SynchronousTestCase):
+    """From notices to a message."""
+
+    def test_one(self) -> None:
+        """Of one call it is said what, by whom, and since when; the page is its own."""
+        told = said(notice(agent="opencode"))
+        self.assertEqual(told.title, "Aileron: ship-update waits for your approval")
+        self.assertEqual(told.url, f"{PAGE}/run-1")
+        (line,) = told.lines
+        self.assertEqual(line, "Ship-update waits for your approval, by opencode, session session-1, 1 min ago.")
+
+    def test_many(self) -> None:
+        """A burst is said as a number, alike calls in one line, and the page is the list."""
+        told = said(*(notice(number=number) for number in range(12)))
+        self.assertEqual((told.title, told.url), ("Aileron: 12 calls wait for your approval", PAGE))
+        (line,) = told.lines
+        self.assertIn("(12 times)", line)
+        self.assertEqual(told.as_json()["count"], 12)
+
+    def test_worst_first(self) -> None:
+        """What is wrong stands first, and makes the message urgent."""
+        told = said(notice(), notice(NoticeKind.TAMPER, action=None, why="The vault was put back."))
+        self.assertEqual(told.title, "Aileron: a sign of tampering was found, and 1 more")
+        self.assertTrue(told.lines[0].endswith("The vault was put back."))
+        self.assertEqual((told.urgent, said(notice()).urgent), (True, False))
+
+    def test_more(self) -> None:
+        """What does not fit is counted."""
+        told = said(*(notice(action=f"action-{number}", number=number) for number in range(10)), more=5)
+        self.assertEqual(len(told.lines), MOST_LINES + 1)
+        self.assertEqual(told.lines[-1], f"… and {10 - MOST_LINES + 5} more.")
+        self.assertEqual(told.as_json()["count"], 15)
+
+    def test_around(self) -> None:
+        """How many wait in all is said, for how long the oldest does, and that the vault is locked."""
+        context = evolve(CONTEXT, waiting=7, oldest=AT - timedelta(hours=3), locked=True)
+        told = said(notice(), context=context)
+        self.assertEqual(told.lines[1], "7 calls wait in all, the oldest for 3 h.")
+        self.assertIn("aileron vault unlock", told.lines[2])
+
+    def test_every_kind(self) -> None:
+        """There are words for every kind, one or many, with and without a session."""
+        for kind in NoticeKind:
+            for session in ("session-1", None):
+                one, other = (notice(kind, number, session_id=session) for number in (1, 2))
+                for told in (said(one), said(one, other)):
+                    self.assertNotIn("{", told.title + "".join(told.lines))
+        self.assertIn("everything is paused", said(notice(NoticeKind.PAUSED, session_id=None)).title)
+
+    def test_contents(self) -> None:
+        """Arguments stand apart, where they were looked up at all."""
+        told = said(notice(arguments='{"to": "canary"}'))
+        self.assertNotIn("canary", "".join(told.lines) + told.title)
+        self.assertEqual(told.contents, ('ship-update: {"to": "canary"}',))
+        self.assertEqual(said(notice()).contents, ())
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.text(max_size=400), st.sampled_from(["action", "agent", "why", "arguments", "session_id", "run_id"]))
+    def test_wild(self, text: str, name: str) -> None:
+        """Whatever an agent calls itself or its action, nothing in a message acts, hides or goes on for long."""
+        told = said(evolve(notice(), **{name: text}))  # type: ignore[arg-type]
+        for line in (told.title, *told.lines, *told.contents):
+            self.assertEqual(visible(line), line)
+            self.assertLess(len(line), 600)
