@@ -1,9 +1,8 @@
-"""The test command, ``python3 -m tests``: makes an environment for tox, runs every check, counts the tests.
+"""The test command, ``python3 -m tests``: makes an environment for tox, runs the checks, counts the tests.
 
 As many checks as there are processors run at once, but the functional tests alone; what a check prints is shown
-at its end.
-
-Arguments are handed to tox: ``python3 -m tests -e lint,mypy``. Nothing but the standard library is needed to start it.
+at its end. ``--all`` adds the checks that take longer. Other arguments go to tox: ``python3 -m tests -e lint,mypy``.
+Nothing but the standard library is needed to start it.
 """
 
 from __future__ import annotations
@@ -36,44 +35,51 @@ def install_tox() -> Path:
     return python
 
 
-def failed_checks(result: Mapping[str, object]) -> list[str]:
-    """Name the environments that failed, as tox's own result file tells it.
+def checks(result: Mapping[str, object]) -> dict[str, bool]:
+    """Name the checks that ran, as tox's own result file tells it, and say of each whether it succeeded.
 
-    The file lists environments that were not asked for as well; those have no result.
+    The file lists environments that were not asked for as well, which have no result, and those that were skipped
+    because their interpreter is missing.
     """
     environments = result["testenvs"]
     assert isinstance(environments, Mapping)
-    return [name for name, found in environments.items() if not found.get("result", {"success": True})["success"]]
+    results = {name: found["result"] for name, found in environments.items() if "result" in found}
+    return {name: each["success"] for name, each in results.items() if not each.get("skipped")}
 
 
-def verdict(tallies: Mapping[str, Tally], failed: Sequence[str]) -> tuple[Tally, list[str]]:
+def verdict(tallies: Mapping[str, Tally], ran: Mapping[str, bool]) -> tuple[Tally, list[str]]:
     """Add the runs up; a check that failed without a failing test in its tally counts as one failure.
 
-    :return: the sum, and the lines that tell it.
+    :param ran: the checks, and whether each succeeded.
+    :return: the sum, and the lines that tell it; the last counts the tests, if a check with tests ran.
     """
-    silent = [name for name in failed if not tallies.get(name, Tally()).failed]
+    silent = [name for name, succeeded in ran.items() if not succeeded and not tallies.get(name, Tally()).failed]
     total = sum(tallies.values(), Tally(failed=len(silent)))
     lines = [
         f"{name}: {each.passed} passed, {each.failed} failed, {each.skipped} skipped" for name, each in tallies.items()
     ]
-    lines += [f"{name}: failed" for name in silent]
-    return total, [*lines, f"{total.passed} passed, {total.failed} failed"]
+    lines += [f"{name}: {'passed' if ok else 'failed'}" for name, ok in ran.items() if not ok or name not in tallies]
+    return total, [*lines, *([f"{total.passed} passed, {total.failed} failed"] if tallies else [])]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run tox and tell what came of it.
 
-    :return: 0 only if tox succeeded, no test failed and one at least ran.
+    :return: 0 only if tox succeeded, no test failed and one check at least ran; a check with tests fails by itself
+        where none of them ran.
     """
     shutil.rmtree(RECORDS, ignore_errors=True)
     RESULT.unlink(missing_ok=True)
     together = ["run-parallel", "--parallel", "auto", "--parallel-no-spinner"]
-    command = [str(install_tox()), "-m", "tox", *together, "--result-json", str(RESULT), *arguments]
+    chosen = [part for each in arguments for part in (["-m", "all"] if each == "--all" else [each])]
+    command = [str(install_tox()), "-m", "tox", *together, "--result-json", str(RESULT), *chosen]
     status = subprocess.run(command, cwd=ROOT, check=False).returncode
-    failed = failed_checks(json.loads(RESULT.read_text())) if RESULT.exists() else []
-    total, lines = verdict(read_records(RECORDS), failed or ["tox"] * bool(status))
-    print("", *lines, sep="\n", flush=True)
-    return int(bool(status or total.failed or not total.passed))
+    ran = checks(json.loads(RESULT.read_text())) if RESULT.exists() else {}
+    if status and all(ran.values()):
+        ran["tox"] = False
+    total, lines = verdict(read_records(RECORDS), ran)
+    print("", *(lines or ["no check ran"]), sep="\n", flush=True)
+    return int(bool(status or total.failed or not ran))
 
 
 if __name__ == "__main__":

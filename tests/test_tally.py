@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.__main__ import failed_checks, verdict
+from tests.__main__ import checks, verdict
 from tests.tally import Tally, judge, read_records, read_trial, run
 
 _GREEN = "Ran 14 tests in 0.1s\n\nPASSED (skips=1, expectedFailures=1, successes=12)\n"
@@ -78,17 +78,23 @@ class VerdictTests(SynchronousTestCase):
 
     def test_sum(self) -> None:
         """The last line is the sum of all runs."""
-        total, lines = verdict({"a": Tally(2), "b": Tally(3, 1)}, ["b"])
+        total, lines = verdict({"a": Tally(2), "b": Tally(3, 1)}, {"a": True, "b": False})
         self.assertEqual(total, Tally(5, 1))
         self.assertEqual(lines[-1], "5 passed, 1 failed")
 
     def test_silent_check(self) -> None:
         """A failed check without a failed test counts as one failure and is named."""
-        total, lines = verdict({"a": Tally(2)}, ["lint", "a"])
+        total, lines = verdict({"a": Tally(2)}, {"lint": False, "a": False})
         self.assertEqual(total, Tally(2, 2))
         self.assertIn("lint: failed", lines)
 
-    def test_failed_checks(self) -> None:
-        """Tox's result file names what failed; an environment that was not asked for has no result."""
-        result = {"testenvs": {"a": {"result": {"success": True}}, "b": {"result": {"success": False}}, "c": {}}}
-        self.assertEqual(failed_checks(result), ["b"])
+    def test_no_tests(self) -> None:
+        """A check that has no tests is told as passed, and no tests are counted."""
+        self.assertEqual(verdict({}, {"lint": True}), (Tally(), ["lint: passed"]))
+
+    def test_checks(self) -> None:
+        """Tox's result file names what ran, and how; not what was skipped or not asked for."""
+        skipped = {"success": True, "skipped": True}
+        results = {"a": {"success": True, "skipped": False}, "b": {"success": False}, "c": skipped}
+        found = {"testenvs": {**{name: {"result": each} for name, each in results.items()}, "d": {}}}
+        self.assertEqual(checks(found), {"a": True, "b": False})
