@@ -8,7 +8,7 @@ from ._door import Door
 from ._faults import HEADERS, Answer, answer, encode, failed, failure
 from ._guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
 from ._leases import LOOK_SECONDS
-from ._mcp import PATH as MCP_PATH
+from ._mcp import MCP_PATH
 from ._parts import Parts
 from ._serving import write
 from ._sites import HANDOVER, agent_site, operator_site

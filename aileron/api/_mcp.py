@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.web.iweb import IRequest
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
 
-from aileron.errors import AileronError, NotFound, Unauthorized
+from aileron.errors import AileronError, Unauthorized
 from aileron.interfaces import IMcp
 from aileron.values import McpReply, McpRequest
 
@@ -15,29 +15,17 @@ from ._faults import Streamed, failed
 from ._guard import Who, admit, bearer, on_agent_site
 from ._parts import Parts
 from ._serving import unexpected, write
-from ._straight import finish
 from .channels.streaming import stream
 
-PATH = b"/mcp"
+MCP_PATH = b"/mcp"
 
 
-class Mounted(Resource):
-    """Lets agents in by their token, and carries what they are answered."""
+def mcp_handler(mcp: IMcp, parts: Parts) -> Callable[[IRequest], Deferred[bytes]]:
+    """Make the Klein handler of C{/mcp}: it lets agents in by their token, and carries what they are answered."""
 
-    isLeaf = True
-
-    def __init__(self, mcp: IMcp, parts: Parts) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._mcp, self._parts = mcp, parts
-
-    def render(self, request: IRequest) -> int:
-        """See L{IResource.render}."""
-        finish(request, Deferred.fromCoroutine(self._answer(request)))
-        return NOT_DONE_YET
-
-    async def _answer(self, request: IRequest) -> bytes:
+    async def serve(request: IRequest) -> bytes:
         try:
-            reply = await self._mcp.serve(await self._admitted(request))
+            reply = await mcp.serve(await _admitted(request, parts))
         except AileronError as error:
             return write(request, failed(error))
         except CancelledError:
@@ -49,21 +37,22 @@ class Mounted(Resource):
         finally:
             reply.close()
 
-    async def _admitted(self, request: IRequest) -> McpRequest:
-        if request.path != PATH:
-            raise NotFound("There is nothing at this path.")
-        caller = await admit(request, self._parts, on_agent_site, Who.AGENT)
-        if caller.session is None:
-            raise Unauthorized("This needs an agent's token.")
-        fields = [(name, value) for name, values in request.requestHeaders.getAllRawHeaders() for value in values]
-        return McpRequest(
-            session=caller.session,
-            token=bearer(request),
-            method=request.method.decode("ascii"),
-            path=PATH.decode("ascii"),
-            fields=fields,
-            body=request.content.read(),
-        )
+    return lambda request: Deferred.fromCoroutine(serve(request))
+
+
+async def _admitted(request: IRequest, parts: Parts) -> McpRequest:
+    caller = await admit(request, parts, on_agent_site, Who.AGENT)
+    if caller.session is None:
+        raise Unauthorized("This needs an agent's token.")
+    fields = [(name, value) for name, values in request.requestHeaders.getAllRawHeaders() for value in values]
+    return McpRequest(
+        session=caller.session,
+        token=bearer(request),
+        method=request.method.decode("ascii"),
+        path=MCP_PATH.decode("ascii"),
+        fields=fields,
+        body=request.content.read(),
+    )
 
 
 def _streamed(reply: McpReply) -> Streamed:

@@ -1,8 +1,8 @@
-"""The resources of both sites, made of one table of endpoints."""
+"""The resources of both sites: Klein applications made of one table of endpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from urllib.parse import unquote_to_bytes
 
@@ -10,17 +10,15 @@ from attrs import evolve, frozen
 from klein import Klein
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
-from twisted.web.server import NOT_DONE_YET
 
 from aileron.values import RelayedPath
 
 from ._endpoint import Endpoint
 from ._faults import Answer, encode, http_failure
 from ._guard import NONE, Identify, Who, on_agent_site, on_operator_site
-from ._mcp import Mounted
+from ._mcp import MCP_PATH, mcp_handler
 from ._parts import Parts
 from ._serving import guarded, routing_failed, write
-from ._straight import Handler, Straight, finish
 from ._tables import TABLES
 from .shapes.openapi import document, page
 
@@ -62,48 +60,31 @@ def _share(agents: bool) -> Iterator[tuple[Endpoint, Who]]:
                 yield endpoint, allowed
 
 
-def agent_site(parts: Parts, mounts: Mapping[str, IResource] | None = None) -> IResource:
-    """The agent site's root resource.
+def agent_site(parts: Parts) -> IResource:
+    """Make the agent site's root resource, with C{/mcp} where the daemon serves it."""
+    app = _klein(evolve(agent_routes(), relayed=parts.relayed), parts)
+    if parts.mcp is not None:
+        app.route(MCP_PATH.decode("ascii"), endpoint="mcp")(mcp_handler(parts.mcp, parts))
+    return _Root(app.resource(), None)
 
-    :param mounts: more resources, by the first segment of their paths (such as C{mcp}); they guard themselves.
-    """
-    own = {} if parts.mcp is None else {"mcp": Mounted(parts.mcp, parts)}
-    return _root(evolve(agent_routes(), relayed=parts.relayed), parts, {**own, **(mounts or {})}, None)
 
+def operator_site(parts: Parts, web: Callable[[], IResource] | None = None) -> IResource:
+    """Make the operator site's root resource.
 
-def operator_site(
-    parts: Parts, mounts: Mapping[str, IResource] | None = None, web: Callable[[], IResource] | None = None
-) -> IResource:
-    """The operator site's root resource.
-
-    :param mounts: as of L{agent_site}.
     :param web: makes what takes every other GET outside C{/v1}, C{/docs} and C{/metrics}, and the posts below
         C{/handover}; it guards itself.
     """
-    return _root(operator_routes(), parts, mounts or {}, web, docs=True)
+    return _Root(_klein(operator_routes(), parts, docs=True).resource(), web)
 
 
-def _root(
-    routes: SiteRoutes,
-    parts: Parts,
-    mounts: Mapping[str, IResource],
-    web: Callable[[], IResource] | None,
-    *,
-    docs: bool = False,
-) -> IResource:
-    handlers = [
-        (endpoint, guarded(endpoint, allowed, routes.identify, parts)) for endpoint, allowed in routes.endpoints
-    ]
-    return _Root(Straight.to(handlers), lambda: _klein(handlers, routes, parts.version, docs), mounts, web)
-
-
-def _klein(handlers: Iterable[tuple[Endpoint, Handler]], routes: SiteRoutes, version: str, docs: bool) -> IResource:
+def _klein(routes: SiteRoutes, parts: Parts, *, docs: bool = False) -> Klein:
     app = Klein()
-    for endpoint, handler in handlers:
+    for endpoint, allowed in routes.endpoints:
+        handler = guarded(endpoint, allowed, routes.identify, parts)
         app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(handler)
-    _publish(app, routes, version, docs)
+    _publish(app, routes, parts.version, docs)
     app.handle_errors(Exception)(routing_failed)
-    return app.resource()
+    return app
 
 
 def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
@@ -126,25 +107,16 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 
 
 class _Root(Resource):
-    """Hands each request to whom it belongs.
+    """Hands each request to the API or to the pages.
 
-    :param api: makes what takes a request that goes no straight way; not before there is one, since it takes its time.
-    :param web: the same of what takes a page's.
+    :param web: makes what takes a page's; not before one is asked for, since it takes its time.
     """
 
     isLeaf = True
 
-    def __init__(
-        self,
-        straight: Straight,
-        api: Callable[[], IResource],
-        mounts: Mapping[str, IResource],
-        web: Callable[[], IResource] | None,
-    ) -> None:
+    def __init__(self, api: IResource, web: Callable[[], IResource] | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._straight = straight
-        self._api = cache(api)
-        self._mounts = {name.encode("ascii"): resource for name, resource in mounts.items()}
+        self._api = api
         self._web = None if web is None else cache(web)
 
     def render(self, request: IRequest) -> bytes | int:
@@ -152,17 +124,10 @@ class _Root(Resource):
         if b"%" in request.path and not _readable(request.path):
             return write(request, http_failure(400, "The path is not UTF-8."))
         first = request.path[1:].partition(b"/")[0]
-        mount = self._mounts.get(first)
-        if mount is not None:
-            return _descend(mount, request, 1)
-        found = self._straight.find(request.method, request.path)
-        if found is not None:
-            handler, path = found
-            finish(request, handler(request, **path))
-            return NOT_DONE_YET
-        if self._web is not None and first not in _OURS and _for_pages(request):
-            return _descend(self._web(), request, 0)
-        return _descend(self._api(), request, 0)
+        for_pages = first not in _OURS and _for_pages(request)
+        resource = self._api if self._web is None or not for_pages else self._web()
+        body: bytes | int = getChildForRequest(resource, request).render(request)
+        return body
 
 
 def _for_pages(request: IRequest) -> bool:
@@ -175,10 +140,3 @@ def _readable(path: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _descend(resource: IResource, request: IRequest, segments: int) -> bytes | int:
-    request.prepath.extend(request.postpath[:segments])
-    request.postpath = request.postpath[segments:]
-    body: bytes | int = getChildForRequest(resource, request).render(request)
-    return body

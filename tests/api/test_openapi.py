@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from twisted.web.resource import Resource
 
-from aileron.api import agent_site, operator_site
+from aileron.api import operator_site
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.schemas import with_components
 from aileron.errors import STATUS
@@ -114,30 +114,23 @@ class Room(Resource):
         return b"%s %r %r" % (request.method, b"/".join(request.prepath), b"/".join(request.postpath))
 
 
-class DoorTests(ApiCase):
-    """Other rooms' resources on both sites."""
+class PagesTests(ApiCase):
+    """The operator's pages beside the API."""
 
     def setUp(self) -> None:
-        """Mount them."""
+        """Have pages."""
         super().setUp()
         self.made: list[Room] = []
-        self.operator = Site(self, operator_site(self.parts, {"metrics": Room()}, self.make_web), operator_routes())
-        self.agents = Site(self, agent_site(self.parts, {"mcp": Room()}), agent_routes())
+        self.operator = Site(self, operator_site(self.parts, self.make_web), operator_routes())
 
     def make_web(self) -> Room:
         """One more."""
         self.made.append(Room())
         return self.made[-1]
 
-    def test_mounts(self) -> None:
-        """A mount takes its first segment, by any method."""
-        heard = self.agents.ask("DELETE", "/mcp/x")
-        self.assertEqual(heard.text, "DELETE b'mcp' b'x'")
-        self.assertEqual(self.operator.ask("GET", "/metrics").text, "GET b'metrics' b''")
-
     def test_web(self) -> None:
         """Pages take navigations and the handover, and nothing of the API; they are made once they are asked for."""
-        self.assertEqual(self.operator.ask("GET", "/metrics").status, 200)
+        self.assertEqual(self.operator.ask("GET", "/metrics").status, 401)
         self.assertEqual(self.made, [])
         self.assertEqual(self.operator.ask("GET", "/").text, "GET b'' b''")
         self.assertEqual(self.operator.ask("GET", "/approvals/x").text, "GET b'' b'approvals/x'")
