@@ -86,8 +86,8 @@ GUARDS = (
         4,
         "one at a time acts on a run",
         "runner/clockwork/turns.py",
-        "        await lock.acquire()\n",
-        "        return await work()\n",
+        "            return await lock.run(work)\n",
+        "            return await work()\n",
         "KeptTests.test_confirmed_against_denied",
     ),
 )
