@@ -7,74 +7,30 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession, SessionEnvironment
+from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession
 
 from ._bell import Bell, Watch, line_of
-from ._child import Child, exit_status
-from ._plan import Plan, find_programs, plan, refuse_passphrase, write_files
-from ._shown import DIRECTORY_STAND_IN, GATEWAY_KEY_STAND_IN, TOKEN_STAND_IN, Described, describe
-from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
-from ._summary import summary_of
-from .agents.iagent import Gateway, IAgent, Invocation, Upstream
+from ._plan import DaemonFacts, Plan, find_programs, plan, refuse_passphrase, session_environment, write_files
+from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
+from .iagent import IAgent, Invocation
 
 Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
 """From what would be run, and the agent site's URL, to what is run in its place, in a sandbox."""
 
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
-
-
-@frozen
-class DaemonFacts:
-    """What a launch must know of the running daemon.
-
-    :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
-    """
-
-    url: str
-    operator_url: str
-    launch_key: str = field(repr=False)
-    upstreams: Mapping[str, Upstream] | None = None
-
-    def gateway(self, key: str) -> Gateway | None:
-        """What a session with this gateway key must know of the gateway."""
-        return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
-
-
-def foresee(
-    agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
-) -> Described:
-    """What L{Launcher.launch} would do; nothing is started, opened or written.
-
-    :param facts: of the daemon; its launch key is not used.
-    :raises Forbidden: as L{Launcher.launch}.
-    :raises NotFound: as L{Launcher.launch}.
-    :raises InvalidRequest: as L{Launcher.launch}.
-    """
-    refuse_passphrase(invocation.environment)
-    programs = find_programs(agent, invocation.environment, interpreter)
-    gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
-    whole = plan(
-        programs,
-        invocation,
-        register=agent.prepare(invocation),
-        session=_session(agent, invocation, facts.url, TOKEN_STAND_IN),
-        gateway=gateway,
-        directory=DIRECTORY_STAND_IN,
-    )
-    return describe(whole, invocation, gateway)
-
-
-def _session(agent: IAgent, invocation: Invocation, url: str, token: str) -> SessionEnvironment:
-    """What the agent's tools are told of where they are; how many are listed, the user's environment may say."""
-    attended = agent.full_screen(invocation.arguments)
-    listed = SessionEnvironment.of(invocation.environment).listed_actions
-    session = SessionEnvironment(url, token, agent.wait_seconds, agent.name, attended, listed)
-    return session.on_this_machine()
+_MINUTE, _HOUR = 60, 3600
+_COUNTS = (
+    ("approvals", "approved"),
+    ("denials", "denied"),
+    ("effects", "done"),
+    ("in_doubt", "in doubt"),
+    ("waiting", "waiting for you"),
+)
 
 
 @frozen
@@ -125,7 +81,7 @@ class Launcher:
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[Plan]:
-            environment = _session(agent, invocation, facts.url, session.token)
+            environment = session_environment(agent, invocation, facts.url, session.token)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
                 whole = plan(
@@ -142,7 +98,7 @@ class Launcher:
 
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)
-        child = Child()
+        child = AgentProcess()
         with self.signals.caught((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
             daemon = self.connect(facts.url, facts.launch_key)
             session = await daemon.open_session(agent.name, invocation.directory, leased=self.lease is not None)
@@ -160,7 +116,7 @@ class Launcher:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code
 
-    async def _run(self, child: Child, planned: Plan) -> int:
+    async def _run(self, child: AgentProcess, planned: Plan) -> int:
         if child.stopped_by is not None:
             return exit_status(child.stopped_by)
         for line in planned.notes:
@@ -220,6 +176,37 @@ class Launcher:
                 self.say(f"aileron: session {session.id} could not be ended: {error}")
                 return
             else:
-                for line in summary_of(ended):
+                for line in _summarize(ended):
                     self.say(f"aileron: {line}")
                 return
+
+
+def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a session came to, by what the daemon says of one that ended; nothing of a daemon that does not."""
+    summary = session.get("summary")
+    if not isinstance(summary, Mapping):
+        return
+    calls = _many(summary["calls"], "call")
+    told = [f"{summary[name]} {words}" for name, words in _COUNTS if summary[name]]
+    yield f"session {session.get('id')} ended after {_lasted(summary['seconds'])}: {', '.join([calls, *told])}"
+    traffic = session.get("gateway")
+    if isinstance(traffic, Mapping):
+        requests = _many(traffic["requests"], "request")
+        yield f"to its models: {requests}, {traffic['input_tokens']} tokens in, {traffic['output_tokens']} out"
+    if summary["waiting"]:
+        yield "what waits can still be decided: aileron approval list"
+    if summary["in_doubt"]:
+        yield "what is in doubt may have happened: aileron runs list"
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number or 'no'} {thing}{'' if number == 1 else 's'}"
+
+
+def _lasted(seconds: int) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds} s"
+    minutes, rest = divmod(seconds, _MINUTE)
+    if seconds < _HOUR:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"

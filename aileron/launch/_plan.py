@@ -12,10 +12,27 @@ from attrs import field, frozen
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 
-from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Register
+from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Upstream
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 _OURS = "AILERON_"
+
+
+@frozen
+class DaemonFacts:
+    """What a launch must know of the running daemon.
+
+    :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
+    """
+
+    url: str
+    operator_url: str
+    launch_key: str = field(repr=False)
+    upstreams: Mapping[str, Upstream] | None = None
+
+    def gateway(self, key: str) -> Gateway | None:
+        """What a session with this gateway key must know of the gateway."""
+        return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
 
 
 @frozen
@@ -69,6 +86,14 @@ def plan(
         directory=directory if ours.files else None,
         files=ours.files,
     )
+
+
+def session_environment(agent: IAgent, invocation: Invocation, url: str, token: str) -> SessionEnvironment:
+    """Tell the agent's tools where they are; how many are listed, the user's environment may say."""
+    attended = agent.full_screen(invocation.arguments)
+    listed = SessionEnvironment.of(invocation.environment).listed_actions
+    session = SessionEnvironment(url, token, agent.wait_seconds, agent.name, attended, listed)
+    return session.on_this_machine()
 
 
 def write_files(plan: Plan) -> None:

@@ -10,13 +10,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 from aileron.launch import (
-    AGENTS,
     Gateway,
     Invocation,
     McpServer,
     Plan,
     Programs,
     Registration,
+    find_agents,
     find_programs,
     plan,
 )
@@ -105,7 +105,7 @@ class ProgramsTests(SynchronousTestCase):
 
     def find(self) -> Programs:
         """Look for both."""
-        return find_programs(AGENTS["opencode"], {"PATH": str(self.path)}, str(self.venv / "python"))
+        return find_programs(find_agents()["opencode"], {"PATH": str(self.path)}, str(self.venv / "python"))
 
     def test_beside_the_interpreter(self) -> None:
         """The aileron-mcp of this installation comes before any other."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration
+from aileron.launch import Gateway, Invocation, McpServer, Registration, find_agents
 
-CLAUDE = AGENTS["claude"]
+CLAUDE = find_agents()["claude"]
 SECRETS = {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"}
 SERVER = McpServer("/opt/bin/aileron-mcp", SECRETS)
 GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_x")

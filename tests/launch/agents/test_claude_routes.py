@@ -9,7 +9,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
+from aileron.launch import Gateway, Invocation, McpServer, Registration, Upstream, find_agents
 
 URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
 OURS = {"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_CUSTOM_HEADERS": f"X-Aileron-Gateway-Key: {KEY}"}
@@ -32,7 +32,7 @@ class RoutesTests(SynchronousTestCase):
         """What comes of it."""
         invocation = Invocation(arguments, {"HOME": str(self.home), **environment}, str(self.project))
         gateway = Gateway(URL, KEY, {"anthropic": self.upstream})
-        return AGENTS["claude"].prepare(invocation)(McpServer("/bin/aileron-mcp", {}), gateway, "/private")
+        return find_agents()["claude"].prepare(invocation)(McpServer("/bin/aileron-mcp", {}), gateway, "/private")
 
     def write(self, name: str, value: Any) -> Path:
         """Have a file below the home say that."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
+from aileron.launch import Gateway, Invocation, McpServer, Registration, Upstream, find_agents
 
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
 GATEWAY = Gateway(
     "http://127.0.0.1:9", "ail_g_x", {"openai": Upstream("https://api.openai.com", injected=False, prefix="/openai")}
 )
-CODEX = AGENTS["codex"]
+CODEX = find_agents()["codex"]
 
 
 def said(registration: Registration) -> dict[str, Any]:

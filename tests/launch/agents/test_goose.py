@@ -9,7 +9,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
+from aileron.launch import Gateway, Invocation, McpServer, Registration, Upstream, find_agents
 
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
 URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
@@ -30,13 +30,13 @@ class UserTests(SynchronousTestCase):
     def registered(self, *arguments: str, **environment: str) -> Registration:
         """What comes of a launch."""
         invocation = Invocation(arguments, {"HOME": str(self.home), **environment}, str(self.home))
-        register = AGENTS["goose"].prepare(invocation)
+        register = find_agents()["goose"].prepare(invocation)
         return register(SERVER, Gateway(URL, KEY, self.upstreams) if self.through else None, "/private")
 
     def refused(self, **environment: str) -> str:
         """Why there is no launch."""
         invocation = Invocation((), {"HOME": str(self.home), **environment}, str(self.home))
-        return str(self.assertRaises(InvalidRequest, AGENTS["goose"].prepare, invocation))
+        return str(self.assertRaises(InvalidRequest, find_agents()["goose"].prepare, invocation))
 
 
 class ToolServerTests(UserTests):
@@ -98,7 +98,7 @@ class ToolServerTests(UserTests):
 
     def test_directories(self) -> None:
         """In a sandbox it writes sessions and logs, and nothing that it reads as settings."""
-        agent = AGENTS["goose"]
+        agent = find_agents()["goose"]
         environment = {"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"}
         self.assertEqual(agent.own_directories(environment), ("/h/.local/share/goose", "/s/goose"))
         self.assertEqual(agent.settings_directories(environment), ("/h/.config/goose",))
@@ -108,7 +108,7 @@ class ToolServerTests(UserTests):
 
     def test_lines(self) -> None:
         """It prints lines, so that others may print some too."""
-        self.assertFalse(AGENTS["goose"].full_screen(()))
+        self.assertFalse(find_agents()["goose"].full_screen(()))
 
 
 class RoutesTests(UserTests):

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.errors import InvalidRequest
-from aileron.launch import AGENTS, IAgent, Invocation, McpServer
+from aileron.launch import IAgent, Invocation, McpServer, find_agents
 
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
 
@@ -25,13 +25,13 @@ class OpenCodeTests(SynchronousTestCase):
 
     def merged(self, theirs: str | None) -> Any:
         """The configuration that comes of the user's own."""
-        variables = AGENTS["opencode"].prepare(invocation(theirs))(SERVER, None, "/private").variables
+        variables = find_agents()["opencode"].prepare(invocation(theirs))(SERVER, None, "/private").variables
         self.assertEqual(list(variables), ["OPENCODE_CONFIG_CONTENT"])
         return json.loads(variables["OPENCODE_CONFIG_CONTENT"])
 
     def test_interface(self) -> None:
         """Every agent keeps the interface, under its own name."""
-        for name, agent in AGENTS.items():
+        for name, agent in find_agents().items():
             verifyObject(IAgent, agent)
             self.assertEqual(agent.name, name)
 
@@ -65,7 +65,7 @@ class OpenCodeTests(SynchronousTestCase):
     def test_unreadable(self) -> None:
         """What cannot be added to is refused before anything starts, and not repeated in the message."""
         for theirs in ['{"key": "hunter2"', '["hunter2"]', '{"mcp": "hunter2"}', "hunter2"]:
-            caught = self.assertRaises(InvalidRequest, AGENTS["opencode"].prepare, invocation(theirs))
+            caught = self.assertRaises(InvalidRequest, find_agents()["opencode"].prepare, invocation(theirs))
             self.assertIn("OPENCODE_CONFIG_CONTENT", str(caught))
             self.assertNotIn("hunter2", str(caught))
 

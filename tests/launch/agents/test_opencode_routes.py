@@ -9,7 +9,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
+from aileron.launch import Gateway, Invocation, McpServer, Registration, Upstream, find_agents
 
 URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
 OURS = {"baseURL": f"{URL}/v1", "headers": {"X-Aileron-Gateway-Key": KEY}}
@@ -30,7 +30,7 @@ class RoutesTests(SynchronousTestCase):
         managed = {"HOME": str(self.directory), "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(self.directory / "managed")}
         invocation = Invocation((), {**managed, **theirs, **environment}, str(self.directory))
         server = McpServer("/bin/aileron-mcp", {})
-        return AGENTS["opencode"].prepare(invocation)(server, Gateway(URL, KEY, self.upstreams), "/private")
+        return find_agents()["opencode"].prepare(invocation)(server, Gateway(URL, KEY, self.upstreams), "/private")
 
     def providers(self, content: Any = None, **environment: str) -> Any:
         """What OpenCode is told of its providers."""

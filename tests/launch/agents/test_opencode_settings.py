@@ -10,8 +10,9 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch import Invocation
-from aileron.launch.agents.opencode_settings import Settings, read_settings
-from aileron.launch.agents.reading import MOST_BYTES
+from aileron.launch._formats import MAX_BYTES
+from aileron.launch._settings import LayeredSettings, Topic
+from aileron.launch.agents.opencode import AGENT
 
 PROVIDERS = {"openai": {"options": {"baseURL": "http://corporate/v1"}}}
 
@@ -27,9 +28,17 @@ class SettingsTests(SynchronousTestCase):
             directory.mkdir(parents=True)
         self.environment = {"HOME": str(self.home), "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(root / "managed")}
 
-    def read(self, *arguments: str, **environment: str) -> Settings:
+    def read(self, *arguments: str, **environment: str) -> LayeredSettings:
         """The settings of a launch here."""
-        return read_settings(Invocation(arguments, self.environment | environment, str(self.directory)))
+        return AGENT.read(Invocation(arguments, self.environment | environment, str(self.directory)))
+
+    def names(self, *arguments: str, **environment: str) -> list[str]:
+        """The places of these."""
+        return [layer.name for layer in self.read(*arguments, **environment).layers]
+
+    def providers(self, **environment: str) -> list[tuple[str, Any]]:
+        """What they say of providers."""
+        return list(self.read(**environment).values("provider"))
 
     def write(self, path: Path, content: Any = None) -> str:
         """Write a configuration."""
@@ -39,7 +48,7 @@ class SettingsTests(SynchronousTestCase):
 
     def test_nothing(self) -> None:
         """A user who has set nothing has no configuration and no login."""
-        self.assertEqual((self.read().places, self.read().logins), ((), {}))
+        self.assertEqual(self.read().layers, ())
 
     def test_every_place(self) -> None:
         """Each place counts, wherever it lies."""
@@ -55,55 +64,58 @@ class SettingsTests(SynchronousTestCase):
         ]
         for path in files:
             self.write(path)
-            [place] = self.read().places
-            self.assertEqual((place.name, place.providers), (str(path), PROVIDERS))
+            self.assertEqual(self.providers(), [(str(path), PROVIDERS)])
             path.unlink()
 
     def test_named_places(self) -> None:
         """So does what a variable or an argument names, be it relative."""
         extra = self.write(self.other / "opencode.json")
         xdg = self.write(self.other / "xdg" / "opencode" / "opencode.json")
-        self.assertEqual([place.name for place in self.read(OPENCODE_CONFIG=extra).places], [extra])
-        self.assertEqual([place.name for place in self.read(OPENCODE_CONFIG_DIR=str(self.other)).places], [extra])
-        self.assertEqual([place.name for place in self.read(XDG_CONFIG_HOME=str(self.other / "xdg")).places], [xdg])
-        self.assertEqual([place.name for place in self.read("run", str(self.other)).places], [extra])
-        self.assertEqual([place.name for place in self.read("run", f"--dir={self.other}").places], [extra])
+        self.assertEqual(self.names(OPENCODE_CONFIG=extra), [extra])
+        self.assertEqual(self.names(OPENCODE_CONFIG_DIR=str(self.other)), [extra])
+        self.assertEqual(self.names(XDG_CONFIG_HOME=str(self.other / "xdg")), [xdg])
+        self.assertEqual(self.names("run", str(self.other)), [extra])
+        self.assertEqual(self.names("run", f"--dir={self.other}"), [extra])
         relative = os.path.relpath(extra, self.directory)
-        [place] = self.read(OPENCODE_CONFIG=relative).places
-        self.assertEqual(place.providers, PROVIDERS)
+        [(_, providers)] = self.providers(OPENCODE_CONFIG=relative)
+        self.assertEqual(providers, PROVIDERS)
 
     def test_content(self) -> None:
         """The variable that holds a configuration is a place like the others."""
-        [place] = self.read(OPENCODE_CONFIG_CONTENT=json.dumps({"provider": PROVIDERS})).places
-        self.assertEqual((place.name, place.providers), ("OPENCODE_CONFIG_CONTENT", PROVIDERS))
+        content = json.dumps({"provider": PROVIDERS})
+        said = self.providers(OPENCODE_CONFIG_CONTENT=content)
+        self.assertEqual(said, [("OPENCODE_CONFIG_CONTENT", PROVIDERS)])
 
     def test_unreadable(self) -> None:
         """A file that cannot be read or understood is a place of which nothing can be told."""
         path = self.directory / "opencode.json"
-        for text in ["{bad", "[]", '{"provider": []}', "", " " * (MOST_BYTES + 1) + "{}"]:
+        for text in ["{bad", "[]", '{"provider": []}', "", " " * (MAX_BYTES + 1) + "{}"]:
             path.write_text(text)
-            self.assertEqual([place.providers for place in self.read().places], [None], text[:20])
+            self.assertEqual(self.read().unreadable("provider"), str(path), text[:20])
         path.write_bytes(b'{"a": "\xff"}')
-        self.assertEqual([place.providers for place in self.read().places], [None])
+        self.assertEqual(self.read().unreadable("provider"), str(path))
         path.unlink()
         path.mkdir()
-        self.assertEqual([place.providers for place in self.read().places], [None])
+        self.assertEqual(self.read().unreadable("provider"), str(path))
         path.rmdir()
         os.mkfifo(path)
-        self.assertEqual([place.providers for place in self.read().places], [None])
+        self.assertEqual(self.read().unreadable("provider"), str(path))
 
     def test_logins(self) -> None:
-        """Of a login its kind is taken, and neither key nor token."""
-        logins = {"openai": {"type": "oauth", "access": "hunter2"}, "http://x": {"type": "wellknown"}, "odd": 1}
-        self.write(self.home / ".local" / "share" / "opencode" / "auth.json", logins)
-        expected = {"openai": "oauth", "http://x": "wellknown"}
-        self.assertEqual(self.read().logins, expected)
-        self.assertEqual(self.read(OPENCODE_AUTH_CONTENT="{bad").logins, {})
-        self.assertEqual(self.read(OPENCODE_AUTH_CONTENT='{"a": {"type": "api"}}').logins, {"a": "api"})
+        """Its logins are read from their file or from the variable that goes before it."""
+
+        def logins(**environment: str) -> list[Any]:
+            return [layer.values for layer in self.read(**environment).about(Topic.LOGINS).layers]
+
+        held = {"openai": {"type": "oauth", "access": "hunter2"}, "http://x": {"type": "wellknown"}, "odd": 1}
+        self.write(self.home / ".local" / "share" / "opencode" / "auth.json", held)
+        self.assertEqual(logins(), [held])
+        self.assertEqual(logins(OPENCODE_AUTH_CONTENT="{bad"), [None])
+        self.assertEqual(logins(OPENCODE_AUTH_CONTENT='{"a": {"type": "api"}}'), [{"a": {"type": "api"}}])
 
     def test_odd_arguments(self) -> None:
         """An argument that is no path at all is passed over."""
-        self.assertEqual(self.read("a\0b", "x" * 5000, "--", "").places, ())
+        self.assertEqual(self.names("a\0b", "x" * 5000, "--", ""), [])
 
     def test_secrets_hidden(self) -> None:
         """No repr shows what a configuration holds."""

@@ -10,7 +10,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import InvalidRequest
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
+from aileron.launch import Gateway, Invocation, McpServer, Registration, Upstream, find_agents
 
 SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
 URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
@@ -39,7 +39,7 @@ class UserTests(SynchronousTestCase):
 
     def registered(self, *arguments: str, **environment: str) -> Registration:
         """What comes of it."""
-        register = AGENTS["pi"].prepare(self.invocation(*arguments, **environment))
+        register = find_agents()["pi"].prepare(self.invocation(*arguments, **environment))
         return register(SERVER, Gateway(URL, KEY, self.upstreams) if self.through else None, "/private")
 
     def calls(self, function: str, registration: Registration) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class ToolServerTests(UserTests):
         """A server of our name, the user's or the project's, is refused before anything starts: it would win."""
         content = '{"mcpServers": {"aileron": {"command": "hunter2"}, /* mine */}}'
         for path in (self.write("mcp.json", content), self.write("mcp.json", content, self.project / ".pi")):
-            caught = self.assertRaises(InvalidRequest, AGENTS["pi"].prepare, self.invocation())
+            caught = self.assertRaises(InvalidRequest, find_agents()["pi"].prepare, self.invocation())
             self.assertIn(str(path), str(caught))
             self.assertNotIn("hunter2", str(caught))
             path.unlink()
@@ -96,7 +96,7 @@ class ToolServerTests(UserTests):
 
     def test_directories(self) -> None:
         """In a sandbox it writes its sessions, and nothing else of its own."""
-        agent = AGENTS["pi"]
+        agent = find_agents()["pi"]
         self.assertEqual(agent.own_directories({"HOME": "/h"}), ("/h/.pi/agent/sessions",))
         self.assertEqual(agent.settings_directories({"HOME": "/h"}), ("/h/.pi/agent",))
         self.assertEqual(agent.own_directories({"PI_CODING_AGENT_SESSION_DIR": "/s"}), ("/s",))
@@ -107,9 +107,9 @@ class ToolServerTests(UserTests):
     def test_full_screen(self) -> None:
         """Its screen opens unless something is asked of it that has none."""
         for arguments in ((), ("tell the team",), ("--model", "x"), ("-c",), ("tell", "list")):
-            self.assertTrue(AGENTS["pi"].full_screen(arguments), arguments)
+            self.assertTrue(find_agents()["pi"].full_screen(arguments), arguments)
         for arguments in (("-p", "x"), ("--mode", "json"), ("--version",), ("list",), ("mcp", "list")):
-            self.assertFalse(AGENTS["pi"].full_screen(arguments), arguments)
+            self.assertFalse(find_agents()["pi"].full_screen(arguments), arguments)
 
 
 class RoutesTests(UserTests):

@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import LEAN
 from aileron.errors import Forbidden, NotFound
-from aileron.launch import AGENTS, DaemonFacts, Gateway, Invocation, Plan, Upstream, foresee
-from aileron.launch._shown import describe
+from aileron.launch import DaemonFacts, Gateway, Invocation, Plan, Upstream, find_agents, foresee
+from aileron.launch._preview import describe
 from tests.launch.test_launch import LaunchCase
 
 CANARY = "sk-canary-123"
@@ -29,7 +29,7 @@ class ForeseeTests(LaunchCase):
         """Of a launch everything is told, with stand-ins for its secrets, and nothing is opened or started."""
         parent = {"PATH": str(self.bin), "HOME": str(self.home), "AILERON_X": "1", "OPENAI_API_KEY": CANARY}
         invocation = Invocation(("run", CANARY), parent, "/project")
-        found = foresee(AGENTS["opencode"], invocation, FACTS, str(self.bin / "python"))
+        found = foresee(find_agents()["opencode"], invocation, FACTS, str(self.bin / "python"))
         self.assertEqual(found.argv, (str(self.bin / "opencode"), "run", "<OPENAI_API_KEY>"))
         self.assertEqual((found.directory, found.removed), ("/project", ("AILERON_X",)))
         ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])
@@ -46,7 +46,7 @@ class ForeseeTests(LaunchCase):
         """How many actions are listed as tools is the user's to say, and handed on."""
         for said, given in ({}, None), (LEAN, "12"), ({"AILERON_LISTED_ACTIONS": "100"}, "100"):
             parent = {"PATH": str(self.bin), "HOME": str(self.home), **said}
-            found = foresee(AGENTS["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"))
+            found = foresee(find_agents()["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"))
             ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]["environment"]
             self.assertEqual(ours.get("AILERON_LISTED_ACTIONS"), given)
 
@@ -54,16 +54,20 @@ class ForeseeTests(LaunchCase):
         """Where the LLM traffic is left alone, that is what is told."""
         parent = {"PATH": str(self.bin), "HOME": str(self.home)}
         found = foresee(
-            AGENTS["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"), through_gateway=False
+            find_agents()["opencode"],
+            Invocation((), parent, "/p"),
+            FACTS,
+            str(self.bin / "python"),
+            through_gateway=False,
         )
         self.assertEqual((found.gateway_url, found.as_json()["gateway"]), (None, None))
 
     def test_refused(self) -> None:
         """What would keep a launch from starting keeps its plan from being shown."""
         secret = Invocation((), {"AILERON_VAULT_PASSPHRASE": "x"}, "/p")
-        self.assertRaises(Forbidden, foresee, AGENTS["opencode"], secret, FACTS, "python")
+        self.assertRaises(Forbidden, foresee, find_agents()["opencode"], secret, FACTS, "python")
         nothing = Invocation((), {"PATH": "/nowhere"}, "/p")
-        self.assertRaises(NotFound, foresee, AGENTS["opencode"], nothing, FACTS, "python")
+        self.assertRaises(NotFound, foresee, find_agents()["opencode"], nothing, FACTS, "python")
 
 
 class AdditionTests(SynchronousTestCase):

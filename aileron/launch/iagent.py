@@ -1,4 +1,4 @@
-"""What the launcher must know of an agent."""
+"""What the launcher must know of an agent, and what an agent is told of a launch."""
 
 from __future__ import annotations
 
@@ -61,6 +61,22 @@ class Gateway:
     key: str = field(repr=False)
     upstreams: Mapping[str, Upstream] = field(factory=dict)
 
+    @property
+    def url_with_key(self) -> str:
+        """The address for an agent that can send no header: the key stands in its path."""
+        return f"{self.url}/s/{self.key}"
+
+    def upstream(self, provider: str) -> Upstream:
+        """The upstream of one provider; one without an address where none is known."""
+        return self.upstreams.get(provider, Upstream(""))
+
+    def is_own(self, provider: str, address: str, end: str = "") -> bool:
+        """Tell whether an address is where the gateway is, or where it sends what comes for the provider.
+
+        :param end: what stands at the end of an address there.
+        """
+        return address.rstrip("/") in (f"{self.url}{end}", f"{self.upstream(provider).base_url}{end}")
+
 
 @frozen
 class Registration:
@@ -72,7 +88,7 @@ class Registration:
     :ivar files: texts without a secret, by their names in the directory that C{Register} was told of.
     """
 
-    variables: Mapping[str, str] = field(repr=False)
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(factory=dict)
@@ -83,12 +99,6 @@ Register = Callable[[McpServer, Gateway | None, str], Registration]
 
 The last is the directory in which C{Registration.files} will lie while the agent runs: absolute, and nobody else's.
 """
-
-KEY_HEADER = "X-Aileron-Gateway-Key"
-"""In it a session's gateway key travels, where the agent can send one."""
-
-STAND_IN_KEY = "the-gateway-has-it"
-"""For a provider whose key the gateway puts in, so that the agent asks for none."""
 
 
 class IAgent(Interface):

@@ -10,9 +10,9 @@ from attrs import frozen
 
 from aileron.values import JSON, plain
 
-from ._plan import Plan
-from .agents.iagent import Gateway, Invocation
-from .agents.jsonc import loads_jsonc
+from ._formats import parse_jsonc
+from ._plan import DaemonFacts, Plan, find_programs, plan, refuse_passphrase, session_environment
+from .iagent import Gateway, IAgent, Invocation
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
@@ -59,8 +59,32 @@ class Described:
         }
 
 
+def foresee(
+    agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
+) -> Described:
+    """Describe what a launch would do; nothing is started, opened or written.
+
+    :param facts: of the daemon; its launch key is not used.
+    :raises Forbidden: as a launch.
+    :raises NotFound: as a launch.
+    :raises InvalidRequest: as a launch.
+    """
+    refuse_passphrase(invocation.environment)
+    programs = find_programs(agent, invocation.environment, interpreter)
+    gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
+    planned = plan(
+        programs,
+        invocation,
+        register=agent.prepare(invocation),
+        session=session_environment(agent, invocation, facts.url, TOKEN_STAND_IN),
+        gateway=gateway,
+        directory=DIRECTORY_STAND_IN,
+    )
+    return describe(planned, invocation, gateway)
+
+
 def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Described:
-    """What C{plan} would do.
+    """Describe what C{plan} would do.
 
     The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
     them, are replaced by C{<NAME>}, and what the user has set in a variable that is added to is not repeated.
@@ -124,7 +148,7 @@ def _new(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Mapping[str, 
 
 def _object(text: str) -> Mapping[str, JSON] | None:
     try:
-        value = loads_jsonc(text)
+        value = parse_jsonc(text)
     except ValueError:
         return None
     return value if isinstance(value, Mapping) else None
