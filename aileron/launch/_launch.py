@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -105,12 +105,14 @@ class Launcher:
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
-                watched = self.connect(facts.url, session.token)
-                with (
-                    self._held(session),
-                    planned(session) as runs,
-                    self._watched(watched, facts, agent.full_screen(invocation.arguments)),
-                ):
+                watched, draws = self.connect(facts.url, session.token), agent.full_screen(invocation.arguments)
+                with ExitStack() as meanwhile:
+                    if self.lease is not None:
+                        meanwhile.enter_context(_running(self.lease.hold(session.id)))
+                    runs = meanwhile.enter_context(planned(session))
+                    if self.bell is not None:
+                        telling = self._tell_of_waiting(watched, facts, self.bell, draws)
+                        meanwhile.enter_context(_running(telling))
                     code = await self._run(child, runs)
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
@@ -124,26 +126,8 @@ class Launcher:
         child.start(self.reactor, planned)
         return await child.ended
 
-    @contextmanager
-    def _held(self, session: OpenedSession) -> Iterator[None]:
-        """While the agent runs, stand behind its session."""
-        if self.lease is None:
-            yield
-            return
-        holding = Deferred.fromCoroutine(self.lease.hold(session.id))
-        holding.addErrback(lambda failure: failure.trap(CancelledError))
-        try:
-            yield
-        finally:
-            holding.cancel()
-
-    @contextmanager
-    def _watched(self, daemon: Daemon, facts: DaemonFacts, full_screen: bool) -> Iterator[None]:
-        """While the agent runs, tell of its calls that wait."""
-        if self.bell is None:
-            yield
-            return
-        bell = self.bell
+    async def _tell_of_waiting(self, daemon: Daemon, facts: DaemonFacts, bell: Bell, full_screen: bool) -> None:
+        """Tell of the agent's calls that wait, until this is cancelled."""
 
         async def waiting() -> int:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
@@ -151,12 +135,7 @@ class Launcher:
         def tell(number: int) -> None:
             bell.ring(line_of(number, facts.operator_url), full_screen=full_screen)
 
-        watching = Deferred.fromCoroutine(Watch(waiting, tell, self.reactor).watch())
-        watching.addErrback(lambda failure: failure.trap(CancelledError))
-        try:
-            yield
-        finally:
-            watching.cancel()
+        await Watch(waiting, tell, self.reactor).watch()
 
     def _greet(self, agent: IAgent, session: OpenedSession, facts: DaemonFacts) -> None:
         self.say(f"aileron: {agent.name} runs in session {session.id}; approvals: {facts.operator_url} (aileron open)")
@@ -179,6 +158,17 @@ class Launcher:
                 for line in _summarize(ended):
                     self.say(f"aileron: {line}")
                 return
+
+
+@contextmanager
+def _running(coroutine: Coroutine[Deferred[Any], Any, None]) -> Iterator[None]:
+    """Run something beside the agent, and cancel it when the agent has ended."""
+    running = Deferred.fromCoroutine(coroutine)
+    running.addErrback(lambda failure: failure.trap(CancelledError))
+    try:
+        yield
+    finally:
+        running.cancel()
 
 
 def _summarize(session: Mapping[str, Any]) -> Iterator[str]:

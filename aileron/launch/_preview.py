@@ -10,8 +10,8 @@ from attrs import frozen
 
 from aileron.values import JSON, plain
 
-from ._formats import parse_jsonc
 from ._plan import DaemonFacts, Plan, find_programs, plan, refuse_passphrase, session_environment
+from .formats import parse_jsonc
 from .iagent import Gateway, IAgent, Invocation
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch._formats import MAX_BYTES, parse_jsonc, read_text
+from aileron.launch.formats import MAX_BYTES, parse_jsonc, read_text
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(),

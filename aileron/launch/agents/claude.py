@@ -15,28 +15,22 @@ from pathlib import Path
 
 from attrs import evolve
 
-from aileron.launch._agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch._routing import (
-    KEY_HEADER,
-    STAND_IN_KEY,
-    Routes,
-    bypass_proxy,
-    explain_elsewhere,
-    find_unreadable,
-    note_routes,
-)
-from aileron.launch._settings import (
-    LayeredSettings,
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.formats import read_text
+from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import (
     Location,
+    Settings,
     SettingsLayer,
+    Source,
+    Text,
     Topic,
     environment_variables,
     files,
-    parse_layer,
     project_files,
-    read_layer,
 )
-from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.routing import Providers, Routes
 
 _BASE_URL = "ANTHROPIC_BASE_URL"
 _HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
@@ -76,28 +70,29 @@ _HEADLESS = frozenset(("-p", "--print"))
 _BACKGROUND = frozenset(("--bg", "--background"))
 
 
-def _find_options(invocation: Invocation) -> Iterator[SettingsLayer]:
+def _find_options(invocation: Invocation) -> Iterator[Text]:
     """What stands behind C{--settings}: a file, or JSON itself."""
     arguments = invocation.arguments
     named = [value for option, value in pairwise(arguments) if option == _OPTION]
     named += [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{_OPTION}=")]
     for value in named:
         if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
-            yield parse_layer(_OPTION, value, final=True)
+            yield Text(_OPTION, value)
         else:
-            read = tuple(read_layer(Path(invocation.directory) / value))
-            yield SettingsLayer(_OPTION, read[0].values if read else None, final=True)
+            try:
+                text = read_text(Path(invocation.directory) / value)
+            except ValueError:
+                text = None
+            yield Text(_OPTION, text or "")  # which is no JSON
 
 
-def _register(settings: LayeredSettings, server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
-    routes = Routes() if gateway is None else _route(settings, gateway)
+def _register(settings: Settings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
     # With a space they would take the user's own arguments for more of theirs.
     ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
-    notes = routes.notes
-    if _BACKGROUND.intersection(settings.invocation.arguments):
-        lasts = "outlives this launch, and then has neither tools nor gateway."
-        notes = (*notes, f"aileron: what claude does in the background {lasts}")
-    return Registration({**server.environment, **routes.variables}, notes, (*ours, *routes.arguments))
+    lasting = "outlives this launch, and then has neither tools nor gateway."
+    notes = (f"aileron: what claude does in the background {lasting}",)
+    is_lasting = _BACKGROUND.intersection(settings.invocation.arguments)
+    return Registration(server.environment, notes if is_lasting else (), ours)
 
 
 def _configuration(server: McpServer) -> Mapping[str, object]:
@@ -113,14 +108,14 @@ def _configuration(server: McpServer) -> Mapping[str, object]:
     return {"mcpServers": {SERVER_NAME: entry}}
 
 
-def _route(settings: LayeredSettings, gateway: Gateway) -> Routes:
+def _route(settings: Settings, gateway: Gateway) -> Routes:
     """Send what it says through the gateway, with whatever login the user has, or say why not."""
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
     ours = _variables(variables, gateway, has_login=_has_login(settings, variables))
     told = {name for layer in _told(variables).layers for name in layer.values or {}}
     won = {name: value for name, value in ours.items() if name in told}
     reason = (
-        find_unreadable(variables)
+        routing.find_unreadable(variables)
         or _other_service(variables)
         or _other_address(variables, gateway)
         or _not_to_be_won(variables, won)
@@ -128,7 +123,7 @@ def _route(settings: LayeredSettings, gateway: Gateway) -> Routes:
     if reason is not None:
         return Routes(notes=(f"aileron: what claude says to its models is left alone: {reason}",))
     arguments = (f"{_OPTION}={json.dumps({'env': won})}",) if won else ()
-    return Routes(variables=ours, arguments=arguments, notes=tuple(note_routes("claude", ("anthropic",), {})))
+    return Routes(variables=ours, arguments=arguments, notes=routing.note_routes("claude", ("anthropic",), {}))
 
 
 def _variables_of(layer: SettingsLayer) -> SettingsLayer:
@@ -143,19 +138,19 @@ def _variables_of(layer: SettingsLayer) -> SettingsLayer:
     return evolve(layer, values=texts)
 
 
-def _told(variables: LayeredSettings) -> LayeredSettings:
+def _told(variables: Settings) -> Settings:
     """What settings say, not the environment."""
     return variables.about(Topic.SETTINGS, Topic.LOGINS)
 
 
-def _has_login(settings: LayeredSettings, variables: LayeredSettings) -> bool:
+def _has_login(settings: Settings, variables: Settings) -> bool:
     """Whether Claude Code has something to send as its key."""
     named = any(value for name in _KEYS for _, value in variables.values(name))
     helped = any(value for name in _LOGINS for _, value in settings.about(Topic.SETTINGS).values(name))
     return named or helped or any(layer.values for layer in settings.about(Topic.LOGINS).layers)
 
 
-def _other_service(variables: LayeredSettings) -> str | None:
+def _other_service(variables: Settings) -> str | None:
     for name in (*_OTHERS, _SOCKET):
         for place, value in variables.values(name):
             if value and (name == _SOCKET or value.lower() in _YES):
@@ -163,7 +158,7 @@ def _other_service(variables: LayeredSettings) -> str | None:
     return None
 
 
-def _other_address(variables: LayeredSettings, gateway: Gateway) -> str | None:
+def _other_address(variables: Settings, gateway: Gateway) -> str | None:
     for name in _ADDRESSES:
         for place, value in variables.values(name):
             # The gateway's of another launch is no other.
@@ -172,15 +167,15 @@ def _other_address(variables: LayeredSettings, gateway: Gateway) -> str | None:
                 and not value.startswith(f"{gateway.url}/s/")
                 and not gateway.is_own("anthropic", value)
             ):
-                return explain_elsewhere(place, "anthropic")
+                return routing.explain_elsewhere(place, "anthropic")
     return None
 
 
-def _variables(variables: LayeredSettings, gateway: Gateway, *, has_login: bool) -> Mapping[str, str]:
+def _variables(variables: Settings, gateway: Gateway, *, has_login: bool) -> Mapping[str, str]:
     environment = variables.environment
     told = {name: value for layer in _told(variables).layers for name, value in (layer.values or {}).items()}
-    stand_in = {_AUTH_TOKEN: STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
-    past = bypass_proxy({**environment, **told}, gateway.url)
+    stand_in = {_AUTH_TOKEN: routing.STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
+    past = routing.bypass_proxy({**environment, **told}, gateway.url)
     if _HEADERS in told:
         # They would win over ours, and what wins over them stands where every user of the machine can read it.
         return {_BASE_URL: gateway.url_with_key, **stand_in, **past}
@@ -190,11 +185,13 @@ def _variables(variables: LayeredSettings, gateway: Gateway, *, has_login: bool)
 
 def _join_headers(theirs: str, key: str) -> str:
     """The user's own header lines and the gateway key's; one of another launch goes."""
-    kept = [line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != KEY_HEADER.lower()]
-    return "\n".join((*kept, f"{KEY_HEADER}: {key}"))
+    kept = [
+        line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != routing.KEY_HEADER.lower()
+    ]
+    return "\n".join((*kept, f"{routing.KEY_HEADER}: {key}"))
 
 
-def _not_to_be_won(variables: LayeredSettings, won: Mapping[str, str]) -> str | None:
+def _not_to_be_won(variables: Settings, won: Mapping[str, str]) -> str | None:
     """Why the settings cannot be won over, if so."""
     for layer in variables.layers:
         if layer.final and (names := won.keys() & (layer.values or {}).keys()):
@@ -210,15 +207,15 @@ AGENT = Agent(
     name="claude",
     sources=(
         environment_variables,
-        files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json"),
-        files(_DIRECTORY, *_NAMES),
-        project_files(*(f".claude/{name}" for name in _NAMES), root=".git"),
-        files(_DIRECTORY, "remote-settings.json", final=True),
-        files(Location("/etc/claude-code"), *_MANAGED, final=True),
-        files(Location("/Library/Application Support/ClaudeCode"), *_MANAGED, final=True),
-        files(_DIRECTORY, ".credentials.json", topic=Topic.LOGINS),
-        files(_SHARED, "configs/*.json", topic=Topic.LOGINS),
-        _find_options,
+        Source(files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json")),
+        Source(files(_DIRECTORY, *_NAMES)),
+        Source(project_files(*(f".claude/{name}" for name in _NAMES), root=".git")),
+        Source(files(_DIRECTORY, "remote-settings.json"), final=True),
+        Source(files(Location("/etc/claude-code"), *_MANAGED), final=True),
+        Source(files(Location("/Library/Application Support/ClaudeCode"), *_MANAGED), final=True),
+        Source(files(_DIRECTORY, ".credentials.json"), topic=Topic.LOGINS),
+        Source(files(_SHARED, "configs/*.json"), topic=Topic.LOGINS),
+        Source(_find_options, final=True),
     ),
     # What else lies beside them are settings, and programs that it starts.
     own=(
@@ -230,4 +227,5 @@ AGENT = Agent(
     alone="it gets no tools, and is not sent through the gateway.",
     draws=lambda arguments: not _HEADLESS.intersection(arguments),
     register=_register,
+    route=_route,
 )

@@ -18,30 +18,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve
 
-from aileron.launch._agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch._formats import parse_toml
-from aileron.launch._routing import (
-    KEY_HEADER,
-    KEY_VARIABLE,
-    STAND_IN_KEY,
-    Routes,
-    bypass_proxy,
-    find_unreadable,
-    note_routes,
-)
-from aileron.launch._settings import (
-    LayeredSettings,
-    Location,
-    SettingsLayer,
-    Topic,
-    files,
-    part_of,
-    project_files,
-    read_layer,
-)
-from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration, Upstream
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.formats import parse_toml
+from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of, project_files
+from aileron.launch.routing import Providers, Routes
 
 TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]
 
@@ -88,19 +72,6 @@ class _Login(StrEnum):
     HIDDEN = "it cannot be told how it is logged in."
 
 
-@frozen
-class _Route:
-    """One way through the gateway.
-
-    :ivar provider: the gateway's.
-    :ivar url: where Codex is to ask.
-    """
-
-    provider: str
-    upstream: Upstream
-    url: str
-
-
 def _draws(arguments: tuple[str, ...]) -> bool:
     return not _NO_PROGRAM.intersection(arguments) and _command(arguments) not in _SCREENLESS
 
@@ -127,11 +98,11 @@ def _option(arguments: tuple[str, ...], short: str, long: str) -> Iterator[str]:
             yield argument.removeprefix(short).removeprefix("=")
 
 
-def _find_profiles(invocation: Invocation) -> Iterator[SettingsLayer]:
+def _find_profiles(invocation: Invocation) -> Iterator[Path]:
     """The files of profiles, of which the last that is named wins."""
     home = Path(invocation.directory) / (_HOME.find(invocation.environment) or "")
     for name in reversed(list(_option(invocation.arguments, "-p", "--profile"))):
-        yield from read_layer(home / f"{name}.{_FILE}", parse=parse_toml)
+        yield home / f"{name}.{_FILE}"
 
 
 def _starts(invocation: Invocation) -> Iterator[Path]:
@@ -139,21 +110,18 @@ def _starts(invocation: Invocation) -> Iterator[Path]:
         yield Path(invocation.directory) / named
 
 
-def _register(settings: LayeredSettings, server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
-    routes = Routes() if gateway is None else _route(settings, gateway)
-    notes = routes.notes
-    name = SERVER_NAME
+def _register(settings: Settings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
+    name, notes = SERVER_NAME, tuple[str, ...]()
     if any(settings.values("mcp_servers", SERVER_NAME)):
         name = _OTHER_NAME
-        notes = (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {name}", *notes)
+        notes = (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {name}",)
     overrides = {
         f"mcp_servers.{name}": _entry(server),
         # Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
         "features.mcp_tool_list_changed": True,
         "suppress_unstable_features_warning": True,
     }
-    arguments = (*_override(overrides), *routes.arguments)
-    return Registration({**server.environment, **routes.variables}, notes, arguments)
+    return Registration(server.environment, notes, tuple(_override(overrides)))
 
 
 def _entry(server: McpServer) -> TomlValue:
@@ -186,12 +154,12 @@ def _to_toml(value: TomlValue) -> str:
     return json.dumps(value)
 
 
-def _route(settings: LayeredSettings, gateway: Gateway) -> Routes:
+def _route(settings: Settings, gateway: Gateway) -> Routes:
     """Send what Codex asks through the gateway, or say why not."""
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
     steered = any(_STEERS.fullmatch(argument) for argument in settings.invocation.arguments)
-    if reason := "your arguments say where it goes." if steered else find_unreadable(models):
+    if reason := "your arguments say where it goes." if steered else routing.find_unreadable(models):
         return _leave_alone(provider, reason)
     if provider == _BUILT_IN:
         return _route_built_in(models, _login(settings), gateway)
@@ -199,21 +167,21 @@ def _route(settings: LayeredSettings, gateway: Gateway) -> Routes:
 
 
 def _leave_alone(provider: str, reason: str) -> Routes:
-    return Routes(notes=tuple(note_routes("Codex", (), {provider: reason})))
+    return Routes(notes=(routing.note_routes("Codex", (), {provider: reason})))
 
 
-def _find(models: LayeredSettings, name: str) -> tuple[str, str] | None:
+def _find(models: Settings, name: str) -> tuple[str, str] | None:
     """A setting, which counts unless it is empty, behind the place that says it."""
     return next(((place, str(value)) for place, value in models.values(name) if value), None)
 
 
-def _own_entry(models: LayeredSettings, provider: str) -> Mapping[str, Any]:
+def _own_entry(models: Settings, provider: str) -> Mapping[str, Any]:
     """What the user says of a provider of their own."""
     entries = [part_of(entry) for _, entry in models.values("model_providers", provider)]
     return {name: value for entry in reversed(entries) for name, value in entry.items()}
 
 
-def _login(settings: LayeredSettings) -> _Login:
+def _login(settings: Settings) -> _Login:
     """The kind of its login, and nothing else that stands beside it."""
     store = _find(settings.about(Topic.SETTINGS), "cli_auth_credentials_store")
     if settings.environment.get("CODEX_ACCESS_TOKEN"):
@@ -230,94 +198,89 @@ def _login(settings: LayeredSettings) -> _Login:
     return _Login.NONE
 
 
-def _route_built_in(models: LayeredSettings, login: _Login, gateway: Gateway) -> Routes:
+def _route_built_in(models: Settings, login: _Login, gateway: Gateway) -> Routes:
     """Codex's own provider for the models of OpenAI, with whatever login it has."""
     address = _find(models, "openai_base_url")
-    route = _find_usual(login, gateway) if address is None else _find_route(gateway, address[1])
-    if route is None:
+    provider, url = _find_usual(login, gateway) if address is None else _find_url(gateway, address[1])
+    if not provider:
         return _leave_alone(_BUILT_IN, _NO_CHATGPT if address is None else f"by {address[0]} {_ELSEWHERE}")
-    if login in (_Login.NONE, _Login.HIDDEN) and not route.upstream.injected:
+    if login in (_Login.NONE, _Login.HIDDEN) and not gateway.upstream(provider).injected:
         return _leave_alone(_BUILT_IN, login.value)
     entry: TomlValue = {
         "name": _NAME,
-        "base_url": route.url,
+        "base_url": url,
         "wire_api": "responses",
         "requires_openai_auth": login is not _Login.NONE,
-        "env_http_headers": {KEY_HEADER: KEY_VARIABLE, **_AS_EVER},
+        "env_http_headers": {routing.KEY_HEADER: routing.KEY_VARIABLE, **_AS_EVER},
     }
     name = _OTHER_NAME if _own_entry(models, SERVER_NAME) else SERVER_NAME
-    resuming = "resume" in models.invocation.arguments
+    routes = _through(provider, models, gateway, {"model_provider": name, f"model_providers.{name}": entry})
+    if "resume" not in models.invocation.arguments:
+        return routes
     note = "aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway"
-    overrides = {"model_provider": name, f"model_providers.{name}": entry}
-    return _through(route, models, gateway, overrides, notes=(note,) if resuming else ())
+    return evolve(routes, notes=(*routes.notes, note))
 
 
-def _route_own(models: LayeredSettings, provider: str, gateway: Gateway) -> Routes:
+def _route_own(models: Settings, name: str, gateway: Gateway) -> Routes:
     """A provider of the user's own goes on as they have it, but for the address; its key is their business."""
-    entry = _own_entry(models, provider)
+    entry = _own_entry(models, name)
     address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
-    route = _find_route(gateway, address) if isinstance(address, str) and _BARE.fullmatch(provider) else None
-    if route is None:
-        return _leave_alone(provider, _ELSEWHERE)
-    path = f"model_providers.{provider}"
+    provider, url = _find_url(gateway, address) if isinstance(address, str) and _BARE.fullmatch(name) else ("", "")
+    if not provider:
+        return _leave_alone(name, _ELSEWHERE)
+    path = f"model_providers.{name}"
     overrides: dict[str, TomlValue] = {
-        f"{path}.base_url": route.url,
-        f"{path}.env_http_headers.{KEY_HEADER}": KEY_VARIABLE,
+        f"{path}.base_url": url,
+        f"{path}.env_http_headers.{routing.KEY_HEADER}": routing.KEY_VARIABLE,
         f"{path}.supports_websockets": False,
     }
-    lacking = route.upstream.injected and variable and not models.environment.get(variable)
-    return _through(route, models, gateway, overrides, variables={variable: STAND_IN_KEY} if lacking else {})
+    routes = _through(provider, models, gateway, overrides)
+    if gateway.upstream(provider).injected and variable and not models.environment.get(variable):
+        return evolve(routes, variables={**routes.variables, variable: routing.STAND_IN_KEY})
+    return routes
 
 
-def _through(
-    route: _Route,
-    models: LayeredSettings,
-    gateway: Gateway,
-    overrides: Mapping[str, TomlValue],
-    *,
-    variables: Mapping[str, str] | None = None,
-    notes: tuple[str, ...] = (),
-) -> Routes:
-    past = bypass_proxy(models.environment, gateway.url, ports=False)
+def _through(provider: str, models: Settings, gateway: Gateway, overrides: Mapping[str, TomlValue]) -> Routes:
+    past = routing.bypass_proxy(models.environment, gateway.url, ports=False)
     return Routes(
-        variables={KEY_VARIABLE: gateway.key, **(variables or {}), **past},
+        variables={routing.KEY_VARIABLE: gateway.key, **past},
         arguments=tuple(_override(overrides)),
-        notes=(*note_routes("Codex", (route.provider,), {}), *notes),
+        notes=routing.note_routes("Codex", (provider,), {}),
     )
 
 
-def _find_usual(login: _Login, gateway: Gateway) -> _Route | None:
-    """The way of Codex's own provider while the user names no address for it."""
+def _find_usual(login: _Login, gateway: Gateway) -> tuple[str, str]:
+    """The gateway's provider for Codex's own, and where to ask it, while the user names no address; else nothing."""
     name, rest = ("chatgpt", "") if login is _Login.CHATGPT else (_BUILT_IN, "/v1")
-    upstream = gateway.upstreams.get(name)
-    return None if upstream is None else _Route(name, upstream, f"{gateway.url}{upstream.prefix}{rest}")
+    return (name, f"{gateway.url}{gateway.upstreams[name].prefix}{rest}") if name in gateway.upstreams else ("", "")
 
 
-def _find_route(gateway: Gateway, address: str) -> _Route | None:
-    """The way to an address: that of the provider of the gateway's whose it is, or the gateway's own."""
+def _find_url(gateway: Gateway, address: str) -> tuple[str, str]:
+    """The gateway's provider whose address it is, or the gateway's own for it, and where to ask it; else nothing."""
     address = address.rstrip("/")
     for name, upstream in gateway.upstreams.items():
         here = f"{gateway.url}{upstream.prefix}"
         for base in (upstream.base_url, here):
             if f"{address}/".startswith(f"{base}/"):
-                return _Route(name, upstream, f"{here}{address.removeprefix(base)}")
-    return None
+                return name, f"{here}{address.removeprefix(base)}"
+    return "", ""
 
 
 AGENT = Agent(
     name="codex",
     sources=(
-        files(_HOME, _MANAGED, parse=parse_toml),
-        files(_SYSTEM, _MANAGED, parse=parse_toml),
-        _find_profiles,
-        files(_HOME, _FILE, parse=parse_toml),
-        files(_SYSTEM, _FILE, parse=parse_toml),
-        project_files(f".codex/{_FILE}", parse=parse_toml, topic=Topic.SERVERS, starts=_starts),
-        files(_HOME, "auth.json", topic=Topic.LOGINS),
+        Source(files(_HOME, _MANAGED), parse_toml),
+        Source(files(_SYSTEM, _MANAGED), parse_toml),
+        Source(_find_profiles, parse_toml),
+        Source(files(_HOME, _FILE), parse_toml),
+        Source(files(_SYSTEM, _FILE), parse_toml),
+        Source(project_files(f".codex/{_FILE}", starts=_starts), parse_toml, Topic.SERVERS),
+        Source(files(_HOME, "auth.json"), topic=Topic.LOGINS),
     ),
     # What else lies beside them are settings, and what a later session would start.
     own=tuple(_HOME / name for name in _OWN),
     settings=(_HOME,),
     draws=_draws,
     register=_register,
+    route=_route,
 )

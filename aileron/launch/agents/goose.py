@@ -12,26 +12,12 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
-from aileron.launch._agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch._formats import parse_yaml
-from aileron.launch._routing import (
-    STAND_IN_KEY,
-    Routes,
-    bypass_proxy,
-    explain_elsewhere,
-    find_unreadable,
-    leave_alone,
-    note_routes,
-)
-from aileron.launch._settings import (
-    LayeredSettings,
-    Location,
-    SettingsLayer,
-    environment_variables,
-    files,
-    read_layer,
-)
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.formats import parse_yaml
 from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, environment_variables, files
+from aileron.launch.routing import Providers, Routes
 
 _ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"
 _CONFIGURATION = Location("$GOOSE_PATH_ROOT/config", "$XDG_CONFIG_HOME/goose", "~/.config/goose", absolute=True)
@@ -48,21 +34,18 @@ _FILE = "goose.yaml"
 _RESUMING, _WITHOUT = frozenset(("-r", "--resume")), "--no-profile"
 
 
-def _find_additional(invocation: Invocation) -> Iterator[SettingsLayer]:
+def _find_additional(invocation: Invocation) -> Iterator[Path]:
     named = invocation.environment.get(_ADDITIONAL, "").split(os.pathsep)
-    for name in reversed(named):
-        if name:
-            yield from read_layer(Path(invocation.directory) / name, parse=parse_yaml)
+    yield from (Path(invocation.directory) / name for name in reversed(named) if name)
 
 
-def _register(settings: LayeredSettings, server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
+def _register(settings: Settings, server: McpServer, _providers: Providers, directory: str) -> Registration:
     theirs = settings.environment.get(_ADDITIONAL, "")
     named = os.pathsep.join(part for part in (theirs, str(Path(directory) / _FILE)) if part)
-    routes = Routes() if gateway is None else _route(settings, gateway)
     return Registration(
         # goose hands its whole environment to what it starts: so the file needs no token.
-        {_ADDITIONAL: named, **server.environment, **routes.variables},
-        (*_remind(settings.invocation.arguments), *routes.notes),
+        {_ADDITIONAL: named, **server.environment},
+        _remind(settings.invocation.arguments),
         files={_FILE: json.dumps({"extensions": {SERVER_NAME: _entry(server)}})},
     )
 
@@ -88,25 +71,25 @@ def _entry(server: McpServer) -> Mapping[str, object]:
     }
 
 
-def _route(settings: LayeredSettings, gateway: Gateway) -> Routes:
+def _route(settings: Settings, gateway: Gateway) -> Routes:
     """Send what can be sent through the gateway, and say what becomes of the provider that the user has chosen."""
-    if (reason := find_unreadable(settings)) is not None:
-        return leave_alone("goose", reason)
+    if (reason := routing.find_unreadable(settings)) is not None:
+        return routing.leave_alone("goose", reason)
     places = {name: _elsewhere(name, settings, gateway) for name in _HOSTS}
     through = [name for name, place in places.items() if place is None]
     variables = {name: text for provider in through for name, text in _variables(provider, settings, gateway)}
-    past = bypass_proxy(settings.environment, gateway.url, ports=False) if through else {}
-    return Routes(variables={**variables, **past}, notes=tuple(_notes(_chosen(settings), places)))
+    past = routing.bypass_proxy(settings.environment, gateway.url, ports=False) if through else {}
+    return Routes(variables={**variables, **past}, notes=_notes(_chosen(settings), places))
 
 
-def _variables(provider: str, settings: LayeredSettings, gateway: Gateway) -> Iterator[tuple[str, str]]:
+def _variables(provider: str, settings: Settings, gateway: Gateway) -> Iterator[tuple[str, str]]:
     # In the path: the provider anthropic has no headers of the user's.
     yield _HOSTS[provider], gateway.url_with_key
     if gateway.upstream(provider).injected and not settings.environment.get(_KEYS[provider]):
-        yield _KEYS[provider], STAND_IN_KEY
+        yield _KEYS[provider], routing.STAND_IN_KEY
 
 
-def _elsewhere(provider: str, settings: LayeredSettings, gateway: Gateway) -> str | None:
+def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | None:
     """The place that sends it to an address which is not the gateway's and not its upstream's, if there is one."""
     for name, end in _ADDRESSES[provider].items():
         address = settings.find(name)
@@ -116,7 +99,7 @@ def _elsewhere(provider: str, settings: LayeredSettings, gateway: Gateway) -> st
     return path[0] if path is not None and path[1].strip("/") not in _PATHS else None
 
 
-def _chosen(settings: LayeredSettings) -> str | None:
+def _chosen(settings: Settings) -> str | None:
     """The provider that is named, if one is."""
     for argument, following in pairwise((*settings.invocation.arguments, "")):
         if argument == "--provider":
@@ -127,21 +110,21 @@ def _chosen(settings: LayeredSettings) -> str | None:
     return None if named is None else named[1]
 
 
-def _notes(chosen: str | None, places: Mapping[str, str | None]) -> Iterator[str]:
+def _notes(chosen: str | None, places: Mapping[str, str | None]) -> tuple[str, ...]:
     asked = {name: place for name, place in places.items() if chosen in (None, name)}
-    kept = {name: explain_elsewhere(place, name) for name, place in asked.items() if place is not None}
+    kept = {name: routing.explain_elsewhere(place, name) for name, place in asked.items() if place is not None}
     if chosen is not None and not asked:
         kept = {chosen: f"the gateway carries {' and '.join(places)} only"}
-    return note_routes("goose", (name for name, place in asked.items() if place is None), kept)
+    return routing.note_routes("goose", (name for name, place in asked.items() if place is None), kept)
 
 
 AGENT = Agent(
     name="goose",
     sources=(
         environment_variables,
-        files(_CONFIGURATION, "config.yaml", parse=parse_yaml),
-        _find_additional,
-        files(Location("/etc/goose"), "config.yaml", parse=parse_yaml),
+        Source(files(_CONFIGURATION, "config.yaml"), parse_yaml),
+        Source(_find_additional, parse_yaml),
+        Source(files(Location("/etc/goose"), "config.yaml"), parse_yaml),
     ),
     unique="extensions",
     own=(_DATA, _STATE),
@@ -151,4 +134,5 @@ AGENT = Agent(
     alone="it would keep what is this session's alone.",
     draws=lambda _arguments: False,
     register=_register,
+    route=_route,
 )

@@ -17,28 +17,11 @@ from typing import Any
 from attrs import frozen
 
 from aileron.errors import InvalidRequest
-from aileron.launch._agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch._routing import (
-    KEY_HEADER,
-    STAND_IN_KEY,
-    Routes,
-    bypass_proxy,
-    explain_elsewhere,
-    find_unreadable,
-    leave_alone,
-    note_routes,
-)
-from aileron.launch._settings import (
-    LayeredSettings,
-    Location,
-    SettingsLayer,
-    Topic,
-    files,
-    part_of,
-    project_files,
-    variable,
-)
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, Text, Topic, content, files, part_of, project_files
+from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON, plain
 
 _CONTENT = "OPENCODE_CONFIG_CONTENT"
@@ -52,7 +35,7 @@ _MANAGED = Location("$OPENCODE_TEST_MANAGED_CONFIG_DIR", "/etc/opencode")
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
 _ANTHROPIC = "https://api.anthropic.com"  # OpenCode itself adds /v1 to exactly this
-_HEADER = KEY_HEADER.lower()
+_HEADER = routing.KEY_HEADER.lower()
 _SCREENLESS = frozenset(
     "acp agent auth completion debug export github import mcp models pr run serve session stats uninstall upgrade "
     "web --help -h --version -v".split()
@@ -68,13 +51,12 @@ def _starts(invocation: Invocation) -> Iterator[Path]:
             yield start.resolve()
 
 
-def _find_logins(invocation: Invocation) -> Iterable[SettingsLayer]:
+def _find_logins(invocation: Invocation) -> Iterable[Path | Text]:
     """A variable goes before the file."""
-    held = tuple(variable("OPENCODE_AUTH_CONTENT", topic=Topic.LOGINS)(invocation))
-    return held or files(_DATA, "auth.json", topic=Topic.LOGINS)(invocation)
+    return tuple(content("OPENCODE_AUTH_CONTENT")(invocation)) or files(_DATA, "auth.json")(invocation)
 
 
-def _check(settings: LayeredSettings) -> None:
+def _check(settings: Settings) -> None:
     """Refuse what cannot be added to.
 
     :raises InvalidRequest: the user's own variable is no JSON, or not of its shape.
@@ -85,13 +67,17 @@ def _check(settings: LayeredSettings) -> None:
             raise InvalidRequest(f"{_CONTENT} is set but is no JSON with objects in it: correct or unset it.")
 
 
-def _register(settings: LayeredSettings, server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
-    theirs = next((layer.values or {} for layer in settings.layers if layer.name == _CONTENT), {})
-    routes = Routes() if gateway is None else _route(settings, part_of(theirs, "provider"), gateway)
+def _register(settings: Settings, server: McpServer, providers: Providers, _directory: str) -> Registration:
+    theirs = _own_content(settings)
     merged = {**theirs, "mcp": {**part_of(theirs, "mcp"), SERVER_NAME: _entry(server)}}
-    if routes.providers:
-        merged["provider"] = {**part_of(theirs, "provider"), **routes.providers}
-    return Registration({_CONTENT: json.dumps(plain(merged)), **routes.variables}, routes.notes)
+    if providers:
+        merged["provider"] = {**part_of(theirs, "provider"), **providers}
+    return Registration({_CONTENT: json.dumps(plain(merged))})
+
+
+def _own_content(settings: Settings) -> Mapping[str, Any]:
+    """What the user has in the variable that will be set, which is kept."""
+    return next((layer.part() for layer in settings.layers if layer.name == _CONTENT), {})
 
 
 def _entry(server: McpServer) -> JSON:
@@ -104,26 +90,24 @@ def _entry(server: McpServer) -> JSON:
     }
 
 
-def _route(settings: LayeredSettings, theirs: Mapping[str, Any], gateway: Gateway) -> Routes:
-    """Send the providers that the user uses, and has not sent elsewhere, through the gateway.
-
-    :param theirs: the user's own entries in the variable that will be set, which are kept.
-    """
+def _route(settings: Settings, gateway: Gateway) -> Routes:
+    """Send the providers that the user uses, and has not sent elsewhere, through the gateway."""
     if (hidden := _hidden(settings)) is not None:
-        return leave_alone("OpenCode", hidden)
+        return routing.leave_alone("OpenCode", hidden)
     used = [one for name in _KEYS if (one := _Provider(name, settings, gateway)).is_used()]
     kept = {one.name: reason for one in used if (reason := one.why_kept()) is not None}
-    providers = {one.name: one.entry(part_of(theirs, one.name)) for one in used if one.name not in kept}
-    past = bypass_proxy(settings.environment, gateway.url) if providers else {}
-    return Routes(providers, past, notes=tuple(note_routes("OpenCode", providers, kept)))
+    theirs = _own_content(settings)
+    providers = {one.name: one.entry(part_of(theirs, "provider", one.name)) for one in used if one.name not in kept}
+    past = routing.bypass_proxy(settings.environment, gateway.url) if providers else {}
+    return Routes(providers, past, notes=routing.note_routes("OpenCode", providers, kept))
 
 
-def _hidden(settings: LayeredSettings) -> str | None:
+def _hidden(settings: Settings) -> str | None:
     """Why it cannot be told where the user sends them, if so."""
     logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
     if any(login.get("type") == "wellknown" for login in logins):
         return "an organisation's settings, which OpenCode fetches, may name base URLs."
-    return find_unreadable(settings.about(Topic.SETTINGS), "provider")
+    return routing.find_unreadable(settings.about(Topic.SETTINGS), "provider")
 
 
 @frozen
@@ -131,7 +115,7 @@ class _Provider:
     """One of them, as the user has it."""
 
     name: str
-    settings: LayeredSettings
+    settings: Settings
     gateway: Gateway
 
     @property
@@ -160,7 +144,7 @@ class _Provider:
         name = _ADDRESSES[self.name]
         places = [] if self._is_own(self.settings.environment.get(name) or None) else [name]
         places += [place for place, entry in self._entries if self._leaves(entry)]
-        return explain_elsewhere(places[0], self.name) if places else None
+        return routing.explain_elsewhere(places[0], self.name) if places else None
 
     def _leaves(self, entry: Mapping[str, Any]) -> bool:
         models = [part_of(model, "provider") for model in part_of(entry, "models").values()]
@@ -177,22 +161,22 @@ class _Provider:
         options = part_of(theirs, "options")
         headers = {name: text for name, text in part_of(options, "headers").items() if name.lower() != _HEADER}
         alone = self.gateway.upstream(self.name).injected and not self.has_key()
-        stand_in = {"apiKey": STAND_IN_KEY} if alone else {}
-        ours = {"baseURL": f"{self.gateway.url}/v1", "headers": {**headers, KEY_HEADER: self.gateway.key}}
+        stand_in = {"apiKey": routing.STAND_IN_KEY} if alone else {}
+        ours = {"baseURL": f"{self.gateway.url}/v1", "headers": {**headers, routing.KEY_HEADER: self.gateway.key}}
         return {**theirs, "options": {**options, **stand_in, **ours}}
 
 
 AGENT = Agent(
     name="opencode",
     sources=(
-        files(_CONFIGURATION, "config.json", *_NAMES),
-        files(Location("$OPENCODE_CONFIG")),
-        project_files(*_NAMES, *(f".opencode/{name}" for name in _NAMES), starts=_starts),
-        files(Location("~/.opencode"), *_NAMES),
-        files(Location("$OPENCODE_CONFIG_DIR"), *_NAMES),
-        files(_MANAGED, *_NAMES),
-        variable(_CONTENT),
-        _find_logins,
+        Source(files(_CONFIGURATION, "config.json", *_NAMES)),
+        Source(files(Location("$OPENCODE_CONFIG"))),
+        Source(project_files(*_NAMES, *(f".opencode/{name}" for name in _NAMES), starts=_starts)),
+        Source(files(Location("~/.opencode"), *_NAMES)),
+        Source(files(Location("$OPENCODE_CONFIG_DIR"), *_NAMES)),
+        Source(files(_MANAGED, *_NAMES)),
+        Source(content(_CONTENT)),
+        Source(_find_logins, topic=Topic.LOGINS),
     ),
     own=(_DATA, _STATE, _CACHE),
     # It writes a .gitignore there at each start, and does not start if it cannot.
@@ -200,4 +184,5 @@ AGENT = Agent(
     draws=lambda arguments: not _SCREENLESS.intersection(arguments[:1]),
     check=_check,
     register=_register,
+    route=_route,
 )

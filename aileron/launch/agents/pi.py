@@ -10,20 +10,11 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from aileron.launch._agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
-from aileron.launch._routing import (
-    KEY_HEADER,
-    KEY_VARIABLE,
-    STAND_IN_KEY,
-    Routes,
-    bypass_proxy,
-    explain_elsewhere,
-    find_unreadable,
-    leave_alone,
-    note_routes,
-)
-from aileron.launch._settings import LayeredSettings, Location, Topic, files, part_of
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.launch.iagent import Gateway, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of
+from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON
 
 _DIRECTORY = Location("$PI_CODING_AGENT_DIR", "~/.pi/agent", tilde=True)
@@ -46,15 +37,13 @@ _COMMANDS = frozenset("auth config install list mcp remove uninstall update".spl
 _SCREENLESS = frozenset("-p --print --mode --export --list-models -h --help -v --version".split())
 
 
-def _register(settings: LayeredSettings, server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
-    routes = Routes() if gateway is None else _route(settings, gateway)
+def _register(settings: Settings, server: McpServer, providers: Providers, directory: str) -> Registration:
     calls = [_call("registerMcpServer", SERVER_NAME, _entry(server))]
-    calls += [_call("registerProvider", name, entry) for name, entry in routes.providers.items()]
+    calls += [_call("registerProvider", name, entry) for name, entry in providers.items()]
     return Registration(
-        {**server.environment, **routes.variables},
-        routes.notes,
-        ("-e", str(Path(directory) / _FILE)),
-        {_FILE: _EXTENSION.format("".join(calls))},
+        server.environment,
+        arguments=("-e", str(Path(directory) / _FILE)),
+        files={_FILE: _EXTENSION.format("".join(calls))},
     )
 
 
@@ -73,23 +62,23 @@ def _entry(server: McpServer) -> JSON:
     }
 
 
-def _route(settings: LayeredSettings, gateway: Gateway) -> Routes:
+def _route(settings: Settings, gateway: Gateway) -> Routes:
     """Send the user's providers through the gateway, but for those that go elsewhere."""
-    if (reason := find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
-        return leave_alone("pi", reason)
+    if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
+        return routing.leave_alone("pi", reason)
     places = {name: _elsewhere(name, settings, gateway) for name in _KEYS}
     # Without a key pi does not offer them for it: so each can be sent there, and told is of those that are used.
     through = [name for name, place in places.items() if place is None]
     used = [name for name in through if _is_used(name, settings, gateway)]
-    kept = {name: explain_elsewhere(place, name) for name, place in places.items() if place is not None}
+    kept = {name: routing.explain_elsewhere(place, name) for name, place in places.items() if place is not None}
     return Routes(
         {name: _provider(name, gateway) for name in through},
         dict(_variables(through, settings, gateway)),
-        notes=tuple(note_routes("pi", used, kept)),
+        notes=(routing.note_routes("pi", used, kept)),
     )
 
 
-def _elsewhere(name: str, settings: LayeredSettings, gateway: Gateway) -> str | None:
+def _elsewhere(name: str, settings: Settings, gateway: Gateway) -> str | None:
     """The file that sends it to an address which is not the gateway's and not its upstream's, if there is one."""
     for place, value in settings.about(Topic.SETTINGS).values("providers", name):
         entry = part_of(value)
@@ -101,32 +90,32 @@ def _elsewhere(name: str, settings: LayeredSettings, gateway: Gateway) -> str | 
     return None
 
 
-def _is_used(name: str, settings: LayeredSettings, gateway: Gateway) -> bool:
+def _is_used(name: str, settings: Settings, gateway: Gateway) -> bool:
     """Whether the user has a key for it, or the gateway has."""
     named = any(settings.about(Topic.SETTINGS).values("providers", name))
     return named or gateway.upstream(name).injected or _has_key(name, settings)
 
 
-def _has_key(name: str, settings: LayeredSettings) -> bool:
+def _has_key(name: str, settings: Settings) -> bool:
     return any(settings.about(Topic.LOGINS).values(name)) or any(
         settings.environment.get(variable) for variable in _KEYS[name]
     )
 
 
 def _provider(name: str, gateway: Gateway) -> JSON:
-    return {"baseUrl": f"{gateway.url}{_ENDS[name]}", "headers": {KEY_HEADER: f"${KEY_VARIABLE}"}}
+    return {"baseUrl": f"{gateway.url}{_ENDS[name]}", "headers": {routing.KEY_HEADER: f"${routing.KEY_VARIABLE}"}}
 
 
-def _variables(through: list[str], settings: LayeredSettings, gateway: Gateway) -> Iterator[tuple[str, str]]:
+def _variables(through: list[str], settings: Settings, gateway: Gateway) -> Iterator[tuple[str, str]]:
     if through:
-        yield KEY_VARIABLE, gateway.key
-        yield from bypass_proxy({**_proxy(settings), **settings.environment}, gateway.url).items()
+        yield routing.KEY_VARIABLE, gateway.key
+        yield from routing.bypass_proxy({**_proxy(settings), **settings.environment}, gateway.url).items()
     for name in through:
         if gateway.upstream(name).injected and not _has_key(name, settings):
-            yield _KEYS[name][0], STAND_IN_KEY
+            yield _KEYS[name][0], routing.STAND_IN_KEY
 
 
-def _proxy(settings: LayeredSettings) -> Mapping[str, str]:
+def _proxy(settings: Settings) -> Mapping[str, str]:
     """What pi makes of its own setting, unless the variable is there."""
     proxy = settings.about(Topic.OTHERS).find("httpProxy")
     return {} if proxy is None else {"HTTP_PROXY": proxy[1]}
@@ -135,11 +124,11 @@ def _proxy(settings: LayeredSettings) -> Mapping[str, str]:
 AGENT = Agent(
     name="pi",
     sources=(
-        files(_DIRECTORY, "models.json"),
-        files(_DIRECTORY, "auth.json", topic=Topic.LOGINS),
-        files(_DIRECTORY, "mcp.json", topic=Topic.SERVERS),
-        files(Location(".pi"), "mcp.json", topic=Topic.SERVERS),
-        files(_DIRECTORY, "settings.json", topic=Topic.OTHERS),
+        Source(files(_DIRECTORY, "models.json")),
+        Source(files(_DIRECTORY, "auth.json"), topic=Topic.LOGINS),
+        Source(files(_DIRECTORY, "mcp.json"), topic=Topic.SERVERS),
+        Source(files(Location(".pi"), "mcp.json"), topic=Topic.SERVERS),
+        Source(files(_DIRECTORY, "settings.json"), topic=Topic.OTHERS),
     ),
     unique="mcpServers",
     own=(_SESSIONS,),
@@ -147,4 +136,5 @@ AGENT = Agent(
     commands=_COMMANDS,
     draws=lambda arguments: not _SCREENLESS.intersection(arguments),
     register=_register,
+    route=_route,
 )

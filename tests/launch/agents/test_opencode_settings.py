@@ -10,9 +10,9 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.launch import Invocation
-from aileron.launch._formats import MAX_BYTES
-from aileron.launch._settings import LayeredSettings, Topic
 from aileron.launch.agents.opencode import AGENT
+from aileron.launch.formats import MAX_BYTES
+from aileron.launch.layers import Settings, Topic
 
 PROVIDERS = {"openai": {"options": {"baseURL": "http://corporate/v1"}}}
 
@@ -28,7 +28,7 @@ class SettingsTests(SynchronousTestCase):
             directory.mkdir(parents=True)
         self.environment = {"HOME": str(self.home), "OPENCODE_TEST_MANAGED_CONFIG_DIR": str(root / "managed")}
 
-    def read(self, *arguments: str, **environment: str) -> LayeredSettings:
+    def read(self, *arguments: str, **environment: str) -> Settings:
         """The settings of a launch here."""
         return AGENT.read(Invocation(arguments, self.environment | environment, str(self.directory)))
 

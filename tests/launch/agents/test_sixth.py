@@ -10,24 +10,26 @@ from aileron.launch import agents, find_agents
 from tests.cli.daemon import CommandCase
 
 TOY = """
-from aileron.launch._agent import SERVER_NAME, Agent
-from aileron.launch._settings import Location, files
+from aileron.launch.agent import SERVER_NAME, Agent
+from aileron.launch.layers import Location, Source, files
 from aileron.launch.iagent import Registration
+from aileron.launch.routing import Routes
 
 
-def _register(settings, server, gateway, directory):
+def _register(settings, server, providers, directory):
     colour = settings.find("colour")
     return Registration(dict(server.environment), (f"toy is {colour[1]}",), ("--tools", server.command))
 
 
 AGENT = Agent(
     name="toy",
-    sources=(files(Location("$TOY_HOME", "~/.toy"), "toy.json"),),
+    sources=(Source(files(Location("$TOY_HOME", "~/.toy"), "toy.json")),),
     unique="servers",
     own=(Location("~/.toy/sessions"),),
     settings=(Location("~/.toy"),),
     draws=lambda arguments: not arguments,
     register=_register,
+    route=lambda settings, gateway: Routes(variables={"TOY_URL": gateway.url_with_key}),
 )
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from attrs import frozen
 from zope.interface import implementer
@@ -10,8 +11,9 @@ from zope.interface import implementer
 from aileron.errors import InvalidRequest
 from aileron.values import visible
 
-from ._settings import LayeredSettings, Location, Source, read_settings
 from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
+from .layers import LayerReader, Location, Settings, read_settings
+from .routing import Providers, Routes
 
 SERVER_NAME = "aileron"
 """What an agent calls our tool server."""
@@ -20,7 +22,7 @@ CALL_TIMEOUT_SECONDS = 3_600
 """How long an agent is to wait for one call: its default is often shorter than an approval takes."""
 
 
-def _accept(_settings: LayeredSettings) -> None:
+def _accept(_settings: Settings) -> None:
     pass
 
 
@@ -29,7 +31,9 @@ def _accept(_settings: LayeredSettings) -> None:
 class Agent:
     """One kind of agent.
 
-    :ivar register: what makes it use the server and the gateway, by what the user has set; as L{Register} else.
+    :ivar register: what makes it use the server, with settings of providers to be registered beside it, and the
+        directory where files may lie.
+    :ivar route: what sends its LLM traffic through the gateway.
     :ivar draws: whether it draws on the whole terminal when started with these arguments.
     :ivar sources: where it looks for settings, the one that wins first.
     :ivar own: where it keeps sessions and logs, but no settings.
@@ -41,16 +45,17 @@ class Agent:
     """
 
     name: str
-    register: Callable[[LayeredSettings, McpServer, Gateway | None, str], Registration]
+    register: Callable[[Settings, McpServer, Providers, str], Registration]
+    route: Callable[[Settings, Gateway], Routes]
     draws: Callable[[tuple[str, ...]], bool]
-    sources: tuple[Source, ...]
+    sources: tuple[LayerReader, ...]
     own: tuple[Location, ...]
     settings: tuple[Location, ...]
     wait_seconds: int = 45
     commands: frozenset[str] = frozenset()
     alone: str = ""
     unique: str = ""
-    check: Callable[[LayeredSettings], None] = _accept
+    check: Callable[[Settings], None] = _accept
 
     @property
     def program(self) -> str:
@@ -70,9 +75,19 @@ class Agent:
         settings = self.read(invocation)
         self.check(settings)
         self._refuse_namesake(settings)
-        return lambda server, gateway, directory: self.register(settings, server, gateway, directory)
+        return partial(self._register, settings)
 
-    def read(self, invocation: Invocation) -> LayeredSettings:
+    def _register(self, settings: Settings, server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
+        routes = Routes() if gateway is None else self.route(settings, gateway)
+        ours = self.register(settings, server, routes.providers, directory)
+        return Registration(
+            variables={**ours.variables, **routes.variables},
+            notes=(*ours.notes, *routes.notes),
+            arguments=(*ours.arguments, *routes.arguments),
+            files=ours.files,
+        )
+
+    def read(self, invocation: Invocation) -> Settings:
         """Read what the user has set for an agent that is started like that."""
         return read_settings(self.sources, invocation)
 
@@ -84,7 +99,7 @@ class Agent:
         """See L{IAgent}."""
         return tuple(str(each.find(environment)) for each in self.settings)
 
-    def _refuse_namesake(self, settings: LayeredSettings) -> None:
+    def _refuse_namesake(self, settings: Settings) -> None:
         """Of two servers of one name the agent would use the user's, or a mixture.
 
         :raises InvalidRequest: there is one.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
 from aileron.values import JSON, visible
 
-from ._settings import LayeredSettings
+from .layers import Settings
 
 KEY_HEADER = "X-Aileron-Gateway-Key"
 """In it a session's gateway key travels, where the agent can send one."""
@@ -24,17 +25,20 @@ _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
 
 
+Providers: TypeAlias = Mapping[str, JSON]
+"""Settings of an agent's providers, by their names."""
+
+
 @frozen
 class Routes:
     """What makes an agent's LLM traffic go through the gateway, and what the user is told of it.
 
-    :ivar providers: settings of the agent's providers, by their names.
     :ivar variables: for the agent's environment.
     :ivar arguments: for the agent, without a secret.
     :ivar notes: a line each.
     """
 
-    providers: Mapping[str, JSON] = field(factory=dict, repr=False)
+    providers: Providers = field(factory=dict, repr=False)
     variables: Mapping[str, str] = field(factory=dict, repr=False)
     arguments: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -57,7 +61,7 @@ def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True
     return {name: ",".join(part for part in (environment.get(name, ""), address) if part) for name in spelt}
 
 
-def find_unreadable(settings: LayeredSettings, key: str = "") -> str | None:
+def find_unreadable(settings: Settings, key: str = "") -> str | None:
     """Why it cannot be told where the user sends LLM traffic, if so.
 
     :param key: what it stands below, if it is an object.
@@ -74,16 +78,15 @@ def explain_elsewhere(place: str, provider: str) -> str:
     )
 
 
-def note_routes(agent: str, through: Iterable[str], kept: Mapping[str, str]) -> Iterator[str]:
+def note_routes(agent: str, through: Iterable[str], kept: Mapping[str, str]) -> tuple[str, ...]:
     """Tell what becomes of an agent's providers, a line each.
 
     :param through: those that go through the gateway.
     :param kept: why the others are left alone, by their names.
     """
-    if names := ", ".join(through):
-        yield f"aileron: through the gateway: {names}"
-    for name, reason in kept.items():
-        yield f"aileron: {agent}'s {visible(name)} is left alone: {reason}"
+    names = ", ".join(through)
+    alone = (f"aileron: {agent}'s {visible(name)} is left alone: {reason}" for name, reason in kept.items())
+    return (*([f"aileron: through the gateway: {names}"] if names else []), *alone)
 
 
 def leave_alone(agent: str, reason: str) -> Routes:

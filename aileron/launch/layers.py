@@ -1,6 +1,6 @@
 """Reads what the user has set for an agent, layer by layer, wherever the agent looks; nothing is written.
 
-An agent's module names its layers in a table of L{Source}s, the one that wins first.
+An agent names its layers in a table, the one that wins first.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from ._formats import parse_jsonc, read_text
+from .formats import parse_jsonc, read_text
 from .iagent import Invocation
-
-Parse: TypeAlias = Callable[[str], Any]
 
 
 class Topic(Enum):
@@ -49,7 +47,7 @@ class SettingsLayer:
 
 
 @frozen
-class LayeredSettings:
+class Settings:
     """Everything that the user has set, as far as it concerns a launch.
 
     :ivar layers: every place that says something, the one that wins first.
@@ -70,7 +68,7 @@ class LayeredSettings:
                 return layer.name
         return None
 
-    def about(self, *topics: Topic) -> LayeredSettings:
+    def about(self, *topics: Topic) -> Settings:
         """The layers about some topics."""
         return evolve(self, layers=tuple(layer for layer in self.layers if layer.topic in topics))
 
@@ -86,8 +84,64 @@ class LayeredSettings:
         return next(((place, str(value)) for place, value in self.values(name)), None)
 
 
-Source: TypeAlias = Callable[[Invocation], Iterable[SettingsLayer]]
-"""Finds the layers of one kind of place."""
+@frozen
+class Text:
+    """Settings that do not lie in a file of their own name.
+
+    :ivar name: what holds them, to be shown.
+    """
+
+    name: str
+    text: str = field(repr=False)
+
+
+Finder: TypeAlias = Callable[[Invocation], Iterable[Path | Text]]
+"""Finds where settings of one kind may lie."""
+
+
+@frozen
+class Source:
+    """One kind of place where an agent looks for settings, and how to read what lies there.
+
+    :ivar parse: of a format; raises ValueError.
+    :ivar topic: as of L{SettingsLayer}, like C{final}.
+    """
+
+    find: Finder
+    parse: Callable[[str], Any] = parse_jsonc
+    topic: Topic = Topic.SETTINGS
+    final: bool = False
+
+    def __call__(self, invocation: Invocation) -> Iterator[SettingsLayer]:
+        """Read what there is; a layer that cannot be read, or is no object, is there and says nothing."""
+        for place in self.find(invocation):
+            name = place.name if isinstance(place, Text) else str(place)
+            try:
+                text = place.text if isinstance(place, Text) else read_text(place)
+                values = None if text is None else self.parse(text)
+            except (ValueError, RecursionError):
+                text, values = "", None
+            if text is not None:
+                known = {str(key): value for key, value in values.items()} if isinstance(values, Mapping) else None
+                yield SettingsLayer(name, known, self.topic, self.final)
+
+
+LayerReader: TypeAlias = Callable[[Invocation], Iterable[SettingsLayer]]
+"""Reads the layers of one kind of place: a L{Source}, or a function."""
+
+
+def read_settings(sources: Iterable[LayerReader], invocation: Invocation) -> Settings:
+    """Read all that there is for an agent that is started like that; what is found twice is there once."""
+    layers: list[SettingsLayer] = []
+    for source in sources:
+        layers.extend(layer for layer in source(invocation) if layer not in layers)
+    return Settings(invocation, tuple(layers))
+
+
+def environment_variables(invocation: Invocation) -> Iterator[SettingsLayer]:
+    """Each variable of the environment, as a layer that says its own name only."""
+    for name, value in invocation.environment.items():
+        yield SettingsLayer(name, {name: value}, Topic.VARIABLES)
 
 
 class Location:
@@ -126,38 +180,20 @@ def _expand(path: str, environment: Mapping[str, str]) -> Path:
     return Path(environment.get("HOME", "/")) / rest if begin == "~" else Path(path)
 
 
-def read_settings(sources: Iterable[Source], invocation: Invocation) -> LayeredSettings:
-    """Read all that there is for an agent that is started like that; what is found twice is there once."""
-    layers: list[SettingsLayer] = []
-    for source in sources:
-        layers.extend(layer for layer in source(invocation) if layer not in layers)
-    return LayeredSettings(invocation, tuple(layers))
-
-
-def files(
-    location: Location,
-    *names: str,
-    parse: Parse = parse_jsonc,
-    topic: Topic = Topic.SETTINGS,
-    final: bool = False,
-) -> Source:
+def files(location: Location, *names: str) -> Finder:
     """Files in a directory, or without names the one at the location itself.
 
     :param names: each may be a pattern.
     """
 
-    def find(invocation: Invocation) -> Iterator[SettingsLayer]:
+    def find(invocation: Invocation) -> Iterator[Path]:
         found = location.find(invocation.environment)
         if found is not None:
             directory = Path(invocation.directory) / found
-            for path in (path for name in names or ("",) for path in _matching(directory, name)):
-                yield from read_layer(path, parse=parse, topic=topic, final=final)
+            for name in names or ("",):
+                yield from sorted(directory.glob(name)) if "*" in name else (directory / name,)
 
     return find
-
-
-def _matching(directory: Path, name: str) -> Iterable[Path]:
-    return sorted(directory.glob(name)) if "*" in name else (directory / name,)
 
 
 def _working_directory(invocation: Invocation) -> Iterable[Path]:
@@ -165,12 +201,8 @@ def _working_directory(invocation: Invocation) -> Iterable[Path]:
 
 
 def project_files(
-    *names: str,
-    parse: Parse = parse_jsonc,
-    topic: Topic = Topic.SETTINGS,
-    root: str = "",
-    starts: Callable[[Invocation], Iterable[Path]] = _working_directory,
-) -> Source:
+    *names: str, root: str = "", starts: Callable[[Invocation], Iterable[Path]] = _working_directory
+) -> Finder:
     """Files in the directory where the agent works and in those above it.
 
     :param root: what lies in a project's topmost directory, where nothing lies above it that counts: without a project
@@ -178,56 +210,24 @@ def project_files(
     :param starts: where the agent may work.
     """
 
-    def find(invocation: Invocation) -> Iterator[SettingsLayer]:
+    def find(invocation: Invocation) -> Iterator[Path]:
         for start in starts(invocation):
             upwards = (start, *start.parents)
             ends = (number for number, path in enumerate(upwards) if (path / root).exists())
             for directory in upwards[: next(ends, 0) + 1] if root else upwards:
-                for name in names:
-                    yield from read_layer(directory / name, parse=parse, topic=topic)
+                yield from (directory / name for name in names)
 
     return find
 
 
-def environment_variables(invocation: Invocation) -> Iterator[SettingsLayer]:
-    """Each variable of the environment, as a layer that says its own name only."""
-    for name, value in invocation.environment.items():
-        yield SettingsLayer(name, {name: value}, Topic.VARIABLES)
-
-
-def variable(name: str, *, parse: Parse = parse_jsonc, topic: Topic = Topic.SETTINGS) -> Source:
+def content(variable: str) -> Finder:
     """A variable that holds settings as a file would."""
 
-    def find(invocation: Invocation) -> Iterator[SettingsLayer]:
-        if text := invocation.environment.get(name, "").strip():
-            yield parse_layer(name, text, parse=parse, topic=topic)
+    def find(invocation: Invocation) -> Iterator[Text]:
+        if text := invocation.environment.get(variable, "").strip():
+            yield Text(variable, text)
 
     return find
-
-
-def read_layer(
-    path: Path, *, parse: Parse = parse_jsonc, topic: Topic = Topic.SETTINGS, final: bool = False
-) -> Iterator[SettingsLayer]:
-    """Read one file: no layer where there is none, and one that says nothing where it cannot be read."""
-    try:
-        text = read_text(path)
-    except ValueError:
-        yield SettingsLayer(str(path), None, topic, final)
-        return
-    if text is not None:
-        yield parse_layer(str(path), text, parse=parse, topic=topic, final=final)
-
-
-def parse_layer(
-    name: str, text: str, *, parse: Parse = parse_jsonc, topic: Topic = Topic.SETTINGS, final: bool = False
-) -> SettingsLayer:
-    """Parse the text of one place, which must be an object."""
-    try:
-        values = parse(text)
-    except (ValueError, RecursionError):
-        values = None
-    known = {str(key): value for key, value in values.items()} if isinstance(values, Mapping) else None
-    return SettingsLayer(name, known, topic, final)
 
 
 def part_of(value: Any, *path: str) -> Mapping[str, Any]:
