@@ -71,11 +71,13 @@ class Gateway:
         return self.upstreams.get(provider, Upstream(""))
 
     def is_own(self, provider: str, address: str, end: str = "") -> bool:
-        """Tell whether an address is where the gateway is, or where it sends what comes for the provider.
+        """Tell whether an address is where the gateway is, for another launch too, or where it sends to a provider.
 
         :param end: what stands at the end of an address there.
         """
-        return address.rstrip("/") in (f"{self.url}{end}", f"{self.upstream(provider).base_url}{end}")
+        bare = address.rstrip("/")
+        known = (f"{self.url}{end}", f"{self.upstream(provider).base_url}{end}")
+        return bare in known or bare.startswith(f"{self.url}/s/")
 
 
 @frozen

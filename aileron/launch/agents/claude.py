@@ -161,12 +161,7 @@ def _other_service(variables: Settings) -> str | None:
 def _other_address(variables: Settings, gateway: Gateway) -> str | None:
     for name in _ADDRESSES:
         for place, value in variables.values(name):
-            # The gateway's of another launch is no other.
-            if (
-                value.strip("/")
-                and not value.startswith(f"{gateway.url}/s/")
-                and not gateway.is_own("anthropic", value)
-            ):
+            if value.strip("/") and not gateway.is_own("anthropic", value):
                 return routing.explain_elsewhere(place, "anthropic")
     return None
 
@@ -185,10 +180,9 @@ def _variables(variables: Settings, gateway: Gateway, *, has_login: bool) -> Map
 
 def _join_headers(theirs: str, key: str) -> str:
     """The user's own header lines and the gateway key's; one of another launch goes."""
-    kept = [
-        line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != routing.KEY_HEADER.lower()
-    ]
-    return "\n".join((*kept, f"{routing.KEY_HEADER}: {key}"))
+    header = routing.KEY_HEADER
+    kept = [line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != header.lower()]
+    return "\n".join((*kept, f"{header}: {key}"))
 
 
 def _not_to_be_won(variables: Settings, won: Mapping[str, str]) -> str | None:

@@ -167,7 +167,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
 
 
 def _leave_alone(provider: str, reason: str) -> Routes:
-    return Routes(notes=(routing.note_routes("Codex", (), {provider: reason})))
+    return Routes(notes=routing.note_routes("Codex", (), {provider: reason}))
 
 
 def _find(models: Settings, name: str) -> tuple[str, str] | None:

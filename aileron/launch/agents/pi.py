@@ -74,7 +74,7 @@ def _route(settings: Settings, gateway: Gateway) -> Routes:
     return Routes(
         {name: _provider(name, gateway) for name in through},
         dict(_variables(through, settings, gateway)),
-        notes=(routing.note_routes("pi", used, kept)),
+        notes=routing.note_routes("pi", used, kept),
     )
 
 
@@ -97,9 +97,8 @@ def _is_used(name: str, settings: Settings, gateway: Gateway) -> bool:
 
 
 def _has_key(name: str, settings: Settings) -> bool:
-    return any(settings.about(Topic.LOGINS).values(name)) or any(
-        settings.environment.get(variable) for variable in _KEYS[name]
-    )
+    logged_in = any(settings.about(Topic.LOGINS).values(name))
+    return logged_in or any(settings.environment.get(variable) for variable in _KEYS[name])
 
 
 def _provider(name: str, gateway: Gateway) -> JSON:
