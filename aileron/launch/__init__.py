@@ -2,7 +2,7 @@
 
 from ._bell import Bell, is_multiplexed
 from ._launch import Enclose, Launcher
-from ._plan import DaemonFacts, Plan, Programs, find_programs, plan
+from ._plan import DaemonFacts, Plan, Preparation, Programs, find_programs, prepare
 from ._preview import Described, foresee
 from ._process import OSSignals, Signals
 from .agents import find_agents
@@ -21,6 +21,7 @@ __all__ = [
     "McpServer",
     "OSSignals",
     "Plan",
+    "Preparation",
     "Programs",
     "Registration",
     "Sandbox",
@@ -33,5 +34,5 @@ __all__ = [
     "find_sandbox",
     "foresee",
     "is_multiplexed",
-    "plan",
+    "prepare",
 ]

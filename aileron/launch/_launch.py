@@ -13,8 +13,8 @@ from twisted.internet.task import deferLater
 
 from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession
 
-from ._bell import Bell, Watch, line_of
-from ._plan import DaemonFacts, Plan, find_programs, plan, refuse_passphrase, session_environment, write_files
+from ._bell import Bell, line_of, watch_waiting
+from ._plan import DaemonFacts, Plan, prepare, write_files
 from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
 from .iagent import IAgent, Invocation
 
@@ -68,32 +68,20 @@ class Launcher:
         :param through_gateway: whether its LLM traffic may be sent through the gateway.
         :param enclose: puts it into a sandbox; L{None}: it runs as any program of the user's.
         :return: its exit code, or 128 + n where signal n ended it or us.
-        :raises Forbidden: the vault's passphrase is in the environment.
-        :raises NotFound: a program is not installed.
-        :raises InvalidRequest: the user's own settings cannot be added to.
+        :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
         :raises DaemonError: no session could be opened.
         :raises OSError: the agent could not be started.
         """
-        refuse_passphrase(invocation.environment)
-        programs = find_programs(agent, invocation.environment, self.interpreter)
-        register = agent.prepare(invocation)
+        prepared = prepare(agent, invocation, self.interpreter)
         facts = await self.ensure_daemon()
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[Plan]:
-            environment = session_environment(agent, invocation, facts.url, session.token)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
-                whole = plan(
-                    programs,
-                    invocation,
-                    register=register,
-                    session=environment,
-                    gateway=gateway,
-                    directory=directory,
-                )
-                write_files(whole)
-                with nullcontext(whole) if enclose is None else enclose(whole, facts.url) as runs:
+                plan = prepared.plan(facts.url, session.token, gateway, directory)
+                write_files(plan)
+                with nullcontext(plan) if enclose is None else enclose(plan, facts.url) as runs:
                     yield runs
 
         # A reactor that starts only now would put its own handlers over ours.
@@ -111,8 +99,8 @@ class Launcher:
                         meanwhile.enter_context(_running(self.lease.hold(session.id)))
                     runs = meanwhile.enter_context(planned(session))
                     if self.bell is not None:
-                        telling = self._tell_of_waiting(watched, facts, self.bell, draws)
-                        meanwhile.enter_context(_running(telling))
+                        ringing = self._ring(self.bell, watched, facts.operator_url, full_screen=draws)
+                        meanwhile.enter_context(_running(ringing))
                     code = await self._run(child, runs)
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
@@ -126,16 +114,16 @@ class Launcher:
         child.start(self.reactor, planned)
         return await child.ended
 
-    async def _tell_of_waiting(self, daemon: Daemon, facts: DaemonFacts, bell: Bell, full_screen: bool) -> None:
+    async def _ring(self, bell: Bell, daemon: Daemon, operator_url: str, *, full_screen: bool) -> None:
         """Tell of the agent's calls that wait, until this is cancelled."""
 
-        async def waiting() -> int:
+        async def count() -> int:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
 
         def tell(number: int) -> None:
-            bell.ring(line_of(number, facts.operator_url), full_screen=full_screen)
+            bell.ring(line_of(number, operator_url), full_screen=full_screen)
 
-        await Watch(waiting, tell, self.reactor).watch()
+        await watch_waiting(count, tell, self.reactor)
 
     def _greet(self, agent: IAgent, session: OpenedSession, facts: DaemonFacts) -> None:
         self.say(f"aileron: {agent.name} runs in session {session.id}; approvals: {facts.operator_url} (aileron open)")

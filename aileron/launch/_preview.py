@@ -10,7 +10,7 @@ from attrs import frozen
 
 from aileron.values import JSON, plain
 
-from ._plan import DaemonFacts, Plan, find_programs, plan, refuse_passphrase, session_environment
+from ._plan import DaemonFacts, Plan, prepare
 from .formats import parse_jsonc
 from .iagent import Gateway, IAgent, Invocation
 
@@ -65,22 +65,11 @@ def foresee(
     """Describe what a launch would do; nothing is started, opened or written.
 
     :param facts: of the daemon; its launch key is not used.
-    :raises Forbidden: as a launch.
-    :raises NotFound: as a launch.
-    :raises InvalidRequest: as a launch.
+    :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
     """
-    refuse_passphrase(invocation.environment)
-    programs = find_programs(agent, invocation.environment, interpreter)
     gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
-    planned = plan(
-        programs,
-        invocation,
-        register=agent.prepare(invocation),
-        session=session_environment(agent, invocation, facts.url, TOKEN_STAND_IN),
-        gateway=gateway,
-        directory=DIRECTORY_STAND_IN,
-    )
-    return describe(planned, invocation, gateway)
+    prepared = prepare(agent, invocation, interpreter)
+    return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
 
 
 def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Described:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 
 from attrs import field, frozen
 from zope.interface import Attribute, Interface
@@ -20,6 +21,20 @@ class Invocation:
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     directory: str
+
+    def option(self, *names: str) -> Iterator[str]:
+        """What the agent's arguments give for one option, in each of the ways in which it can be written.
+
+        :param names: such as C{-p} and C{--profile}.
+        """
+        for argument, following in zip_longest(self.arguments, self.arguments[1:], fillvalue=""):
+            for name in names:
+                if argument == name:
+                    yield following
+                elif name.startswith("--") and argument.startswith(f"{name}="):
+                    yield argument.removeprefix(f"{name}=")
+                elif not name.startswith("--") and argument.startswith(name):
+                    yield argument.removeprefix(name).removeprefix("=")
 
 
 @frozen

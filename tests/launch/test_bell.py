@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.launch._bell import LOOK_SECONDS, Bell, Watch, is_multiplexed, line_of
+from aileron.launch._bell import LOOK_SECONDS, Bell, is_multiplexed, line_of, watch_waiting
 
 
 class BellTests(SynchronousTestCase):
@@ -66,7 +66,7 @@ class WatchTests(SynchronousTestCase):
                 raise now
             return now
 
-        watching = Deferred.fromCoroutine(Watch(waiting, told.append, clock).watch())
+        watching = Deferred.fromCoroutine(watch_waiting(waiting, told.append, clock))
         clock.pump([LOOK_SECONDS] * len(numbers))
         watching.cancel()
         self.failureResultOf(watching)

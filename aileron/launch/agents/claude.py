@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from attrs import evolve
@@ -72,10 +71,7 @@ _BACKGROUND = frozenset(("--bg", "--background"))
 
 def _find_options(invocation: Invocation) -> Iterator[Text]:
     """What stands behind C{--settings}: a file, or JSON itself."""
-    arguments = invocation.arguments
-    named = [value for option, value in pairwise(arguments) if option == _OPTION]
-    named += [argument.partition("=")[2] for argument in arguments if argument.startswith(f"{_OPTION}=")]
-    for value in named:
+    for value in invocation.option(_OPTION):
         if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
             yield Text(_OPTION, value)
         else:

@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -87,26 +86,15 @@ def _command(arguments: tuple[str, ...]) -> str | None:
     return None
 
 
-def _option(arguments: tuple[str, ...], short: str, long: str) -> Iterator[str]:
-    """What is given for one option, in each of the ways in which it can be written."""
-    for argument, following in zip_longest(arguments, arguments[1:], fillvalue=""):
-        if argument in (short, long):
-            yield following
-        elif argument.startswith(f"{long}="):
-            yield argument.removeprefix(f"{long}=")
-        elif argument.startswith(short) and not argument.startswith("--"):
-            yield argument.removeprefix(short).removeprefix("=")
-
-
 def _find_profiles(invocation: Invocation) -> Iterator[Path]:
     """The files of profiles, of which the last that is named wins."""
     home = Path(invocation.directory) / (_HOME.find(invocation.environment) or "")
-    for name in reversed(list(_option(invocation.arguments, "-p", "--profile"))):
+    for name in reversed(list(invocation.option("-p", "--profile"))):
         yield home / f"{name}.{_FILE}"
 
 
 def _starts(invocation: Invocation) -> Iterator[Path]:
-    for named in ("", *_option(invocation.arguments, "-C", "--cd")):
+    for named in ("", *invocation.option("-C", "--cd")):
         yield Path(invocation.directory) / named
 
 

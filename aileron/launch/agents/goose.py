@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from aileron.launch import routing
@@ -101,13 +100,8 @@ def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | Non
 
 def _chosen(settings: Settings) -> str | None:
     """The provider that is named, if one is."""
-    for argument, following in pairwise((*settings.invocation.arguments, "")):
-        if argument == "--provider":
-            return following
-        if argument.startswith("--provider="):
-            return argument.removeprefix("--provider=")
     named = settings.find("GOOSE_PROVIDER")
-    return None if named is None else named[1]
+    return next(settings.invocation.option("--provider"), None if named is None else named[1])
 
 
 def _notes(chosen: str | None, places: Mapping[str, str | None]) -> tuple[str, ...]:
