@@ -3,7 +3,7 @@
 from ._bell import Bell, is_multiplexed
 from ._launch import Enclose, Launcher
 from ._plan import DaemonFacts, Plan, Preparation, Programs, find_programs, prepare
-from ._preview import Described, foresee
+from ._preview import LaunchPreview, preview_launch
 from ._process import OSSignals, Signals
 from .agents import find_agents
 from .iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
@@ -12,11 +12,11 @@ from .sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 __all__ = [
     "Bell",
     "DaemonFacts",
-    "Described",
     "Enclose",
     "Gateway",
     "IAgent",
     "Invocation",
+    "LaunchPreview",
     "Launcher",
     "McpServer",
     "OSSignals",
@@ -32,7 +32,7 @@ __all__ = [
     "find_agents",
     "find_programs",
     "find_sandbox",
-    "foresee",
     "is_multiplexed",
     "prepare",
+    "preview_launch",
 ]

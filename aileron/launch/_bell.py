@@ -71,7 +71,7 @@ def is_multiplexed(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("TMUX") or environ.get("STY"))
 
 
-def line_of(waiting: int, operator_url: str) -> str:
-    """What is told of so many calls."""
-    said = "a call waits" if waiting == 1 else f"{waiting} calls wait"
-    return f"{said} for your approval: {visible(operator_url)}/approvals"
+def format_waiting(waiting: int, operator_url: str) -> str:
+    """Render what a person is told of calls that wait."""
+    calls = "a call waits" if waiting == 1 else f"{waiting} calls wait"
+    return f"{calls} for your approval: {visible(operator_url)}/approvals"

@@ -13,7 +13,7 @@ from twisted.internet.task import deferLater
 
 from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession
 
-from ._bell import Bell, line_of, watch_waiting
+from ._bell import Bell, format_waiting, watch_waiting
 from ._plan import DaemonFacts, Plan, prepare, write_files
 from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
 from .iagent import IAgent, Invocation
@@ -87,7 +87,7 @@ class Launcher:
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)
         child = AgentProcess()
-        with self.signals.caught((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
+        with self.signals.catch((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
             daemon = self.connect(facts.url, facts.launch_key)
             session = await daemon.open_session(agent.name, invocation.directory, leased=self.lease is not None)
             code: int | None = None
@@ -121,7 +121,7 @@ class Launcher:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
 
         def tell(number: int) -> None:
-            bell.ring(line_of(number, operator_url), full_screen=full_screen)
+            bell.ring(format_waiting(number, operator_url), full_screen=full_screen)
 
         await watch_waiting(count, tell, self.reactor)
 

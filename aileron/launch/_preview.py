@@ -24,15 +24,16 @@ _SHORTEST_SECRET = 6
 
 
 @frozen
-class Described:
-    """One plan, without a secret.
+class LaunchPreview:
+    """What a launch would do, without a secret.
 
     :ivar argv: what would run.
     :ivar directory: where.
     :ivar added: variables that the agent gets besides the user's own, or in their place.
     :ivar removed: names of those that it does not get.
     :ivar files: texts that would be written, by their path.
-    :ivar gateway: address of each provider's upstream, by provider; L{None}: its LLM traffic is left alone.
+    :ivar gateway_url: where its LLM traffic would go; L{None}: that is left alone.
+    :ivar gateway: address of each provider's upstream, by provider.
     :ivar notes: what the user would be told.
     """
 
@@ -45,8 +46,8 @@ class Described:
     gateway: Mapping[str, str]
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, JSON]:
-        """For programs."""
+    def to_json(self) -> dict[str, JSON]:
+        """Render it for programs."""
         routes: JSON = None if self.gateway_url is None else {"url": self.gateway_url, "upstreams": dict(self.gateway)}
         return {
             "argv": list(self.argv),
@@ -59,9 +60,9 @@ class Described:
         }
 
 
-def foresee(
+def preview_launch(
     agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
-) -> Described:
+) -> LaunchPreview:
     """Describe what a launch would do; nothing is started, opened or written.
 
     :param facts: of the daemon; its launch key is not used.
@@ -72,7 +73,7 @@ def foresee(
     return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
 
 
-def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Described:
+def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> LaunchPreview:
     """Describe what C{plan} would do.
 
     The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
@@ -89,7 +90,7 @@ def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Des
         return text
 
     changed = {name: value for name, value in plan.environment.items() if theirs.get(name) != value}
-    return Described(
+    return LaunchPreview(
         argv=tuple(map(safe, plan.argv)),
         directory=invocation.directory,
         added={name: safe(_addition(theirs.get(name, ""), value)) for name, value in sorted(changed.items())},

@@ -30,7 +30,7 @@ _SHELLS_OFFSET = 128
 class Signals(Protocol):
     """Where signals come from."""
 
-    def caught(self, numbers: Sequence[int], deliver: Deliver) -> AbstractContextManager[None]:
+    def catch(self, numbers: Sequence[int], deliver: Deliver) -> AbstractContextManager[None]:
         """While it lasts, these signals do nothing but call C{deliver}, in the reactor."""
 
 
@@ -41,7 +41,7 @@ class OSSignals:
     _reactor: IReactorFromThreads
 
     @contextmanager
-    def caught(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+    def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
         """A handler, not SIG_IGN, which the agent would inherit."""
         before = {number: signal.getsignal(number) for number in numbers}
         for number in numbers:

@@ -75,7 +75,7 @@ class ByHand:
         self.deliver: Deliver | None = None
 
     @contextmanager
-    def caught(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+    def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
         """Deliver what L{send} sends."""
         self.deliver = deliver
         yield
