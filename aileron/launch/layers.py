@@ -18,7 +18,10 @@ from .iagent import Invocation
 
 
 class Topic(Enum):
-    """What a layer is about, for agents that keep these apart."""
+    """What a layer is about, for agents that keep these apart.
+
+    C{SERVERS} say something of tool servers only, C{VARIABLES} are the environment's.
+    """
 
     SETTINGS = "settings"
     VARIABLES = "variables"

@@ -144,7 +144,7 @@ class RoutesTests(GooseCase):
     def test_same_host(self) -> None:
         """An address that the gateway has, or sends to, is no other."""
         self.upstreams["openai"] = Upstream("http://corporate")
-        for value in ("http://corporate/", URL):
+        for value in ("http://corporate/", URL, f"{URL}/s/ail_g_old"):
             self.assertEqual(self.registered(OPENAI_HOST=value).variables["OPENAI_HOST"], THROUGH)
         both = {"OPENAI_BASE_URL": "http://corporate/v1", "OPENAI_BASE_PATH": "/v1/chat/completions"}
         self.assertEqual(self.registered(**both).variables["OPENAI_HOST"], THROUGH)

@@ -53,6 +53,9 @@ class ToolServerTests(PiCase):
         """A command of pi's own, which knows no extension, is left as it is."""
         for arguments in (("mcp", "list"), ("install", "npm:x"), ("auth", "check", "--provider", "openai")):
             self.assertEqual(self.registered(*arguments), Registration({}))
+        self.write(".pi/agent/mcp.json", {"mcpServers": {"aileron": {}}})
+        self.assertEqual(self.registered("mcp", "remove", "aileron"), Registration({}))
+        (self.home / ".pi/agent/mcp.json").unlink()
         self.assertEqual(self.registered("-p", "list").arguments[0], "-e")
 
     def test_namesake(self) -> None:
