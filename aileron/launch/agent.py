@@ -93,11 +93,11 @@ class Agent:
 
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """See L{IAgent}."""
-        return tuple(str(each.find(environment)) for each in self.own)
+        return tuple(str(path) for each in self.own if (path := each.find(environment)))
 
     def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """See L{IAgent}."""
-        return tuple(str(each.find(environment)) for each in self.settings)
+        return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
     def _refuse_namesake(self, settings: Settings) -> None:
         """Of two servers of one name the agent would use the user's, or a mixture.
