@@ -7,7 +7,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.launch import AGENTS
+from aileron.launch import find_agents
 from tests.agents import choice, install, turn
 from tests.agents.sheet import FAILED, NOT_POSSIBLE, PASSED, Sheet
 
@@ -59,7 +59,7 @@ class AgentsTests(SynchronousTestCase):
 
     def test_tried(self) -> None:
         """Every agent that can be launched, and no other, is put through the scenarios, at a pinned version."""
-        self.assertEqual((set(install.AGENTS), {*choice.agents()}), (set(AGENTS), set(AGENTS)))
+        self.assertEqual((set(install.AGENTS), {*choice.agents()}), (set(find_agents()), set(find_agents())))
 
     def test_named(self) -> None:
         """Each is launched by the name under which its scenarios stand."""

@@ -1,27 +1,27 @@
 """Runs an agent in a session of its own, with its tools registered and nothing of the user's touched."""
 
 from ._bell import Bell, is_multiplexed
-from ._launch import DaemonFacts, Enclose, Launcher, foresee
-from ._plan import Plan, Programs, find_programs, plan
-from ._shown import Described
-from ._signals import OSSignals, Signals
-from .agents.agents import AGENTS
-from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
+from ._launch import Enclose, Launcher
+from ._plan import DaemonFacts, Plan, Preparation, Programs, find_programs, prepare
+from ._preview import LaunchPreview, preview_launch
+from ._process import OSSignals, Signals
+from .agents import find_agents
+from .iagent import Gateway, IAgent, Invocation, McpServer, Registration, Upstream
 from .sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 
 __all__ = [
-    "AGENTS",
     "Bell",
     "DaemonFacts",
-    "Described",
     "Enclose",
     "Gateway",
     "IAgent",
     "Invocation",
+    "LaunchPreview",
     "Launcher",
     "McpServer",
     "OSSignals",
     "Plan",
+    "Preparation",
     "Programs",
     "Registration",
     "Sandbox",
@@ -29,9 +29,10 @@ __all__ = [
     "SandboxProject",
     "Signals",
     "Upstream",
+    "find_agents",
     "find_programs",
     "find_sandbox",
-    "foresee",
     "is_multiplexed",
-    "plan",
+    "prepare",
+    "preview_launch",
 ]

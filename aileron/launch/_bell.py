@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import NoReturn
 
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
@@ -46,30 +47,23 @@ class Bell:
         self._say(f"aileron: {line}")
 
 
-@frozen
-class Watch:
-    """Looks how many of a session's calls wait, and tells when it becomes more.
+async def watch_waiting(
+    count: Callable[[], Awaitable[int]], tell: Callable[[int], object], clock: IReactorTime
+) -> NoReturn:
+    """Tell how many of a session's calls wait whenever it becomes more, until this is cancelled.
 
-    :param waiting: how many there are now.
-    :param tell: called with their number.
+    :param count: how many there are now; a daemon that does not answer has nothing to tell.
     """
-
-    _waiting: Callable[[], Awaitable[int]]
-    _tell: Callable[[int], object]
-    _clock: IReactorTime
-
-    async def watch(self) -> None:
-        """Go on until this is cancelled; a daemon that does not answer has nothing to tell."""
-        seen = 0
-        while True:
-            await deferLater(self._clock, LOOK_SECONDS)
-            try:
-                now = await self._waiting()
-            except DaemonError:
-                continue
-            if now > seen:
-                self._tell(now)
-            seen = now
+    seen = 0
+    while True:
+        await deferLater(clock, LOOK_SECONDS)
+        try:
+            now = await count()
+        except DaemonError:
+            continue
+        if now > seen:
+            tell(now)
+        seen = now
 
 
 def is_multiplexed(environ: Mapping[str, str]) -> bool:
@@ -77,7 +71,7 @@ def is_multiplexed(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("TMUX") or environ.get("STY"))
 
 
-def line_of(waiting: int, operator_url: str) -> str:
-    """What is told of so many calls."""
-    said = "a call waits" if waiting == 1 else f"{waiting} calls wait"
-    return f"{said} for your approval: {visible(operator_url)}/approvals"
+def format_waiting(waiting: int, operator_url: str) -> str:
+    """Render what a person is told of calls that wait."""
+    calls = "a call waits" if waiting == 1 else f"{waiting} calls wait"
+    return f"{calls} for your approval: {visible(operator_url)}/approvals"

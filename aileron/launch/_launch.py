@@ -2,79 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession, SessionEnvironment
+from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession
 
-from ._bell import Bell, Watch, line_of
-from ._child import Child, exit_status
-from ._plan import Plan, find_programs, plan, refuse_passphrase, write_files
-from ._shown import DIRECTORY_STAND_IN, GATEWAY_KEY_STAND_IN, TOKEN_STAND_IN, Described, describe
-from ._signals import FORWARDED, FROM_THE_TERMINAL, Signals
-from ._summary import summary_of
-from .agents.iagent import Gateway, IAgent, Invocation, Upstream
+from ._bell import Bell, format_waiting, watch_waiting
+from ._plan import DaemonFacts, Plan, prepare, write_files
+from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, Signals, exit_status
+from .iagent import IAgent, Invocation
 
 Enclose = Callable[[Plan, str], AbstractContextManager[Plan]]
 """From what would be run, and the agent site's URL, to what is run in its place, in a sandbox."""
 
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
-
-
-@frozen
-class DaemonFacts:
-    """What a launch must know of the running daemon.
-
-    :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
-    """
-
-    url: str
-    operator_url: str
-    launch_key: str = field(repr=False)
-    upstreams: Mapping[str, Upstream] | None = None
-
-    def gateway(self, key: str) -> Gateway | None:
-        """What a session with this gateway key must know of the gateway."""
-        return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
-
-
-def foresee(
-    agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
-) -> Described:
-    """What L{Launcher.launch} would do; nothing is started, opened or written.
-
-    :param facts: of the daemon; its launch key is not used.
-    :raises Forbidden: as L{Launcher.launch}.
-    :raises NotFound: as L{Launcher.launch}.
-    :raises InvalidRequest: as L{Launcher.launch}.
-    """
-    refuse_passphrase(invocation.environment)
-    programs = find_programs(agent, invocation.environment, interpreter)
-    gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
-    whole = plan(
-        programs,
-        invocation,
-        register=agent.prepare(invocation),
-        session=_session(agent, invocation, facts.url, TOKEN_STAND_IN),
-        gateway=gateway,
-        directory=DIRECTORY_STAND_IN,
-    )
-    return describe(whole, invocation, gateway)
-
-
-def _session(agent: IAgent, invocation: Invocation, url: str, token: str) -> SessionEnvironment:
-    """What the agent's tools are told of where they are; how many are listed, the user's environment may say."""
-    attended = agent.full_screen(invocation.arguments)
-    listed = SessionEnvironment.of(invocation.environment).listed_actions
-    session = SessionEnvironment(url, token, agent.wait_seconds, agent.name, attended, listed)
-    return session.on_this_machine()
+_MINUTE, _HOUR = 60, 3600
+_COUNTS = (
+    ("approvals", "approved"),
+    ("denials", "denied"),
+    ("effects", "done"),
+    ("in_doubt", "in doubt"),
+    ("waiting", "waiting for you"),
+)
 
 
 @frozen
@@ -112,55 +68,45 @@ class Launcher:
         :param through_gateway: whether its LLM traffic may be sent through the gateway.
         :param enclose: puts it into a sandbox; L{None}: it runs as any program of the user's.
         :return: its exit code, or 128 + n where signal n ended it or us.
-        :raises Forbidden: the vault's passphrase is in the environment.
-        :raises NotFound: a program is not installed.
-        :raises InvalidRequest: the user's own settings cannot be added to.
+        :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
         :raises DaemonError: no session could be opened.
         :raises OSError: the agent could not be started.
         """
-        refuse_passphrase(invocation.environment)
-        programs = find_programs(agent, invocation.environment, self.interpreter)
-        register = agent.prepare(invocation)
+        prepared = prepare(agent, invocation, self.interpreter)
         facts = await self.ensure_daemon()
 
         @contextmanager
         def planned(session: OpenedSession) -> Iterator[Plan]:
-            environment = _session(agent, invocation, facts.url, session.token)
             gateway = facts.gateway(session.gateway_key) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
-                whole = plan(
-                    programs,
-                    invocation,
-                    register=register,
-                    session=environment,
-                    gateway=gateway,
-                    directory=directory,
-                )
-                write_files(whole)
-                with nullcontext(whole) if enclose is None else enclose(whole, facts.url) as runs:
+                plan = prepared.plan(facts.url, session.token, gateway, directory)
+                write_files(plan)
+                with nullcontext(plan) if enclose is None else enclose(plan, facts.url) as runs:
                     yield runs
 
         # A reactor that starts only now would put its own handlers over ours.
         await deferLater(self.reactor, 0)
-        child = Child()
-        with self.signals.caught((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
+        child = AgentProcess()
+        with self.signals.catch((*FORWARDED, *FROM_THE_TERMINAL), child.signal):
             daemon = self.connect(facts.url, facts.launch_key)
             session = await daemon.open_session(agent.name, invocation.directory, leased=self.lease is not None)
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
-                watched = self.connect(facts.url, session.token)
-                with (
-                    self._held(session),
-                    planned(session) as runs,
-                    self._watched(watched, facts, agent.full_screen(invocation.arguments)),
-                ):
+                watched, draws = self.connect(facts.url, session.token), agent.full_screen(invocation.arguments)
+                with ExitStack() as meanwhile:
+                    if self.lease is not None:
+                        meanwhile.enter_context(_running(self.lease.hold(session.id)))
+                    runs = meanwhile.enter_context(planned(session))
+                    if self.bell is not None:
+                        ringing = self._ring(self.bell, watched, facts.operator_url, full_screen=draws)
+                        meanwhile.enter_context(_running(ringing))
                     code = await self._run(child, runs)
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code
 
-    async def _run(self, child: Child, planned: Plan) -> int:
+    async def _run(self, child: AgentProcess, planned: Plan) -> int:
         if child.stopped_by is not None:
             return exit_status(child.stopped_by)
         for line in planned.notes:
@@ -168,39 +114,16 @@ class Launcher:
         child.start(self.reactor, planned)
         return await child.ended
 
-    @contextmanager
-    def _held(self, session: OpenedSession) -> Iterator[None]:
-        """While the agent runs, stand behind its session."""
-        if self.lease is None:
-            yield
-            return
-        holding = Deferred.fromCoroutine(self.lease.hold(session.id))
-        holding.addErrback(lambda failure: failure.trap(CancelledError))
-        try:
-            yield
-        finally:
-            holding.cancel()
+    async def _ring(self, bell: Bell, daemon: Daemon, operator_url: str, *, full_screen: bool) -> None:
+        """Tell of the agent's calls that wait, until this is cancelled."""
 
-    @contextmanager
-    def _watched(self, daemon: Daemon, facts: DaemonFacts, full_screen: bool) -> Iterator[None]:
-        """While the agent runs, tell of its calls that wait."""
-        if self.bell is None:
-            yield
-            return
-        bell = self.bell
-
-        async def waiting() -> int:
+        async def count() -> int:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
 
         def tell(number: int) -> None:
-            bell.ring(line_of(number, facts.operator_url), full_screen=full_screen)
+            bell.ring(format_waiting(number, operator_url), full_screen=full_screen)
 
-        watching = Deferred.fromCoroutine(Watch(waiting, tell, self.reactor).watch())
-        watching.addErrback(lambda failure: failure.trap(CancelledError))
-        try:
-            yield
-        finally:
-            watching.cancel()
+        await watch_waiting(count, tell, self.reactor)
 
     def _greet(self, agent: IAgent, session: OpenedSession, facts: DaemonFacts) -> None:
         self.say(f"aileron: {agent.name} runs in session {session.id}; approvals: {facts.operator_url} (aileron open)")
@@ -220,6 +143,48 @@ class Launcher:
                 self.say(f"aileron: session {session.id} could not be ended: {error}")
                 return
             else:
-                for line in summary_of(ended):
+                for line in _summarize(ended):
                     self.say(f"aileron: {line}")
                 return
+
+
+@contextmanager
+def _running(coroutine: Coroutine[Deferred[Any], Any, None]) -> Iterator[None]:
+    """Run something beside the agent, and cancel it when the agent has ended."""
+    running = Deferred.fromCoroutine(coroutine)
+    running.addErrback(lambda failure: failure.trap(CancelledError))
+    try:
+        yield
+    finally:
+        running.cancel()
+
+
+def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a session came to, by what the daemon says of one that ended; nothing of a daemon that does not."""
+    summary = session.get("summary")
+    if not isinstance(summary, Mapping):
+        return
+    calls = _many(summary["calls"], "call")
+    told = [f"{summary[name]} {words}" for name, words in _COUNTS if summary[name]]
+    yield f"session {session.get('id')} ended after {_lasted(summary['seconds'])}: {', '.join([calls, *told])}"
+    traffic = session.get("gateway")
+    if isinstance(traffic, Mapping):
+        requests = _many(traffic["requests"], "request")
+        yield f"to its models: {requests}, {traffic['input_tokens']} tokens in, {traffic['output_tokens']} out"
+    if summary["waiting"]:
+        yield "what waits can still be decided: aileron approval list"
+    if summary["in_doubt"]:
+        yield "what is in doubt may have happened: aileron runs list"
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number or 'no'} {thing}{'' if number == 1 else 's'}"
+
+
+def _lasted(seconds: int) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds} s"
+    minutes, rest = divmod(seconds, _MINUTE)
+    if seconds < _HOUR:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"

@@ -12,10 +12,27 @@ from attrs import field, frozen
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 
-from .agents.iagent import Gateway, IAgent, Invocation, McpServer, Register
+from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Upstream
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 _OURS = "AILERON_"
+
+
+@frozen
+class DaemonFacts:
+    """What a launch must know of the running daemon.
+
+    :ivar upstreams: of its gateway, by the provider's name; L{None}: it is of a version without one.
+    """
+
+    url: str
+    operator_url: str
+    launch_key: str = field(repr=False)
+    upstreams: Mapping[str, Upstream] | None = None
+
+    def gateway(self, key: str) -> Gateway | None:
+        """What a session with this gateway key must know of the gateway."""
+        return None if self.upstreams is None else Gateway(self.url, key, self.upstreams)
 
 
 @frozen
@@ -46,29 +63,57 @@ class Plan:
     files: Mapping[str, str] = field(factory=dict)
 
 
-def plan(
-    programs: Programs,
-    invocation: Invocation,
-    *,
-    register: Register,
-    session: SessionEnvironment,
-    gateway: Gateway | None,
-    directory: str,
-) -> Plan:
-    """What runs the agent in C{session}: the parent's environment without C{AILERON_*}, our tools, and the gateway.
+@frozen
+class Preparation:
+    """A launch of which everything on this machine was found and checked, and nothing was opened or started."""
 
-    :param gateway: L{None}: its LLM traffic is left alone.
-    :param directory: where files for it can lie.
+    agent: IAgent
+    invocation: Invocation
+    programs: Programs
+    register: Register
+
+    def plan(self, url: str, token: str, gateway: Gateway | None, directory: str) -> Plan:
+        """Plan it in a session: the parent's environment without C{AILERON_*}, our tools, and the gateway.
+
+        :param url: of the daemon's site for agents.
+        :param token: the session's.
+        :param gateway: L{None}: its LLM traffic is left alone.
+        :param directory: where files for it can lie.
+        """
+        arguments, environment = self.invocation.arguments, self.invocation.environment
+        session = SessionEnvironment(
+            url,
+            token,
+            self.agent.wait_seconds,
+            self.agent.name,
+            attended=self.agent.full_screen(arguments),
+            # The user may say it.
+            listed_actions=SessionEnvironment.of(environment).listed_actions,
+        )
+        server = McpServer(self.programs.mcp, session.on_this_machine().variables())
+        ours = self.register(server, gateway, directory)
+        theirs = {name: value for name, value in environment.items() if not name.startswith(_OURS)}
+        return Plan(
+            argv=(self.programs.agent, *ours.arguments, *arguments),
+            environment={**theirs, **ours.variables},
+            notes=ours.notes,
+            directory=directory if ours.files else None,
+            files=ours.files,
+        )
+
+
+def prepare(agent: IAgent, invocation: Invocation, interpreter: str) -> Preparation:
+    """Find and check all that a launch needs.
+
+    :param interpreter: as of L{find_programs}.
+    :raises Forbidden: the vault's passphrase is in the environment, where no agent must be started.
+    :raises NotFound: a program is not installed.
+    :raises InvalidRequest: the user's own settings cannot be added to.
     """
-    theirs = {name: value for name, value in invocation.environment.items() if not name.startswith(_OURS)}
-    ours = register(McpServer(programs.mcp, session.variables()), gateway, directory)
-    return Plan(
-        argv=(programs.agent, *ours.arguments, *invocation.arguments),
-        environment={**theirs, **ours.variables},
-        notes=ours.notes,
-        directory=directory if ours.files else None,
-        files=ours.files,
-    )
+    if PASSPHRASE in invocation.environment:
+        raise Forbidden(f"{PASSPHRASE} is set: unset it before an agent is launched.")
+    programs = find_programs(agent, invocation.environment, interpreter)
+    return Preparation(agent, invocation, programs, agent.prepare(invocation))
 
 
 def write_files(plan: Plan) -> None:
@@ -78,15 +123,6 @@ def write_files(plan: Plan) -> None:
     """
     for name, text in plan.files.items():
         (Path(plan.directory or "") / name).write_text(text, encoding="utf-8")
-
-
-def refuse_passphrase(parent: Mapping[str, str]) -> None:
-    """The passphrase must not be where an agent is started.
-
-    :raises Forbidden: it is in the environment.
-    """
-    if PASSPHRASE in parent:
-        raise Forbidden(f"{PASSPHRASE} is set: unset it before an agent is launched.")
 
 
 def find_programs(agent: IAgent, parent: Mapping[str, str], interpreter: str) -> Programs:

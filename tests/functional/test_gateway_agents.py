@@ -5,7 +5,7 @@ import json
 import attrs
 
 from aileron.launch import Invocation
-from aileron.launch.agents.opencode_settings import read_settings
+from aileron.launch.agents.opencode import AGENT
 from tests.functional import opencode
 from tests.functional.case import FunctionalTestCase
 from tests.functional.gatewayed import GatewayedTestCase
@@ -132,9 +132,9 @@ class SettingsTests(FunctionalTestCase):
         environment = self.home.environment(**opencode.QUIET, **named)
         command = Command(arguments=(opencode.program(), "debug", "config"), environment=environment, directory=deep)
         theirs = set(json.loads((await self.run_command(command)).stdout)["provider"])
-        ours = read_settings(Invocation((), environment, str(deep)))
+        ours = AGENT.read(Invocation((), environment, str(deep)))
         self.assertGreater(len(theirs), len(files) - 4)
-        self.assertEqual(theirs - {name for place in ours.places for name in place.providers or ()}, set())
+        self.assertEqual(theirs - {name for _, providers in ours.values("provider") for name in providers}, set())
 
 
 def settings(provider: str) -> str:

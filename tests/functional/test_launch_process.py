@@ -18,7 +18,7 @@ import os, sys
 from twisted.internet import task
 from twisted.internet.defer import Deferred
 from aileron.client import Connections
-from aileron.launch import AGENTS, DaemonFacts, Invocation, Launcher, OSSignals
+from aileron.launch import DaemonFacts, Invocation, Launcher, OSSignals, find_agents
 
 async def ensure():
     return DaemonFacts(sys.argv[1], "http://localhost:1", "ail_l_key")
@@ -29,7 +29,7 @@ async def main(reactor):
         lambda line: print(line, file=sys.stderr), sys.executable,
     )
     invocation = Invocation(tuple(sys.argv[2:]), os.environ, os.getcwd())
-    raise SystemExit(await launcher.launch(AGENTS["opencode"], invocation))
+    raise SystemExit(await launcher.launch(find_agents()["opencode"], invocation))
 
 task.react(lambda reactor: Deferred.fromCoroutine(main(reactor)))
 """

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.launch._bell import LOOK_SECONDS, Bell, Watch, is_multiplexed, line_of
+from aileron.launch._bell import LOOK_SECONDS, Bell, format_waiting, is_multiplexed, watch_waiting
 
 
 class BellTests(SynchronousTestCase):
@@ -46,10 +46,10 @@ class BellTests(SynchronousTestCase):
     def test_words(self) -> None:
         """What is written raw is ours, whatever the address of the daemon is said to be."""
         self.assertEqual(
-            line_of(1, "http://localhost:7"), "a call waits for your approval: http://localhost:7/approvals"
+            format_waiting(1, "http://localhost:7"), "a call waits for your approval: http://localhost:7/approvals"
         )
-        self.assertIn("3 calls wait", line_of(3, "http://localhost:7"))
-        self.assertNotIn("\x1b", line_of(1, "http://\x1b]0;x\a"))
+        self.assertIn("3 calls wait", format_waiting(3, "http://localhost:7"))
+        self.assertNotIn("\x1b", format_waiting(1, "http://\x1b]0;x\a"))
 
 
 class WatchTests(SynchronousTestCase):
@@ -66,7 +66,7 @@ class WatchTests(SynchronousTestCase):
                 raise now
             return now
 
-        watching = Deferred.fromCoroutine(Watch(waiting, told.append, clock).watch())
+        watching = Deferred.fromCoroutine(watch_waiting(waiting, told.append, clock))
         clock.pump([LOOK_SECONDS] * len(numbers))
         watching.cancel()
         self.failureResultOf(watching)

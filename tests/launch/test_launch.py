@@ -17,9 +17,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonFault, Lease, Wire
 from aileron.errors import Forbidden, InvalidRequest, NotFound
-from aileron.launch import AGENTS, Bell, DaemonFacts, Invocation, Launcher, Upstream
+from aileron.launch import Bell, DaemonFacts, Invocation, Launcher, Upstream, find_agents
 from aileron.launch._bell import LOOK_SECONDS
-from aileron.launch._signals import Deliver
+from aileron.launch._process import Deliver
 from aileron.testing import ScriptedSite
 
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g_secret"}
@@ -75,7 +75,7 @@ class ByHand:
         self.deliver: Deliver | None = None
 
     @contextmanager
-    def caught(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+    def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
         """Deliver what L{send} sends."""
         self.deliver = deliver
         yield
@@ -125,7 +125,7 @@ class LaunchCase(SynchronousTestCase):
         )
         parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
         invocation = Invocation(("run", "hi"), parent, "/project")
-        coroutine = launcher.launch(AGENTS["opencode"], invocation, through_gateway=through_gateway)
+        coroutine = launcher.launch(find_agents()["opencode"], invocation, through_gateway=through_gateway)
         launching = Deferred.fromCoroutine(coroutine)
         self.addCleanup(self.abandon, launching)
         self.machine.advance(0)
@@ -199,7 +199,7 @@ class RunTests(LaunchCase):
 
     def test_full_screen(self) -> None:
         """An agent draws on the whole terminal unless a command is named that does not."""
-        agent = AGENTS["opencode"]
+        agent = find_agents()["opencode"]
         self.assertEqual([agent.full_screen(each) for each in ((), ("run", "hi"), (".",))], [True, False, True])
 
     def test_banner(self) -> None:

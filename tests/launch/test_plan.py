@@ -10,19 +10,20 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.client import SessionEnvironment
 from aileron.errors import Forbidden, NotFound
 from aileron.launch import (
-    AGENTS,
     Gateway,
     Invocation,
     McpServer,
     Plan,
+    Preparation,
     Programs,
     Registration,
+    find_agents,
     find_programs,
-    plan,
+    prepare,
 )
-from aileron.launch._plan import refuse_passphrase, write_files
+from aileron.launch._plan import write_files
 
-SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 60, "opencode", attended=True)
+SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 45, "opencode", attended=True)
 GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret")
 PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN": "old", "AILERONX": "kept"}
 
@@ -35,8 +36,9 @@ def planned() -> Plan:
         variables = {"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}
         return Registration(variables, ("a note",), (f"--file={directory}/a",), {"a": "text"})
 
-    programs, invocation = Programs("/bin/agent", "/bin/aileron-mcp"), Invocation(("run", "--x"), PARENT, "/project")
-    return plan(programs, invocation, register=register, session=SESSION, gateway=GATEWAY, directory="/private")
+    programs, invocation = Programs("/bin/agent", "/bin/aileron-mcp"), Invocation(("--x",), PARENT, "/project")
+    prepared = Preparation(find_agents()["opencode"], invocation, programs, register)
+    return prepared.plan(SESSION.url, SESSION.token, GATEWAY, "/private")
 
 
 class PlanTests(SynchronousTestCase):
@@ -44,7 +46,7 @@ class PlanTests(SynchronousTestCase):
 
     def test_argv(self) -> None:
         """The user's arguments are passed on behind ours, and no secret is among them."""
-        self.assertEqual(planned().argv, ("/bin/agent", "--file=/private/a", "run", "--x"))
+        self.assertEqual(planned().argv, ("/bin/agent", "--file=/private/a", "--x"))
 
     def test_files(self) -> None:
         """Its files lie in a directory of its own."""
@@ -63,7 +65,7 @@ class PlanTests(SynchronousTestCase):
             "SERVER": "/bin/aileron-mcp",
             "AILERON_URL": "http://127.0.0.1:9",
             "AILERON_TOKEN": "ail_a_secret",
-            "AILERON_WAIT_SECONDS": "60",
+            "AILERON_WAIT_SECONDS": "45",
             "AILERON_CLIENT": "opencode",
             "AILERON_ATTENDED": "yes",
             "KEY": "ail_g_secret",
@@ -82,9 +84,9 @@ class PlanTests(SynchronousTestCase):
 
     def test_passphrase(self) -> None:
         """An agent is never launched with the vault's passphrase in reach."""
-        caught = self.assertRaises(Forbidden, refuse_passphrase, {"AILERON_VAULT_PASSPHRASE": "hunter2"})
+        invocation = Invocation((), {"AILERON_VAULT_PASSPHRASE": "hunter2"}, "/project")
+        caught = self.assertRaises(Forbidden, prepare, find_agents()["opencode"], invocation, "/bin/python")
         self.assertNotIn("hunter2", str(caught))
-        refuse_passphrase({})
 
 
 class ProgramsTests(SynchronousTestCase):
@@ -105,7 +107,7 @@ class ProgramsTests(SynchronousTestCase):
 
     def find(self) -> Programs:
         """Look for both."""
-        return find_programs(AGENTS["opencode"], {"PATH": str(self.path)}, str(self.venv / "python"))
+        return find_programs(find_agents()["opencode"], {"PATH": str(self.path)}, str(self.venv / "python"))
 
     def test_beside_the_interpreter(self) -> None:
         """The aileron-mcp of this installation comes before any other."""

@@ -66,9 +66,9 @@ def _bindable(around: Surroundings) -> Iterator[str]:
 
 
 def _agents(_around: Surroundings) -> Iterable[str]:
-    from aileron.launch import AGENTS
+    from aileron.launch import find_agents
 
-    return AGENTS
+    return find_agents()
 
 
 def _named(paths: Iterable[Path]) -> Iterator[str]:

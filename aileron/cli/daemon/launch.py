@@ -72,11 +72,11 @@ def launch(
     ARGUMENTS are the agent's own, and the exit code is the agent's. The daemon is started if need be.
     Nothing of the agent's own configuration is written.
     """
-    from aileron.launch import AGENTS, Invocation
+    from aileron.launch import Invocation, find_agents
 
-    known = AGENTS.get(agent)
+    known = (agents := find_agents()).get(agent)
     if known is None:
-        raise click.UsageError(f"The agent must be one of: {', '.join(sorted(AGENTS))}.")
+        raise click.UsageError(f"The agent must be one of: {', '.join(sorted(agents))}.")
     chosen: IAgent = known
     if as_json and not only_print:
         raise click.UsageError("--json goes with --print, before the agent's name.")

@@ -12,7 +12,7 @@ from aileron.home import Discovery, live_discovery, load_ports
 from aileron.values import BUILT_IN_PROVIDERS
 
 if TYPE_CHECKING:
-    from aileron.launch import DaemonFacts, Described, IAgent, Invocation, Upstream
+    from aileron.launch import DaemonFacts, IAgent, Invocation, LaunchPreview, Upstream
 
 _NOWHERE = 0
 """The port that stands for the daemon's where none was ever chosen."""
@@ -33,13 +33,13 @@ def show_plan(
     :raises NotFound: a program is not installed.
     :raises InvalidRequest: the user's own settings cannot be added to.
     """
-    from aileron.launch import foresee
+    from aileron.launch import preview_launch
 
     found = live_discovery(around.home)
     facts = _stand_in(around) if found is None else _facts(around, found)
-    described = foresee(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
+    described = preview_launch(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
     if as_json:
-        say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **described.as_json()})
+        say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **described.to_json()})
     else:
         _show(agent.name, described, sandbox=sandbox)
     if found is None:
@@ -73,7 +73,7 @@ def _stand_in(around: Surroundings) -> DaemonFacts:
     return DaemonFacts(url, f"http://localhost:{ports.operator or _NOWHERE}", "", upstreams)
 
 
-def _show(agent: str, described: Described, *, sandbox: bool) -> None:
+def _show(agent: str, described: LaunchPreview, *, sandbox: bool) -> None:
     heading("A launch of {agent} would run", agent=agent)
     for word in described.argv:
         block(word, "  ")

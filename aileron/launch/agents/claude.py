@@ -1,21 +1,63 @@
-"""Claude Code: its tool server comes by a flag that names variables, and these hold the secrets."""
+"""Claude Code: its tool server comes by a flag that names variables, and these hold the secrets.
+
+Seen in Claude Code 2.1: the C{env} of its settings wins over the environment that it is started in.  It reads them in
+C{.claude.json} and C{settings.json} of its own directory, in C{.claude} of the working directory and of the
+repository's root, from C{--settings}, and from the administrator.  We look between those two as well: whoever finds
+more leaves more alone.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import frozen
-from zope.interface import implementer
+from attrs import evolve
 
-from .claude_routes import routed
-from .claude_settings import own_directory, read_settings
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.formats import read_text
+from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import (
+    Location,
+    Settings,
+    SettingsLayer,
+    Source,
+    Text,
+    Topic,
+    environment_variables,
+    files,
+    project_files,
+)
+from aileron.launch.routing import Providers, Routes
 
-SERVER_NAME = "aileron"
+_BASE_URL = "ANTHROPIC_BASE_URL"
+_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
+_AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"
+_ADDRESSES = (_BASE_URL, "CLAUDE_CODE_API_BASE_URL")
+_KEYS = (
+    "ANTHROPIC_API_KEY",
+    _AUTH_TOKEN,
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_FEDERATION_RULE_ID",
+)
+_LOGINS = ("apiKeyHelper", "oauthAccount", "primaryApiKey")
+_OTHERS = tuple(
+    f"CLAUDE_CODE_USE_{name}"
+    for name in ("BEDROCK", "VERTEX", "FOUNDRY", "ANTHROPIC_AWS", "ANTHROPIC_GOOGLE_CLOUD", "MANTLE", "GATEWAY")
+)
+_SOCKET = "ANTHROPIC_UNIX_SOCKET"
+_YES = ("1", "true", "yes", "on")
 
-_CALL_TIMEOUT_MILLISECONDS = 3_600_000  # also ends half an hour's patience with a server that says nothing
+_DIRECTORY = Location("$CLAUDE_CONFIG_DIR", "~/.claude")
+_SHARED = Location("$ANTHROPIC_CONFIG_DIR", "$XDG_CONFIG_HOME/anthropic", "~/.config/anthropic")
+_NAMES = ("settings.json", "settings.local.json")
+_MANAGED = ("managed-settings.json", "managed-settings.d/*.json")
+_OPTION = "--settings"
+
+# Not what later sessions source or start, outside of a sandbox too: session-env, shell-snapshots, jobs.
+_OWN = ("file-history", "plans", "projects", "tasks", "todos")
 
 # Behind another argument it takes the shorter of them for prompts.
 _COMMANDS = frozenset(
@@ -26,51 +68,27 @@ _COMMANDS = frozenset(
 _HEADLESS = frozenset(("-p", "--print"))
 _BACKGROUND = frozenset(("--bg", "--background"))
 
-# Not what later sessions source or start, outside of a sandbox too: session-env, shell-snapshots, jobs.
-_OWN = ("file-history", "plans", "projects", "tasks", "todos")
+
+def _find_options(invocation: Invocation) -> Iterator[Text]:
+    """What stands behind C{--settings}: a file, or JSON itself."""
+    for value in invocation.option(_OPTION):
+        if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
+            yield Text(_OPTION, value)
+        else:
+            try:
+                text = read_text(Path(invocation.directory) / value)
+            except ValueError:
+                text = None
+            yield Text(_OPTION, text or "")  # which is no JSON
 
 
-@implementer(IAgent)
-@frozen
-class Claude:
-    """The agent of that name."""
-
-    name: str = "claude"
-    program: str = "claude"
-    wait_seconds: int = 45
-
-    def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Its own screen opens unless it is to print, or a command of its own is named."""
-        return not (_is_command(arguments) or _HEADLESS.intersection(arguments))
-
-    def prepare(self, invocation: Invocation) -> Register:
-        """Read what the user has set of where its traffic goes; nothing of it is in the way of our tools."""
-        settings = read_settings(invocation)
-
-        def register(server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
-            if _is_command(invocation.arguments):
-                return Registration({}, (_alone(invocation.arguments[0]),))
-            routes = routed(settings, gateway)
-            # With a space they would take the user's own arguments for more of theirs.
-            ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
-            notes = (*routes.notes, *_of_background(invocation.arguments))
-            return Registration({**server.environment, **routes.variables}, notes, (*ours, *routes.arguments))
-
-        return register
-
-    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}; what else lies beside them are settings, and programs that it starts."""
-        cache = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "/")) / ".cache"
-        directory = own_directory(environment)
-        return (*(str(directory / name) for name in _OWN), str(Path(cache) / "claude-cli-nodejs"))
-
-    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        return (str(own_directory(environment)),)
-
-
-def _is_command(arguments: tuple[str, ...]) -> bool:
-    return bool(_COMMANDS.intersection(arguments[:1]))
+def _register(settings: Settings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
+    # With a space they would take the user's own arguments for more of theirs.
+    ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
+    lasting = "outlives this launch, and then has neither tools nor gateway."
+    notes = (f"aileron: what claude does in the background {lasting}",)
+    is_lasting = _BACKGROUND.intersection(settings.invocation.arguments)
+    return Registration(server.environment, notes if is_lasting else (), ours)
 
 
 def _configuration(server: McpServer) -> Mapping[str, object]:
@@ -81,18 +99,123 @@ def _configuration(server: McpServer) -> Mapping[str, object]:
         "args": [],
         "env": {name: f"${{{name}}}" for name in server.environment},
         "alwaysLoad": True,
-        "timeout": _CALL_TIMEOUT_MILLISECONDS,
+        "timeout": CALL_TIMEOUT_SECONDS * 1000,  # also ends half an hour's patience with a server that says nothing
     }
     return {"mcpServers": {SERVER_NAME: entry}}
 
 
-def _alone(command: str) -> str:
-    return f"aileron: claude {command} runs by itself: it gets no tools, and is not sent through the gateway."
-
-
-def _of_background(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    if not _BACKGROUND.intersection(arguments):
-        return ()
-    return (
-        "aileron: what claude does in the background outlives this launch, and then has neither tools nor gateway.",
+def _route(settings: Settings, gateway: Gateway) -> Routes:
+    """Send what it says through the gateway, with whatever login the user has, or say why not."""
+    variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
+    ours = _variables(variables, gateway, has_login=_has_login(settings, variables))
+    told = {name for layer in _told(variables).layers for name in layer.values or {}}
+    won = {name: value for name, value in ours.items() if name in told}
+    reason = (
+        routing.find_unreadable(variables)
+        or _other_service(variables)
+        or _other_address(variables, gateway)
+        or _not_to_be_won(variables, won)
     )
+    if reason is not None:
+        return Routes(notes=(f"aileron: what claude says to its models is left alone: {reason}",))
+    arguments = (f"{_OPTION}={json.dumps({'env': won})}",) if won else ()
+    return Routes(variables=ours, arguments=arguments, notes=routing.note_routes("claude", ("anthropic",), {}))
+
+
+def _variables_of(layer: SettingsLayer) -> SettingsLayer:
+    """The variables that one layer puts into Claude Code's environment."""
+    if layer.topic is Topic.VARIABLES:
+        return layer
+    if layer.topic is Topic.LOGINS:  # one that cannot be read is none
+        address = layer.part().get("base_url")
+        return evolve(layer, values={_BASE_URL: str(address)} if address else {})
+    variables = None if layer.values is None else layer.values.get("env", {})
+    texts = {name: str(value) for name, value in variables.items()} if isinstance(variables, Mapping) else None
+    return evolve(layer, values=texts)
+
+
+def _told(variables: Settings) -> Settings:
+    """What settings say, not the environment."""
+    return variables.about(Topic.SETTINGS, Topic.LOGINS)
+
+
+def _has_login(settings: Settings, variables: Settings) -> bool:
+    """Whether Claude Code has something to send as its key."""
+    named = any(value for name in _KEYS for _, value in variables.values(name))
+    helped = any(value for name in _LOGINS for _, value in settings.about(Topic.SETTINGS).values(name))
+    return named or helped or any(layer.values for layer in settings.about(Topic.LOGINS).layers)
+
+
+def _other_service(variables: Settings) -> str | None:
+    for name in (*_OTHERS, _SOCKET):
+        for place, value in variables.values(name):
+            if value and (name == _SOCKET or value.lower() in _YES):
+                return f"{name} ({place}) has it use another service."
+    return None
+
+
+def _other_address(variables: Settings, gateway: Gateway) -> str | None:
+    for name in _ADDRESSES:
+        for place, value in variables.values(name):
+            if value.strip("/") and not gateway.is_own("anthropic", value):
+                return routing.explain_elsewhere(place, "anthropic")
+    return None
+
+
+def _variables(variables: Settings, gateway: Gateway, *, has_login: bool) -> Mapping[str, str]:
+    environment = variables.environment
+    told = {name: value for layer in _told(variables).layers for name, value in (layer.values or {}).items()}
+    stand_in = {_AUTH_TOKEN: routing.STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
+    past = routing.bypass_proxy({**environment, **told}, gateway.url)
+    if _HEADERS in told:
+        # They would win over ours, and what wins over them stands where every user of the machine can read it.
+        return {_BASE_URL: gateway.url_with_key, **stand_in, **past}
+    headers = _join_headers(environment.get(_HEADERS, ""), gateway.key)
+    return {_BASE_URL: gateway.url, _HEADERS: headers, **stand_in, **past}
+
+
+def _join_headers(theirs: str, key: str) -> str:
+    """The user's own header lines and the gateway key's; one of another launch goes."""
+    header = routing.KEY_HEADER
+    kept = [line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != header.lower()]
+    return "\n".join((*kept, f"{header}: {key}"))
+
+
+def _not_to_be_won(variables: Settings, won: Mapping[str, str]) -> str | None:
+    """Why the settings cannot be won over, if so."""
+    for layer in variables.layers:
+        if layer.final and (names := won.keys() & (layer.values or {}).keys()):
+            return f"{layer.name} sets {', '.join(sorted(names))}."
+    if won and any(layer.name == _OPTION for layer in variables.layers):
+        return f"your settings set {', '.join(sorted(won))}, and {_OPTION} stands where that could be won over."
+    if "/s/" in won.get(_BASE_URL, ""):
+        return f"your settings set both {_BASE_URL} and {_HEADERS}: leave out the first, the gateway goes there anyway."
+    return None
+
+
+AGENT = Agent(
+    name="claude",
+    sources=(
+        environment_variables,
+        Source(files(Location("$CLAUDE_CONFIG_DIR", "~"), ".claude.json")),
+        Source(files(_DIRECTORY, *_NAMES)),
+        Source(project_files(*(f".claude/{name}" for name in _NAMES), root=".git")),
+        Source(files(_DIRECTORY, "remote-settings.json"), final=True),
+        Source(files(Location("/etc/claude-code"), *_MANAGED), final=True),
+        Source(files(Location("/Library/Application Support/ClaudeCode"), *_MANAGED), final=True),
+        Source(files(_DIRECTORY, ".credentials.json"), topic=Topic.LOGINS),
+        Source(files(_SHARED, "configs/*.json"), topic=Topic.LOGINS),
+        Source(_find_options, final=True),
+    ),
+    # What else lies beside them are settings, and programs that it starts.
+    own=(
+        *(_DIRECTORY / name for name in _OWN),
+        Location("$XDG_CACHE_HOME/claude-cli-nodejs", "~/.cache/claude-cli-nodejs"),
+    ),
+    settings=(_DIRECTORY,),
+    commands=_COMMANDS,
+    alone="it gets no tools, and is not sent through the gateway.",
+    draws=lambda arguments: not _HEADLESS.intersection(arguments),
+    register=_register,
+    route=_route,
+)

@@ -1,86 +1,115 @@
-"""Codex: everything goes into arguments that override its settings, and what is secret into variables they name."""
+"""Codex: everything goes into arguments that override its settings, and what is secret into variables they name.
+
+Seen in Codex 0.169: it merges C{/etc/codex/config.toml}, C{config.toml} of its home, the file of a profile that an
+argument names, C{-c} arguments, and what an administrator manages.  A project's C{.codex/config.toml} counts where the
+project is trusted, and may add tool servers, but never says where models are asked.
+
+Codex lets nobody change its own provider but for the address, and an argument is no place for a key.  So there is one
+beside it which has its name, and with that everything that it does for it, and takes the key from a variable.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from attrs import frozen
-from zope.interface import implementer
+from attrs import evolve
 
-from . import codex_arguments
-from .bypass import unproxied
-from .codex_routes import Routes, routed
-from .codex_settings import BUILT_IN, Settings, directory, read_settings
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
-from .toml_values import TomlValue, overriding
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.formats import parse_toml
+from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of, project_files
+from aileron.launch.routing import Providers, Routes
 
-SERVER_NAME = "aileron"
-_OTHER_NAME = "aileron_session"
+TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]
 
-_CALL_TIMEOUT_SECONDS = 3600  # its default, five minutes, is shorter than many an approval
-_START_TIMEOUT_SECONDS = 60
+_HOME, _SYSTEM = Location("$CODEX_HOME", "~/.codex"), Location("/etc/codex")
+_FILE, _MANAGED = "config.toml", "managed_config.toml"
 _OWN = ("archived_sessions", "log", "sessions")
-# Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
-_LISTS_ANEW = (
-    *overriding("features.mcp_tool_list_changed", True),
-    *overriding("suppress_unstable_features_warning", True),
+_OTHER_NAME = f"{SERVER_NAME}_session"
+"""Where the user has something under our name: Codex would mix the two, and their key would go where ours leads."""
+
+_START_TIMEOUT_SECONDS = 60
+_BUILT_IN = "openai"
+_NAME = "OpenAI"  # Codex does by the name what it does for the models of that company only
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_AS_EVER = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": "OPENAI_PROJECT"}
+_NO_CHATGPT = "logged in with ChatGPT, it goes to an address of its own."
+_ELSEWHERE = (
+    "it goes elsewhere. For the gateway to take it there, name that address, without /v1, in config.yaml as a "
+    "provider's base_url"
+)
+
+_SCREENLESS = frozenset(
+    "a app-server apply archive completion debug delete doctor e exec exec-server features help login logout mcp "
+    "mcp-server migrate-nfs-db migrate-rollouts plugin queue remote-control review sandbox unarchive update".split()
+)
+_NO_PROGRAM = frozenset(("-h", "--help", "-V", "--version"))
+_HEADLESS = frozenset(("e", "exec", "review"))
+_WITH_VALUE = frozenset(
+    "-C --cd -a --ask-for-approval --add-dir -c --config --disable --enable -i --image --local-provider -m --model "
+    "-p --profile --remote --remote-auth-token-env -s --sandbox".split()
+)
+_STEERS = re.compile(
+    r"(?:--config=|-c=?)?(?:model_providers?|openai_base_url|chatgpt_base_url|cli_auth_credentials_store)\s*[.=].*"
+    r"|--oss|--local-provider(?:=.*)?",
+    re.DOTALL,
 )
 
 
-@implementer(IAgent)
-@frozen
-class Codex:
-    """The agent of that name."""
+class _Login(StrEnum):
+    """With what Codex asks OpenAI's models.  C{HIDDEN}: it cannot be told."""
 
-    name: str = "codex"
-    program: str = "codex"
-    wait_seconds: int = 45
-
-    def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Its own screen opens unless a command is named that has none."""
-        return codex_arguments.full_screen(arguments)
-
-    def prepare(self, invocation: Invocation) -> Register:
-        """Read what says where its models are, and which tool servers the user has."""
-        settings = read_settings(invocation)
-        steered = codex_arguments.steering(invocation.arguments)
-
-        def register(server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
-            routes = routed(settings, gateway, steered=steered)
-            past = unproxied(invocation.environment, gateway.url, ports=False) if gateway and routes.arguments else {}
-            return Registration(
-                {**server.environment, **routes.variables, **past},
-                (*_name_note(settings), *routes.notes, *_resume_note(invocation, settings, routes)),
-                (*overriding(f"mcp_servers.{_server_name(settings)}", _entry(server)), *_LISTS_ANEW, *routes.arguments),
-            )
-
-        return register
-
-    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}; what else lies beside them are settings, and what a later session would start."""
-        return tuple(str(directory(environment) / name) for name in _OWN)
-
-    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        return (str(directory(environment)),)
+    NONE = "there is no login yet. Launch it again once there is one."
+    KEY = "key"
+    CHATGPT = "chatgpt"
+    HIDDEN = "it cannot be told how it is logged in."
 
 
-def _server_name(settings: Settings) -> str:
-    # What the user has under our name would be mixed with ours, or could not be.
-    return _OTHER_NAME if SERVER_NAME in settings.servers else SERVER_NAME
+def _draws(arguments: tuple[str, ...]) -> bool:
+    return not _NO_PROGRAM.intersection(arguments) and _command(arguments) not in _SCREENLESS
 
 
-def _name_note(settings: Settings) -> tuple[str, ...]:
-    if SERVER_NAME not in settings.servers:
-        return ()
-    return (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {_OTHER_NAME}",)
+def _command(arguments: tuple[str, ...]) -> str | None:
+    """The first argument that is neither an option nor one's value: a command, or a prompt."""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in _WITH_VALUE:
+            next(rest, None)
+        elif not argument.startswith("-"):
+            return argument
+    return None
 
 
-def _resume_note(invocation: Invocation, settings: Settings, routes: Routes) -> tuple[str, ...]:
-    moved = bool(routes.arguments) and settings.provider == BUILT_IN
-    if not moved or not codex_arguments.resuming(invocation.arguments):
-        return ()
-    return ("aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway",)
+def _find_profiles(invocation: Invocation) -> Iterator[Path]:
+    """The files of profiles, of which the last that is named wins."""
+    home = Path(invocation.directory) / (_HOME.find(invocation.environment) or "")
+    for name in reversed(list(invocation.option("-p", "--profile"))):
+        yield home / f"{name}.{_FILE}"
+
+
+def _starts(invocation: Invocation) -> Iterator[Path]:
+    for named in ("", *invocation.option("-C", "--cd")):
+        yield Path(invocation.directory) / named
+
+
+def _register(settings: Settings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
+    name, notes = SERVER_NAME, tuple[str, ...]()
+    if any(settings.values("mcp_servers", SERVER_NAME)):
+        name = _OTHER_NAME
+        notes = (f"aileron: you have a tool server {SERVER_NAME} of your own, so this session's is {name}",)
+    overrides = {
+        f"mcp_servers.{name}": _entry(server),
+        # Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
+        "features.mcp_tool_list_changed": True,
+        "suppress_unstable_features_warning": True,
+    }
+    return Registration(server.environment, notes, tuple(_override(overrides)))
 
 
 def _entry(server: McpServer) -> TomlValue:
@@ -91,6 +120,155 @@ def _entry(server: McpServer) -> TomlValue:
         "enabled": True,
         "required": True,  # else it goes on without, after a second
         "default_tools_approval_mode": "approve",  # else it refuses them, or asks before we do
-        "tool_timeout_sec": _CALL_TIMEOUT_SECONDS,
+        "tool_timeout_sec": CALL_TIMEOUT_SECONDS,
         "startup_timeout_sec": _START_TIMEOUT_SECONDS,
     }
+
+
+def _override(settings: Mapping[str, TomlValue]) -> Iterator[str]:
+    """The arguments that set what stands at these dotted paths."""
+    for path, value in settings.items():
+        yield from ("-c", f"{path}={_to_toml(value)}")
+
+
+def _to_toml(value: TomlValue) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{_to_toml(name)}={_to_toml(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, str):
+        # A basic string: JSON's, which TOML reads alike but for two things.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Sequence):
+        return "[" + ",".join(map(_to_toml, value)) + "]"
+    return json.dumps(value)
+
+
+def _route(settings: Settings, gateway: Gateway) -> Routes:
+    """Send what Codex asks through the gateway, or say why not."""
+    models = settings.about(Topic.SETTINGS)
+    provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
+    steered = any(_STEERS.fullmatch(argument) for argument in settings.invocation.arguments)
+    if reason := "your arguments say where it goes." if steered else routing.find_unreadable(models):
+        return _leave_alone(provider, reason)
+    if provider == _BUILT_IN:
+        return _route_built_in(models, _login(settings), gateway)
+    return _route_own(models, provider, gateway)
+
+
+def _leave_alone(provider: str, reason: str) -> Routes:
+    return Routes(notes=routing.note_routes("Codex", (), {provider: reason}))
+
+
+def _find(models: Settings, name: str) -> tuple[str, str] | None:
+    """A setting, which counts unless it is empty, behind the place that says it."""
+    return next(((place, str(value)) for place, value in models.values(name) if value), None)
+
+
+def _own_entry(models: Settings, provider: str) -> Mapping[str, Any]:
+    """What the user says of a provider of their own."""
+    entries = [part_of(entry) for _, entry in models.values("model_providers", provider)]
+    return {name: value for entry in reversed(entries) for name, value in entry.items()}
+
+
+def _login(settings: Settings) -> _Login:
+    """The kind of its login, and nothing else that stands beside it."""
+    store = _find(settings.about(Topic.SETTINGS), "cli_auth_credentials_store")
+    if settings.environment.get("CODEX_ACCESS_TOKEN"):
+        return _Login.HIDDEN
+    # Only where it works without a person it takes a key from its environment.
+    if _command(settings.invocation.arguments) in _HEADLESS and settings.environment.get("CODEX_API_KEY"):
+        return _Login.KEY
+    if store is not None and store[1] != "file":
+        return _Login.HIDDEN
+    for layer in settings.about(Topic.LOGINS).layers:
+        usual = "apikey" if layer.part().get("OPENAI_API_KEY") else "chatgpt"
+        mode = None if layer.values is None else layer.values.get("auth_mode") or usual
+        return {"apikey": _Login.KEY, "chatgpt": _Login.CHATGPT}.get(str(mode), _Login.HIDDEN)
+    return _Login.NONE
+
+
+def _route_built_in(models: Settings, login: _Login, gateway: Gateway) -> Routes:
+    """Codex's own provider for the models of OpenAI, with whatever login it has."""
+    address = _find(models, "openai_base_url")
+    provider, url = _find_usual(login, gateway) if address is None else _find_url(gateway, address[1])
+    if not provider:
+        return _leave_alone(_BUILT_IN, _NO_CHATGPT if address is None else f"by {address[0]} {_ELSEWHERE}")
+    if login in (_Login.NONE, _Login.HIDDEN) and not gateway.upstream(provider).injected:
+        return _leave_alone(_BUILT_IN, login.value)
+    entry: TomlValue = {
+        "name": _NAME,
+        "base_url": url,
+        "wire_api": "responses",
+        "requires_openai_auth": login is not _Login.NONE,
+        "env_http_headers": {routing.KEY_HEADER: routing.KEY_VARIABLE, **_AS_EVER},
+    }
+    name = _OTHER_NAME if _own_entry(models, SERVER_NAME) else SERVER_NAME
+    routes = _through(provider, models, gateway, {"model_provider": name, f"model_providers.{name}": entry})
+    if "resume" not in models.invocation.arguments:
+        return routes
+    note = "aileron: Codex resumes only what began through the gateway, too; say fork for others, or --no-gateway"
+    return evolve(routes, notes=(*routes.notes, note))
+
+
+def _route_own(models: Settings, name: str, gateway: Gateway) -> Routes:
+    """A provider of the user's own goes on as they have it, but for the address; its key is their business."""
+    entry = _own_entry(models, name)
+    address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
+    provider, url = _find_url(gateway, address) if isinstance(address, str) and _BARE.fullmatch(name) else ("", "")
+    if not provider:
+        return _leave_alone(name, _ELSEWHERE)
+    path = f"model_providers.{name}"
+    overrides: dict[str, TomlValue] = {
+        f"{path}.base_url": url,
+        f"{path}.env_http_headers.{routing.KEY_HEADER}": routing.KEY_VARIABLE,
+        f"{path}.supports_websockets": False,
+    }
+    routes = _through(provider, models, gateway, overrides)
+    if gateway.upstream(provider).injected and variable and not models.environment.get(variable):
+        return evolve(routes, variables={**routes.variables, variable: routing.STAND_IN_KEY})
+    return routes
+
+
+def _through(provider: str, models: Settings, gateway: Gateway, overrides: Mapping[str, TomlValue]) -> Routes:
+    past = routing.bypass_proxy(models.environment, gateway.url, ports=False)
+    return Routes(
+        variables={routing.KEY_VARIABLE: gateway.key, **past},
+        arguments=tuple(_override(overrides)),
+        notes=routing.note_routes("Codex", (provider,), {}),
+    )
+
+
+def _find_usual(login: _Login, gateway: Gateway) -> tuple[str, str]:
+    """The gateway's provider for Codex's own, and where to ask it, while the user names no address; else nothing."""
+    name, rest = ("chatgpt", "") if login is _Login.CHATGPT else (_BUILT_IN, "/v1")
+    return (name, f"{gateway.url}{gateway.upstreams[name].prefix}{rest}") if name in gateway.upstreams else ("", "")
+
+
+def _find_url(gateway: Gateway, address: str) -> tuple[str, str]:
+    """The gateway's provider whose address it is, or the gateway's own for it, and where to ask it; else nothing."""
+    address = address.rstrip("/")
+    for name, upstream in gateway.upstreams.items():
+        here = f"{gateway.url}{upstream.prefix}"
+        for base in (upstream.base_url, here):
+            if f"{address}/".startswith(f"{base}/"):
+                return name, f"{here}{address.removeprefix(base)}"
+    return "", ""
+
+
+AGENT = Agent(
+    name="codex",
+    sources=(
+        Source(files(_HOME, _MANAGED), parse_toml),
+        Source(files(_SYSTEM, _MANAGED), parse_toml),
+        Source(_find_profiles, parse_toml),
+        Source(files(_HOME, _FILE), parse_toml),
+        Source(files(_SYSTEM, _FILE), parse_toml),
+        Source(project_files(f".codex/{_FILE}", starts=_starts), parse_toml, Topic.SERVERS),
+        Source(files(_HOME, "auth.json"), topic=Topic.LOGINS),
+    ),
+    # What else lies beside them are settings, and what a later session would start.
+    own=tuple(_HOME / name for name in _OWN),
+    settings=(_HOME,),
+    draws=_draws,
+    register=_register,
+    route=_route,
+)

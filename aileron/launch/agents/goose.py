@@ -1,98 +1,61 @@
-"""goose: a file of its own kind is named to it in a variable, and its providers' hosts in others."""
+"""goose: a file of its own kind is named to it in a variable, and its providers' hosts in others.
+
+Seen in goose 1.52: a variable wins over the user's C{config.yaml}, this over the files that
+C{GOOSE_ADDITIONAL_CONFIG_FILES} names, the last of them first, and these over the administrator's.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import frozen
-from zope.interface import implementer
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.formats import parse_yaml
+from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, environment_variables, files
+from aileron.launch.routing import Providers, Routes
 
-from aileron.errors import InvalidRequest
-from aileron.values import visible
+_ADDITIONAL = "GOOSE_ADDITIONAL_CONFIG_FILES"
+_CONFIGURATION = Location("$GOOSE_PATH_ROOT/config", "$XDG_CONFIG_HOME/goose", "~/.config/goose", absolute=True)
+_DATA = Location("$GOOSE_PATH_ROOT/data", "$XDG_DATA_HOME/goose", "~/.local/share/goose", absolute=True)
+_STATE = Location("$GOOSE_PATH_ROOT/state", "$XDG_STATE_HOME/goose", "~/.local/state/goose", absolute=True)
 
-from .goose_routes import routed
-from .goose_settings import ADDITIONAL, Settings, configuration_directory, directories, read_settings
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
+_HOSTS = {"anthropic": "ANTHROPIC_HOST", "openai": "OPENAI_HOST"}
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_ADDRESSES = {"anthropic": {"ANTHROPIC_HOST": ""}, "openai": {"OPENAI_HOST": "", "OPENAI_BASE_URL": "/v1"}}
+"""Where a user says an address, and what stands at its end there."""
 
-SERVER_NAME = "aileron"
-
-_CALL_TIMEOUT_SECONDS = 3_600  # its default, five minutes, is shorter than many an approval
+_PATH, _PATHS = "OPENAI_BASE_PATH", ("v1/chat/completions", "v1/responses")
 _FILE = "goose.yaml"
-_CONFIGURE = "configure"
 _RESUMING, _WITHOUT = frozenset(("-r", "--resume")), "--no-profile"
 
 
-@implementer(IAgent)
-@frozen
-class Goose:
-    """The agent of that name."""
-
-    name: str = "goose"
-    program: str = "goose"
-    wait_seconds: int = 45
-
-    def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Never: it prints lines, even where it holds a conversation."""
-        return False
-
-    def prepare(self, invocation: Invocation) -> Register:
-        """Read where the user has said something of extensions and providers; all of it is kept."""
-        if invocation.arguments[:1] == (_CONFIGURE,):
-            return _untouched
-        settings = read_settings(invocation)
-        _refuse_namesake(settings)
-
-        def register(server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
-            theirs = invocation.environment.get(ADDITIONAL, "")
-            files = os.pathsep.join(part for part in (theirs, str(Path(directory) / _FILE)) if part)
-            routes = routed(settings, invocation, gateway)
-            return Registration(
-                # goose hands its whole environment to what it starts: so the file needs no token.
-                {ADDITIONAL: files, **server.environment, **routes.variables},
-                (*_reminders(invocation.arguments), *routes.notes),
-                files={_FILE: json.dumps({"extensions": {SERVER_NAME: _entry(server)}})},
-            )
-
-        return register
-
-    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        return tuple(map(str, directories(environment)))
-
-    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        return (str(configuration_directory(environment)),)
+def _find_additional(invocation: Invocation) -> Iterator[Path]:
+    named = invocation.environment.get(_ADDITIONAL, "").split(os.pathsep)
+    yield from (Path(invocation.directory) / name for name in reversed(named) if name)
 
 
-def _untouched(_server: McpServer, _gateway: Gateway | None, _directory: str) -> Registration:
-    """It offers to keep what its variables say: the gateway's address, with the key, and the stand-in for one's own."""
-    note = f"aileron: goose {_CONFIGURE} runs by itself, for it would keep what is this session's alone."
-    return Registration({}, (note,))
+def _register(settings: Settings, server: McpServer, _providers: Providers, directory: str) -> Registration:
+    theirs = settings.environment.get(_ADDITIONAL, "")
+    named = os.pathsep.join(part for part in (theirs, str(Path(directory) / _FILE)) if part)
+    return Registration(
+        # goose hands its whole environment to what it starts: so the file needs no token.
+        {_ADDITIONAL: named, **server.environment},
+        _remind(settings.invocation.arguments),
+        files={_FILE: json.dumps({"extensions": {SERVER_NAME: _entry(server)}})},
+    )
 
 
-def _reminders(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """What the user is to know where goose itself chooses other extensions than it would of a new session."""
+def _remind(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Tell the user where goose itself chooses other extensions than it would of a new session."""
     if _RESUMING.intersection(arguments):
         return ("aileron: goose gives a resumed session the extensions that it had: without a launch it had no action",)
     if _WITHOUT in arguments:
         return (f"aileron: goose offers no action: {_WITHOUT} leaves out what is not an argument",)
     return ()
-
-
-def _refuse_namesake(settings: Settings) -> None:
-    """Of two extensions of one name goose makes one, key by key: neither the user's nor ours would work.
-
-    :raises InvalidRequest: there is one.
-    """
-    for layer in settings.layers:
-        if SERVER_NAME in layer.part("extensions"):
-            raise InvalidRequest(
-                f"{visible(layer.name)} has an extension named {SERVER_NAME}, which the launch brings itself: "
-                "remove it there, or give it another name."
-            )
 
 
 def _entry(server: McpServer) -> Mapping[str, object]:
@@ -103,5 +66,67 @@ def _entry(server: McpServer) -> Mapping[str, object]:
         "description": "Actions that the user can approve",
         "cmd": server.command,
         "args": [],
-        "timeout": _CALL_TIMEOUT_SECONDS,
+        "timeout": CALL_TIMEOUT_SECONDS,
     }
+
+
+def _route(settings: Settings, gateway: Gateway) -> Routes:
+    """Send what can be sent through the gateway, and say what becomes of the provider that the user has chosen."""
+    if (reason := routing.find_unreadable(settings)) is not None:
+        return routing.leave_alone("goose", reason)
+    places = {name: _elsewhere(name, settings, gateway) for name in _HOSTS}
+    through = [name for name, place in places.items() if place is None]
+    variables = {name: text for provider in through for name, text in _variables(provider, settings, gateway)}
+    past = routing.bypass_proxy(settings.environment, gateway.url, ports=False) if through else {}
+    return Routes(variables={**variables, **past}, notes=_notes(_chosen(settings), places))
+
+
+def _variables(provider: str, settings: Settings, gateway: Gateway) -> Iterator[tuple[str, str]]:
+    # In the path: the provider anthropic has no headers of the user's.
+    yield _HOSTS[provider], gateway.url_with_key
+    if gateway.upstream(provider).injected and not settings.environment.get(_KEYS[provider]):
+        yield _KEYS[provider], routing.STAND_IN_KEY
+
+
+def _elsewhere(provider: str, settings: Settings, gateway: Gateway) -> str | None:
+    """The place that sends it to an address which is not the gateway's and not its upstream's, if there is one."""
+    for name, end in _ADDRESSES[provider].items():
+        address = settings.find(name)
+        if address is not None and not gateway.is_own(provider, address[1], end):
+            return address[0]
+    path = settings.find(_PATH) if provider == "openai" else None
+    return path[0] if path is not None and path[1].strip("/") not in _PATHS else None
+
+
+def _chosen(settings: Settings) -> str | None:
+    """The provider that is named, if one is."""
+    named = settings.find("GOOSE_PROVIDER")
+    return next(settings.invocation.option("--provider"), None if named is None else named[1])
+
+
+def _notes(chosen: str | None, places: Mapping[str, str | None]) -> tuple[str, ...]:
+    asked = {name: place for name, place in places.items() if chosen in (None, name)}
+    kept = {name: routing.explain_elsewhere(place, name) for name, place in asked.items() if place is not None}
+    if chosen is not None and not asked:
+        kept = {chosen: f"the gateway carries {' and '.join(places)} only"}
+    return routing.note_routes("goose", (name for name, place in asked.items() if place is None), kept)
+
+
+AGENT = Agent(
+    name="goose",
+    sources=(
+        environment_variables,
+        Source(files(_CONFIGURATION, "config.yaml"), parse_yaml),
+        Source(_find_additional, parse_yaml),
+        Source(files(Location("/etc/goose"), "config.yaml"), parse_yaml),
+    ),
+    unique="extensions",
+    own=(_DATA, _STATE),
+    settings=(_CONFIGURATION,),
+    # It offers to keep what its variables say: the gateway's address, with the key, and the stand-in for one's own.
+    commands=frozenset(("configure",)),
+    alone="it would keep what is this session's alone.",
+    draws=lambda _arguments: False,
+    register=_register,
+    route=_route,
+)

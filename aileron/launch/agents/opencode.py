@@ -1,76 +1,83 @@
-"""OpenCode: everything goes into one variable, which it merges over the user's own configuration files."""
+"""OpenCode: everything goes into one variable, which it merges over the user's own configuration files.
+
+Seen in OpenCode 1.18: it merges the files of its configuration directory, C{OPENCODE_CONFIG}, C{opencode.json[c]} from
+the working directory up to the repository's root (without a repository, to the root of the file system), the
+C{.opencode} directories on the same way, the home's and C{OPENCODE_CONFIG_DIR}, then C{OPENCODE_CONFIG_CONTENT}, then
+the administrator's directory.  We look all the way up in any case: whoever finds more leaves more alone.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
-from zope.interface import implementer
 
 from aileron.errors import InvalidRequest
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.iagent import Gateway, Invocation, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, Text, Topic, content, files, part_of, project_files
+from aileron.launch.routing import Providers, Routes
 from aileron.values import JSON, plain
 
-from .bypass import unproxied
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
-from .jsonc import loads_jsonc
-from .opencode_routes import routed
-from .opencode_settings import CONFIGURATION, read_settings
+_CONTENT = "OPENCODE_CONFIG_CONTENT"
+_NAMES = ("opencode.json", "opencode.jsonc")
+_CONFIGURATION = Location("$XDG_CONFIG_HOME/opencode", "~/.config/opencode")
+_DATA = Location("$XDG_DATA_HOME/opencode", "~/.local/share/opencode")
+_STATE = Location("$XDG_STATE_HOME/opencode", "~/.local/state/opencode")
+_CACHE = Location("$XDG_CACHE_HOME/opencode", "~/.cache/opencode")
+_MANAGED = Location("$OPENCODE_TEST_MANAGED_CONFIG_DIR", "/etc/opencode")
 
-SERVER_NAME = "aileron"
-
-_CALL_TIMEOUT_MILLISECONDS = 3_600_000  # its default, a minute, is shorter than an approval
-
+_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+_ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+_ANTHROPIC = "https://api.anthropic.com"  # OpenCode itself adds /v1 to exactly this
+_HEADER = routing.KEY_HEADER.lower()
 _SCREENLESS = frozenset(
     "acp agent auth completion debug export github import mcp models pr run serve session stats uninstall upgrade "
     "web --help -h --version -v".split()
 )
 
-_OWN = (("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache"))
+
+def _starts(invocation: Invocation) -> Iterator[Path]:
+    """Where it may work: here, or in whatever directory one of its arguments names."""
+    directory = Path(invocation.directory)
+    for argument in chain(("",), invocation.arguments):
+        start = directory / argument.removeprefix("--dir=")
+        if len(argument) < 4096 and "\0" not in argument and start.is_dir():
+            yield start.resolve()
 
 
-@implementer(IAgent)
-@frozen
-class OpenCode:
-    """The agent of that name."""
-
-    name: str = "opencode"
-    program: str = "opencode"
-    wait_seconds: int = 45
-
-    def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Its own screen opens unless a command is named that has none."""
-        return not _SCREENLESS.intersection(arguments[:1])
-
-    def prepare(self, invocation: Invocation) -> Register:
-        """Read the user's own C{OPENCODE_CONFIG_CONTENT}, which is kept, and what else says where providers are."""
-        configuration = _configuration(invocation.environment.get(CONFIGURATION, ""))
-        servers = _object(configuration.get("mcp", {}), f"mcp in {CONFIGURATION}")
-        settings = read_settings(invocation)
-
-        def register(server: McpServer, gateway: Gateway | None, _directory: str) -> Registration:
-            merged: dict[str, JSON] = {**configuration, "mcp": {**servers, SERVER_NAME: _entry(server)}}
-            routes = routed(settings, configuration, gateway)
-            past: Mapping[str, str] = {}
-            if gateway is not None and routes.providers:
-                merged["provider"] = routes.providers
-                past = unproxied(invocation.environment, gateway.url)
-            return Registration({CONFIGURATION: json.dumps(plain(merged)), **past}, routes.notes)
-
-        return register
-
-    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        return tuple(_directory(environment, name, usual) for name, usual in _OWN)
-
-    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}; it writes a C{.gitignore} there at each start, and does not start if it cannot."""
-        return (_directory(environment, "XDG_CONFIG_HOME", ".config"),)
+def _find_logins(invocation: Invocation) -> Iterable[Path | Text]:
+    """A variable goes before the file."""
+    return tuple(content("OPENCODE_AUTH_CONTENT")(invocation)) or files(_DATA, "auth.json")(invocation)
 
 
-def _directory(environment: Mapping[str, str], name: str, usual: str) -> str:
-    return str(Path(environment.get(name) or Path(environment.get("HOME", "/")) / usual) / "opencode")
+def _check(settings: Settings) -> None:
+    """Refuse what cannot be added to.
+
+    :raises InvalidRequest: the user's own variable is no JSON, or not of its shape.
+    """
+    for layer in settings.layers:
+        # Not the text itself: it may hold the user's keys.
+        if layer.name == _CONTENT and (layer.values is None or not isinstance(layer.values.get("mcp", {}), Mapping)):
+            raise InvalidRequest(f"{_CONTENT} is set but is no JSON with objects in it: correct or unset it.")
+
+
+def _register(settings: Settings, server: McpServer, providers: Providers, _directory: str) -> Registration:
+    theirs = _own_content(settings)
+    merged = {**theirs, "mcp": {**part_of(theirs, "mcp"), SERVER_NAME: _entry(server)}}
+    if providers:
+        merged["provider"] = {**part_of(theirs, "provider"), **providers}
+    return Registration({_CONTENT: json.dumps(plain(merged))})
+
+
+def _own_content(settings: Settings) -> Mapping[str, Any]:
+    """What the user has in the variable that will be set, which is kept."""
+    return next((layer.part() for layer in settings.layers if layer.name == _CONTENT), {})
 
 
 def _entry(server: McpServer) -> JSON:
@@ -78,23 +85,104 @@ def _entry(server: McpServer) -> JSON:
         "type": "local",
         "command": [server.command],
         "enabled": True,
-        "timeout": _CALL_TIMEOUT_MILLISECONDS,
+        "timeout": CALL_TIMEOUT_SECONDS * 1000,
         "environment": dict(server.environment),
     }
 
 
-def _configuration(text: str) -> Mapping[str, JSON]:
-    if not text.strip():
-        return {}
-    try:
-        value = loads_jsonc(text)
-    except ValueError as error:
-        # Not the text itself: it may hold the user's keys.
-        raise InvalidRequest(f"{CONFIGURATION} is set but is no JSON ({error}): correct or unset it.") from None
-    return _object(value, CONFIGURATION)
+def _route(settings: Settings, gateway: Gateway) -> Routes:
+    """Send the providers that the user uses, and has not sent elsewhere, through the gateway."""
+    if (hidden := _hidden(settings)) is not None:
+        return routing.leave_alone("OpenCode", hidden)
+    used = [one for name in _KEYS if (one := _Provider(name, settings, gateway)).is_used()]
+    kept = {one.name: reason for one in used if (reason := one.why_kept()) is not None}
+    theirs = _own_content(settings)
+    providers = {one.name: one.entry(part_of(theirs, "provider", one.name)) for one in used if one.name not in kept}
+    past = routing.bypass_proxy(settings.environment, gateway.url) if providers else {}
+    return Routes(providers, past, notes=routing.note_routes("OpenCode", providers, kept))
 
 
-def _object(value: JSON, what: str) -> Mapping[str, JSON]:
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(f"{what} is set but is no object: correct or unset it.")
-    return value
+def _hidden(settings: Settings) -> str | None:
+    """Why it cannot be told where the user sends them, if so."""
+    logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
+    if any(login.get("type") == "wellknown" for login in logins):
+        return "an organisation's settings, which OpenCode fetches, may name base URLs."
+    return routing.find_unreadable(settings.about(Topic.SETTINGS), "provider")
+
+
+@frozen
+class _Provider:
+    """One of them, as the user has it."""
+
+    name: str
+    settings: Settings
+    gateway: Gateway
+
+    @property
+    def _entries(self) -> list[tuple[str, Mapping[str, Any]]]:
+        entries = self.settings.about(Topic.SETTINGS).values("provider", self.name)
+        return [(place, part_of(entry)) for place, entry in entries]
+
+    @property
+    def _login(self) -> str | None:
+        logins = self.settings.about(Topic.LOGINS).values(self.name, "type")
+        return next((str(kind) for _, kind in logins), None)
+
+    def has_key(self) -> bool:
+        """Whether OpenCode has something to send as its key."""
+        named = any("apiKey" in part_of(entry, "options") for _, entry in self._entries)
+        return named or self._login is not None or bool(self.settings.environment.get(_KEYS[self.name]))
+
+    def is_used(self) -> bool:
+        """Whether OpenCode offers it: a mere mention of ours would have it offer what the user has no key for."""
+        return self.has_key() or self.gateway.upstream(self.name).injected or bool(self._entries)
+
+    def why_kept(self) -> str | None:
+        """Why it is left alone, if so."""
+        if self.name == "openai" and self._login == "oauth":
+            return "logged in with ChatGPT, it goes to an address of its own."
+        name = _ADDRESSES[self.name]
+        places = [] if self._is_own(self.settings.environment.get(name) or None) else [name]
+        places += [place for place, entry in self._entries if self._leaves(entry)]
+        return routing.explain_elsewhere(places[0], self.name) if places else None
+
+    def _leaves(self, entry: Mapping[str, Any]) -> bool:
+        models = [part_of(model, "provider") for model in part_of(entry, "models").values()]
+        moved = any(key in part for part in (entry, *models) for key in ("api", "npm"))
+        return moved or not self._is_own(part_of(entry, "options").get("baseURL"))
+
+    def _is_own(self, address: Any) -> bool:
+        if not isinstance(address, str):
+            return address is None
+        return self.gateway.is_own(self.name, f"{_ANTHROPIC}/v1" if address == _ANTHROPIC else address, "/v1")
+
+    def entry(self, theirs: Mapping[str, Any]) -> Mapping[str, JSON]:
+        """The user's own entry in the variable, with the gateway's address and key in it."""
+        options = part_of(theirs, "options")
+        headers = {name: text for name, text in part_of(options, "headers").items() if name.lower() != _HEADER}
+        alone = self.gateway.upstream(self.name).injected and not self.has_key()
+        stand_in = {"apiKey": routing.STAND_IN_KEY} if alone else {}
+        ours = {"baseURL": f"{self.gateway.url}/v1", "headers": {**headers, routing.KEY_HEADER: self.gateway.key}}
+        return {**theirs, "options": {**options, **stand_in, **ours}}
+
+
+AGENT = Agent(
+    name="opencode",
+    sources=(
+        Source(files(_CONFIGURATION, "config.json", *_NAMES)),
+        Source(files(Location("$OPENCODE_CONFIG"))),
+        Source(project_files(*_NAMES, *(f".opencode/{name}" for name in _NAMES), starts=_starts)),
+        Source(files(Location("~/.opencode"), *_NAMES)),
+        Source(files(Location("$OPENCODE_CONFIG_DIR"), *_NAMES)),
+        Source(files(_MANAGED, *_NAMES)),
+        Source(content(_CONTENT)),
+        Source(_find_logins, topic=Topic.LOGINS),
+    ),
+    own=(_DATA, _STATE, _CACHE),
+    # It writes a .gitignore there at each start, and does not start if it cannot.
+    settings=(_CONFIGURATION,),
+    draws=lambda arguments: not _SCREENLESS.intersection(arguments[:1]),
+    check=_check,
+    register=_register,
+    route=_route,
+)

@@ -1,92 +1,50 @@
-"""pi: an extension of our own is named to it in an argument; it takes its secrets from the environment."""
+"""pi: an extension of our own is named to it in an argument; it takes its secrets from the environment.
+
+Seen in pi 0.99: it reads C{models.json}, C{auth.json}, C{mcp.json} and C{settings.json} in its own directory, and a
+project's C{.pi/mcp.json}.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import frozen
-from zope.interface import implementer
+from aileron.launch import routing
+from aileron.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
+from aileron.launch.iagent import Gateway, McpServer, Registration
+from aileron.launch.layers import Location, Settings, Source, Topic, files, part_of
+from aileron.launch.routing import Providers, Routes
+from aileron.values import JSON
 
-from aileron.errors import InvalidRequest
-from aileron.values import JSON, visible
+_DIRECTORY = Location("$PI_CODING_AGENT_DIR", "~/.pi/agent", tilde=True)
+_SESSIONS = Location(
+    "$PI_CODING_AGENT_SESSION_DIR", "$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions", tilde=True
+)
+_KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"),
+    "openai": ("OPENAI_API_KEY",),
+}
+_ENDS = {"anthropic": "", "openai": "/v1"}
+"""What stands at the end of a base URL."""
 
-from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
-from .pi_routes import routed
-from .pi_settings import Settings, home_of, read_settings
-
-SERVER_NAME = "aileron"
-
-_CALL_TIMEOUT_SECONDS = 3_600  # its default, a minute, is shorter than an approval
 _FILE = "aileron.ts"
 _EXTENSION = "// Written by aileron launch, for as long as pi runs.\nexport default function (pi: any) {{\n{}}}\n"
 
+# They are commands as pi's first argument only, and know neither extensions nor tools.
 _COMMANDS = frozenset("auth config install list mcp remove uninstall update".split())
-"""They are commands as pi's first argument only, and know neither extensions nor tools."""
-
+# Wherever they stand.
 _SCREENLESS = frozenset("-p --print --mode --export --list-models -h --help -v --version".split())
-"""Wherever they stand."""
 
 
-@implementer(IAgent)
-@frozen
-class Pi:
-    """The agent of that name."""
-
-    name: str = "pi"
-    program: str = "pi"
-    wait_seconds: int = 45
-
-    def full_screen(self, arguments: tuple[str, ...]) -> bool:
-        """Its own screen opens unless something is asked of it that has none."""
-        return not _is_command(arguments) and not _SCREENLESS.intersection(arguments)
-
-    def prepare(self, invocation: Invocation) -> Register:
-        """Read where the user has said something of servers and providers; all of it is kept."""
-        settings = read_settings(invocation)
-        _refuse_namesake(settings)
-
-        def register(server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
-            if _is_command(invocation.arguments):
-                return Registration({})
-            routes = routed(settings, gateway)
-            calls = [_call("registerMcpServer", SERVER_NAME, _entry(server))]
-            calls += [_call("registerProvider", name, entry) for name, entry in routes.providers.items()]
-            return Registration(
-                {**server.environment, **routes.variables},
-                routes.notes,
-                ("-e", str(Path(directory) / _FILE)),
-                {_FILE: _EXTENSION.format("".join(calls))},
-            )
-
-        return register
-
-    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        usual = home_of(environment) / "sessions"
-        return (environment.get("PI_CODING_AGENT_SESSION_DIR") or str(usual),)
-
-    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """See L{IAgent}."""
-        return (str(home_of(environment)),)
-
-
-def _is_command(arguments: tuple[str, ...]) -> bool:
-    return bool(_COMMANDS.intersection(arguments[:1]))
-
-
-def _refuse_namesake(settings: Settings) -> None:
-    """Of two servers of one name pi takes the user's.
-
-    :raises InvalidRequest: there is one.
-    """
-    for place in settings.servers:
-        if SERVER_NAME in place.part("mcpServers"):
-            raise InvalidRequest(
-                f"{visible(place.name)} has a server named {SERVER_NAME}, which would be used instead of the "
-                "launch's: remove it there, or give it another name."
-            )
+def _register(settings: Settings, server: McpServer, providers: Providers, directory: str) -> Registration:
+    calls = [_call("registerMcpServer", SERVER_NAME, _entry(server))]
+    calls += [_call("registerProvider", name, entry) for name, entry in providers.items()]
+    return Registration(
+        server.environment,
+        arguments=("-e", str(Path(directory) / _FILE)),
+        files={_FILE: _EXTENSION.format("".join(calls))},
+    )
 
 
 def _call(function: str, name: str, entry: JSON) -> str:
@@ -100,5 +58,82 @@ def _entry(server: McpServer) -> JSON:
         # By reference: pi hands on nothing of its environment but what is named.
         "env": {name: f"${{{name}}}" for name in server.environment},
         "exposure": "direct",
-        "timeout": _CALL_TIMEOUT_SECONDS,
+        "timeout": CALL_TIMEOUT_SECONDS,
     }
+
+
+def _route(settings: Settings, gateway: Gateway) -> Routes:
+    """Send the user's providers through the gateway, but for those that go elsewhere."""
+    if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
+        return routing.leave_alone("pi", reason)
+    places = {name: _elsewhere(name, settings, gateway) for name in _KEYS}
+    # Without a key pi does not offer them for it: so each can be sent there, and told is of those that are used.
+    through = [name for name, place in places.items() if place is None]
+    used = [name for name in through if _is_used(name, settings, gateway)]
+    kept = {name: routing.explain_elsewhere(place, name) for name, place in places.items() if place is not None}
+    return Routes(
+        {name: _provider(name, gateway) for name in through},
+        dict(_variables(through, settings, gateway)),
+        notes=routing.note_routes("pi", used, kept),
+    )
+
+
+def _elsewhere(name: str, settings: Settings, gateway: Gateway) -> str | None:
+    """The file that sends it to an address which is not the gateway's and not its upstream's, if there is one."""
+    for place, value in settings.about(Topic.SETTINGS).values("providers", name):
+        entry = part_of(value)
+        models = entry.get("models")
+        parts = [entry, *map(part_of, models if isinstance(models, list) else ())]
+        addresses = [str(each["baseUrl"]) for each in parts if each.get("baseUrl") is not None]
+        if "oauth" in entry or not all(gateway.is_own(name, address, _ENDS[name]) for address in addresses):
+            return place
+    return None
+
+
+def _is_used(name: str, settings: Settings, gateway: Gateway) -> bool:
+    """Whether the user has a key for it, or the gateway has."""
+    named = any(settings.about(Topic.SETTINGS).values("providers", name))
+    return named or gateway.upstream(name).injected or _has_key(name, settings)
+
+
+def _has_key(name: str, settings: Settings) -> bool:
+    logged_in = any(settings.about(Topic.LOGINS).values(name))
+    return logged_in or any(settings.environment.get(variable) for variable in _KEYS[name])
+
+
+def _provider(name: str, gateway: Gateway) -> JSON:
+    return {"baseUrl": f"{gateway.url}{_ENDS[name]}", "headers": {routing.KEY_HEADER: f"${routing.KEY_VARIABLE}"}}
+
+
+def _variables(through: list[str], settings: Settings, gateway: Gateway) -> Iterator[tuple[str, str]]:
+    if through:
+        yield routing.KEY_VARIABLE, gateway.key
+        yield from routing.bypass_proxy({**_proxy(settings), **settings.environment}, gateway.url).items()
+    for name in through:
+        if gateway.upstream(name).injected and not _has_key(name, settings):
+            yield _KEYS[name][0], routing.STAND_IN_KEY
+
+
+def _proxy(settings: Settings) -> Mapping[str, str]:
+    """What pi makes of its own setting, unless the variable is there."""
+    proxy = settings.about(Topic.OTHERS).find("httpProxy")
+    return {} if proxy is None else {"HTTP_PROXY": proxy[1]}
+
+
+AGENT = Agent(
+    name="pi",
+    sources=(
+        Source(files(_DIRECTORY, "models.json")),
+        Source(files(_DIRECTORY, "auth.json"), topic=Topic.LOGINS),
+        Source(files(_DIRECTORY, "mcp.json"), topic=Topic.SERVERS),
+        Source(files(Location(".pi"), "mcp.json"), topic=Topic.SERVERS),
+        Source(files(_DIRECTORY, "settings.json"), topic=Topic.OTHERS),
+    ),
+    unique="mcpServers",
+    own=(_SESSIONS,),
+    settings=(_DIRECTORY,),
+    commands=_COMMANDS,
+    draws=lambda arguments: not _SCREENLESS.intersection(arguments),
+    register=_register,
+    route=_route,
+)

@@ -6,24 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
-from twisted.trial.unittest import SynchronousTestCase
+from aileron.launch import McpServer, Registration, Upstream
+from tests.launch.agents.case import KEY, SERVER, URL, AgentCase
 
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration
-
-CLAUDE = AGENTS["claude"]
-SECRETS = {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"}
-SERVER = McpServer("/opt/bin/aileron-mcp", SECRETS)
-GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_x")
+OURS = {"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_CUSTOM_HEADERS": f"X-Aileron-Gateway-Key: {KEY}"}
+ELSEWHERE = "https://llm.corporate.example/anthropic"
 
 
-def registered(*arguments: str, gateway: Gateway | None = None, **environment: str) -> Registration:
-    """What comes of a launch with these arguments of the agent's own."""
-    invocation = Invocation(arguments, {"HOME": "/nowhere", **environment}, "/nowhere")
-    return CLAUDE.prepare(invocation)(SERVER, gateway, "/private")
+class ClaudeCase(AgentCase):
+    """A user of Claude Code."""
+
+    name = "claude"
 
 
-class ToolsTests(SynchronousTestCase):
+class ToolsTests(ClaudeCase):
     """Our tools come by arguments that hold no secret."""
+
+    def bare(self, *arguments: str) -> Registration:
+        """What comes of a launch without a gateway."""
+        self.through = False
+        return self.registered(*arguments)
 
     def servers(self, registration: Registration) -> Any:
         """What it is told of tool servers."""
@@ -33,7 +35,7 @@ class ToolsTests(SynchronousTestCase):
 
     def test_server(self) -> None:
         """The server's environment is named, and its values are in the agent's."""
-        registration = registered("-p", "do it")
+        registration = self.bare("-p", "do it")
         entry = {
             "type": "stdio",
             "command": "/opt/bin/aileron-mcp",
@@ -43,62 +45,62 @@ class ToolsTests(SynchronousTestCase):
             "timeout": 3_600_000,
         }
         self.assertEqual(self.servers(registration), {"aileron": entry})
-        self.assertEqual((registration.variables, registration.notes, registration.files), (SECRETS, (), {}))
+        self.assertEqual((registration.variables, registration.notes, registration.files), (SERVER.environment, (), {}))
 
     def test_allowed(self) -> None:
         """It does not ask by itself before it calls what asks the operator."""
-        self.assertEqual(registered().arguments[1:], ("--allowedTools=mcp__aileron__*",))
+        self.assertEqual(self.bare().arguments[1:], ("--allowedTools=mcp__aileron__*",))
 
     def test_one_word_each(self) -> None:
         """No argument of ours could swallow one of the user's, as those that take several would."""
-        for argument in registered(gateway=GATEWAY).arguments:
+        for argument in self.registered().arguments:
             self.assertRegex(argument, "^--[a-zA-Z-]+=.")
 
     def test_no_secret(self) -> None:
         """Whatever the user has set, arguments and notes hold neither token nor gateway key."""
         for environment in ({}, {"ANTHROPIC_CUSTOM_HEADERS": "a: b"}, {"ANTHROPIC_BASE_URL": "http://corporate"}):
-            registration = registered("-p", "x", gateway=GATEWAY, **environment)
+            registration = self.registered("-p", "x", **environment)
             for text in (*registration.arguments, *registration.notes):
                 self.assertNotIn("ail_", text)
 
     def test_within_its_limit(self) -> None:
         """A call waits shorter than the agent would."""
-        timeout = self.servers(registered())["aileron"]["timeout"]
-        self.assertLess(CLAUDE.wait_seconds * 1000, timeout)
+        timeout = self.servers(self.registered())["aileron"]["timeout"]
+        self.assertLess(self.agent.wait_seconds * 1000, timeout)
 
     def test_commands(self) -> None:
         """A command of its own, which arguments of ours would make a prompt, gets nothing, and it is said so."""
         for command in ("mcp", "attach", "update", "--version", "--help"):
-            registration = registered(command, "list", gateway=GATEWAY)
+            registration = self.registered(command, "list")
             self.assertEqual((registration.arguments, registration.variables), ((), {}))
             [line] = registration.notes
             self.assertIn(f"claude {command} runs by itself", line)
-        self.assertTrue(registered("tell me of mcp").arguments)
-        self.assertTrue(registered("--model", "mcp").arguments)
+        self.assertTrue(self.registered("tell me of mcp").arguments)
+        self.assertTrue(self.registered("--model", "mcp").arguments)
 
     def test_background(self) -> None:
         """Of a session in the background it is said that its tools do not last."""
-        self.assertIn("background", registered("--bg", "do it").notes[0])
+        self.assertIn("background", self.bare("--bg", "do it").notes[0])
 
 
-class ScreenTests(SynchronousTestCase):
+class ScreenTests(ClaudeCase):
     """When it draws."""
 
     def test_full_screen(self) -> None:
         """Its screen opens unless it prints, or runs a command."""
         for arguments in ((), ("do it",), ("--continue",), ("--model", "opus")):
-            self.assertTrue(CLAUDE.full_screen(arguments), arguments)
+            self.assertTrue(self.agent.full_screen(arguments), arguments)
         for arguments in (("-p", "do it"), ("do it", "--print"), ("mcp", "list"), ("--version",)):
-            self.assertFalse(CLAUDE.full_screen(arguments), arguments)
+            self.assertFalse(self.agent.full_screen(arguments), arguments)
 
 
-class DirectoriesTests(SynchronousTestCase):
+class DirectoriesTests(ClaudeCase):
     """What is its own, and what is the user's."""
 
     def test_own(self) -> None:
         """Its sessions and logs are its own; the directory around them holds settings and programs, and is not."""
-        own = CLAUDE.own_directories({"HOME": "/home/me"})
-        self.assertEqual(CLAUDE.settings_directories({"HOME": "/home/me"}), ("/home/me/.claude",))
+        own = self.agent.own_directories({"HOME": "/home/me"})
+        self.assertEqual(self.agent.settings_directories({"HOME": "/home/me"}), ("/home/me/.claude",))
         self.assertIn("/home/me/.claude/projects", own)
         self.assertIn("/home/me/.cache/claude-cli-nodejs", own)
         for path in (
@@ -110,6 +112,163 @@ class DirectoriesTests(SynchronousTestCase):
     def test_moved(self) -> None:
         """Both follow the variables that move them."""
         environment = {"HOME": "/home/me", "CLAUDE_CONFIG_DIR": "/other", "XDG_CACHE_HOME": "/cache"}
-        self.assertEqual(CLAUDE.settings_directories(environment), ("/other",))
-        own = CLAUDE.own_directories(environment)
+        self.assertEqual(self.agent.settings_directories(environment), ("/other",))
+        own = self.agent.own_directories(environment)
         self.assertTrue(all(Path(path).parts[1] in ("other", "cache") for path in own))
+
+
+class RoutesTests(ClaudeCase):
+    """A user with a login and settings."""
+
+    server = McpServer("/bin/aileron-mcp", {})
+
+    def settings(self, **variables: str) -> Path:
+        """Have the user's own settings put these into its environment."""
+        return self.write(".claude/settings.json", {"env": variables})
+
+    def won(self, registration: Registration) -> Any:
+        """What we say over the user's settings."""
+        [argument] = registration.arguments[2:]
+        option, _, value = argument.partition("=")
+        self.assertEqual(option, "--settings")
+        return json.loads(value)["env"]
+
+    def assert_alone(self, registration: Registration, *said: str) -> None:
+        """Nothing was touched, and the user is told why."""
+        self.assertEqual((dict(registration.variables), registration.arguments[2:]), ({}, ()))
+        [line] = registration.notes
+        for word in ("left alone", *said):
+            self.assertIn(word, line)
+
+    def test_logins(self) -> None:
+        """Whatever login the user has is kept: only the address changes, and a header is added."""
+        for login in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "UNRELATED"):
+            registration = self.registered(**{login: "theirs"})
+            self.assertEqual((registration.variables, registration.arguments[2:]), (OURS, ()))
+            self.assertEqual(registration.notes, ("aileron: through the gateway: anthropic",))
+
+    def test_own_headers(self) -> None:
+        """The user's own header lines stay; a gateway key of another launch goes."""
+        told = self.registered(ANTHROPIC_CUSTOM_HEADERS="a: b\nx-aileron-gateway-key: old\n\nc: d").variables
+        lines = told["ANTHROPIC_CUSTOM_HEADERS"].splitlines()
+        self.assertEqual([line for line in lines if line], ["a: b", "c: d", f"X-Aileron-Gateway-Key: {KEY}"])
+
+    def test_elsewhere(self) -> None:
+        """An address of the user's own is respected wherever it stands, and it is said where to tell the gateway."""
+        told = {"env": {"ANTHROPIC_BASE_URL": ELSEWHERE}}
+        names = (
+            ".claude.json",
+            ".claude/settings.json",
+            ".claude/remote-settings.json",
+            "project/.claude/settings.json",
+            "project/.claude/settings.local.json",
+        )
+        for name in names:
+            path = self.write(name, told)
+            said = (str(path), "config.yaml", "gateway.providers.anthropic.base_url")
+            registration = self.registered()
+            self.assert_alone(registration, *said)
+            self.assertNotIn("corporate", registration.notes[0])
+            path.unlink()
+        self.assert_alone(self.registered(ANTHROPIC_BASE_URL=ELSEWHERE), "ANTHROPIC_BASE_URL")
+        for arguments in (("--settings", json.dumps(told)), (f"--settings={json.dumps(told)}",)):
+            self.assert_alone(self.registered(*arguments), "--settings")
+        self.write("project/mine.json", told)
+        self.assert_alone(self.registered("--settings", "mine.json"), "--settings")
+
+    def test_elsewhere_by_a_shared_login(self) -> None:
+        """A login that Anthropic's programs share can name an address too."""
+        self.write(".config/anthropic/configs/work.json", {"base_url": ELSEWHERE})
+        self.assert_alone(self.registered(), "work.json")
+
+    def test_upwards(self) -> None:
+        """Settings of the repository around the directory count, and none above what is no repository."""
+        self.write("project/.claude/settings.local.json", {"env": {"ANTHROPIC_BASE_URL": ELSEWHERE}})
+        repository, self.project = self.project, self.project / "deep" / "down"
+        self.project.mkdir(parents=True)
+        self.assertEqual(self.registered().variables, OURS)
+        (repository / ".git").mkdir()
+        self.assert_alone(self.registered(), "settings.local.json")
+
+    def test_same_address(self) -> None:
+        """An address that is the gateway's own or its upstream's is no other address."""
+        self.upstreams["anthropic"] = Upstream(ELSEWHERE)
+        for address in ("", URL, f"{URL}/s/ail_g_old", ELSEWHERE, f"{ELSEWHERE}/"):
+            self.assertEqual(self.registered(ANTHROPIC_BASE_URL=address).variables, OURS, address)
+            self.settings(ANTHROPIC_BASE_URL=address)
+            self.assertEqual(self.won(self.registered()), {"ANTHROPIC_BASE_URL": URL})
+            self.settings()
+        self.assert_alone(self.registered(ANTHROPIC_BASE_URL="https://api.anthropic.com"))
+
+    def test_headers_in_settings(self) -> None:
+        """Where settings have headers, which win over ours, the key stands in the address."""
+        self.settings(ANTHROPIC_CUSTOM_HEADERS="a: b")
+        registration = self.registered()
+        self.assertEqual(registration.variables, {"ANTHROPIC_BASE_URL": f"{URL}/s/{KEY}"})
+        self.assertEqual(registration.arguments[2:], ())
+
+    def test_not_to_be_won_over(self) -> None:
+        """Where ours would not count, or stand where everyone can read it, it is left alone."""
+        self.upstreams["anthropic"] = Upstream(ELSEWHERE)
+        self.settings(ANTHROPIC_CUSTOM_HEADERS="a: b", ANTHROPIC_BASE_URL=ELSEWHERE)
+        self.assert_alone(self.registered(), "both")
+        self.settings(ANTHROPIC_BASE_URL=ELSEWHERE)
+        self.assert_alone(self.registered("--settings", '{"model": "opus"}'), "--settings")
+        self.settings()
+        self.write(".claude/remote-settings.json", {"env": {"ANTHROPIC_BASE_URL": ELSEWHERE}})
+        self.assert_alone(self.registered(), "remote-settings.json")
+
+    def test_own_settings_option(self) -> None:
+        """The user's own C{--settings} is no hindrance as such."""
+        registration = self.registered("--settings", '{"env": {"A": "b"}}')
+        self.assertEqual((registration.variables, registration.arguments[2:]), (OURS, ()))
+
+    def test_other_services(self) -> None:
+        """Who uses Claude by another company's service is left alone."""
+        self.assert_alone(self.registered(CLAUDE_CODE_USE_BEDROCK="1"), "CLAUDE_CODE_USE_BEDROCK")
+        self.assert_alone(self.registered(ANTHROPIC_UNIX_SOCKET="/run/x"), "ANTHROPIC_UNIX_SOCKET")
+        self.assertEqual(self.registered(CLAUDE_CODE_USE_BEDROCK="0").variables, OURS)
+        path = self.settings(CLAUDE_CODE_USE_VERTEX="true")
+        self.assert_alone(self.registered(), "CLAUDE_CODE_USE_VERTEX", str(path))
+
+    def test_unreadable(self) -> None:
+        """Where settings cannot be read, it is left alone, and they are not shown."""
+        for text in ("{hunter2", '["hunter2"]', '{"env": "hunter2"}'):
+            path = self.write(".claude/settings.json", text)
+            registration = self.registered()
+            self.assert_alone(registration, str(path))
+            self.assertNotIn("hunter2", registration.notes[0])
+        path.unlink()
+        self.assert_alone(self.registered("--settings", "absent.json"), "--settings")
+
+    def test_injected(self) -> None:
+        """Where the gateway has the key, a stand-in keeps it from asking for a login, unless there is one."""
+        self.upstreams["anthropic"] = Upstream("https://api.anthropic.com", injected=True)
+        self.assertEqual(self.registered().variables["ANTHROPIC_AUTH_TOKEN"], "the-gateway-has-it")
+        self.assertEqual(self.registered(ANTHROPIC_API_KEY="k").variables, OURS)
+        logins: list[tuple[str, Any]] = [
+            (".claude/.credentials.json", {"claudeAiOauth": {"accessToken": "k"}}),
+            (".claude/settings.json", {"apiKeyHelper": "print-key"}),
+            (".claude/settings.json", {"env": {"ANTHROPIC_AUTH_TOKEN": "k"}}),
+            (".claude.json", {"oauthAccount": {"emailAddress": "me@example.com"}}),
+        ]
+        for name, value in logins:
+            path = self.write(name, value)
+            self.assertEqual(self.registered().variables, OURS, name)
+            path.unlink()
+
+    def test_past_the_proxy(self) -> None:
+        """What goes to the gateway goes past the user's proxy, be it set in the environment or in settings."""
+        told = self.registered(HTTPS_PROXY="p", NO_PROXY="a").variables
+        self.assertEqual(told, {**OURS, "NO_PROXY": "a,127.0.0.1:9"})
+        self.settings(HTTP_PROXY="p")
+        self.assertEqual(self.registered().variables, {**OURS, "NO_PROXY": "127.0.0.1:9"})
+        self.settings(HTTP_PROXY="p", no_proxy="b")
+        self.assertEqual(self.won(self.registered()), {"no_proxy": "b,127.0.0.1:9"})
+
+    def test_moved_settings(self) -> None:
+        """C{CLAUDE_CONFIG_DIR} moves the user's own."""
+        self.settings(ANTHROPIC_BASE_URL=ELSEWHERE)
+        self.assertEqual(self.registered(CLAUDE_CONFIG_DIR=str(self.home / "other")).variables, OURS)
+        self.write("other/settings.json", {"env": {"ANTHROPIC_BASE_URL": ELSEWHERE}})
+        self.assert_alone(self.registered(CLAUDE_CONFIG_DIR=str(self.home / "other")), "other")

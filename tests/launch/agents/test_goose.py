@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from twisted.trial.unittest import SynchronousTestCase
+from aileron.launch import Registration, Upstream
+from tests.launch.agents.case import KEY, URL, AgentCase
 
-from aileron.errors import InvalidRequest
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
-
-SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
-URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
+CONFIGURATION = ".config/goose/config.yaml"
 THROUGH = f"{URL}/s/{KEY}"
-DEFAULTS = {"openai": Upstream("https://api.openai.com"), "anthropic": Upstream("https://api.anthropic.com")}
 
 
-class UserTests(SynchronousTestCase):
-    """A user with some settings."""
+class GooseCase(AgentCase):
+    """A user of goose."""
 
-    def setUp(self) -> None:
-        self.home = Path(self.mktemp()).absolute()
-        self.configuration = self.home / ".config" / "goose" / "config.yaml"
-        self.configuration.parent.mkdir(parents=True)
-        self.upstreams: dict[str, Upstream] = dict(DEFAULTS)
-        self.through = True
-
-    def registered(self, *arguments: str, **environment: str) -> Registration:
-        """What comes of a launch."""
-        invocation = Invocation(arguments, {"HOME": str(self.home), **environment}, str(self.home))
-        register = AGENTS["goose"].prepare(invocation)
-        return register(SERVER, Gateway(URL, KEY, self.upstreams) if self.through else None, "/private")
-
-    def refused(self, **environment: str) -> str:
-        """Why there is no launch."""
-        invocation = Invocation((), {"HOME": str(self.home), **environment}, str(self.home))
-        return str(self.assertRaises(InvalidRequest, AGENTS["goose"].prepare, invocation))
+    name = "goose"
 
 
-class ToolServerTests(UserTests):
+class ToolServerTests(GooseCase):
     """Our server is added and everything of the user's is kept."""
 
     def test_file(self) -> None:
@@ -56,7 +35,7 @@ class ToolServerTests(UserTests):
     def test_environment(self) -> None:
         """What the server needs is in the agent's environment, and no repr shows it."""
         registration = self.registered()
-        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_x")
+        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_secret")
         self.assertNotIn("ail_", repr(registration))
 
     def test_own_files(self) -> None:
@@ -67,16 +46,16 @@ class ToolServerTests(UserTests):
 
     def test_own_extensions(self) -> None:
         """An extension of another name is none of our business."""
-        self.configuration.write_text("extensions: {mine: {enabled: true}}\n")
+        self.write(CONFIGURATION, "extensions: {mine: {enabled: true}}\n")
         self.assertEqual(list(self.registered().files), ["goose.yaml"])
 
     def test_namesake(self) -> None:
         """An extension of our name, wherever it stands, is refused before anything starts: the two would be mixed."""
-        self.configuration.write_text("extensions:\n  aileron: {enabled: false, envs: {AILERON_TOKEN: hunter2}}\n")
+        self.write(CONFIGURATION, "extensions:\n  aileron: {enabled: false, envs: {AILERON_TOKEN: hunter2}}\n")
         message = self.refused()
-        self.assertIn(str(self.configuration), message)
+        self.assertIn(str(self.home / CONFIGURATION), message)
         self.assertNotIn("hunter2", message)
-        moved = self.configuration.rename(self.home / "other.yaml")
+        moved = (self.home / CONFIGURATION).rename(self.project / "other.yaml")
         self.assertIn(str(moved), self.refused(GOOSE_ADDITIONAL_CONFIG_FILES="other.yaml"))
         self.registered()
 
@@ -98,7 +77,7 @@ class ToolServerTests(UserTests):
 
     def test_directories(self) -> None:
         """In a sandbox it writes sessions and logs, and nothing that it reads as settings."""
-        agent = AGENTS["goose"]
+        agent = self.agent
         environment = {"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_DATA_HOME": "relative"}
         self.assertEqual(agent.own_directories(environment), ("/h/.local/share/goose", "/s/goose"))
         self.assertEqual(agent.settings_directories(environment), ("/h/.config/goose",))
@@ -108,18 +87,16 @@ class ToolServerTests(UserTests):
 
     def test_lines(self) -> None:
         """It prints lines, so that others may print some too."""
-        self.assertFalse(AGENTS["goose"].full_screen(()))
+        self.assertFalse(self.agent.full_screen(()))
 
 
-class RoutesTests(UserTests):
+class RoutesTests(GooseCase):
     """Which of its providers go through the gateway."""
 
-    def assert_alone(self, registration: Registration, host: str, *said: str) -> None:
+    def assert_alone(self, registration: Registration, host: str, *words: str) -> None:
         """One provider was not touched, and the user is told why."""
         self.assertNotIn(host, registration.variables)
-        (line,) = [note for note in registration.notes if "left alone" in note]
-        for word in said:
-            self.assertIn(word, line)
+        self.assert_told(registration, *words)
 
     def test_both(self) -> None:
         """Without a word of the user's both are sent there, in the session's name."""
@@ -137,7 +114,7 @@ class RoutesTests(UserTests):
 
     def test_chosen(self) -> None:
         """Told is what becomes of the provider that is chosen: by an argument, a variable or a file, in this order."""
-        self.configuration.write_text("GOOSE_PROVIDER: ollama\n")
+        self.write(CONFIGURATION, "GOOSE_PROVIDER: ollama\n")
         (line,) = self.registered().notes
         self.assertIn("ollama is left alone: the gateway carries anthropic and openai only", line)
         (line,) = self.registered(GOOSE_PROVIDER="openai").notes
@@ -158,33 +135,33 @@ class RoutesTests(UserTests):
             host = f"{provider.upper()}_HOST"
             registration = self.registered(GOOSE_PROVIDER=provider, **{name: value})
             self.assert_alone(registration, host, name, f"gateway.providers.{provider}.base_url")
-            self.configuration.write_text(f"{name}: {value}\n")
+            self.write(CONFIGURATION, f"{name}: {value}\n")
             registration = self.registered(GOOSE_PROVIDER=provider)
-            self.assert_alone(registration, host, str(self.configuration))
+            self.assert_alone(registration, host, str(self.home / CONFIGURATION))
             self.assertNotIn("corporate", str(registration.notes))
-            self.configuration.unlink()
+            (self.home / CONFIGURATION).unlink()
 
     def test_same_host(self) -> None:
         """An address that the gateway has, or sends to, is no other."""
         self.upstreams["openai"] = Upstream("http://corporate")
-        for value in ("http://corporate/", URL):
+        for value in ("http://corporate/", URL, f"{URL}/s/ail_g_old"):
             self.assertEqual(self.registered(OPENAI_HOST=value).variables["OPENAI_HOST"], THROUGH)
         both = {"OPENAI_BASE_URL": "http://corporate/v1", "OPENAI_BASE_PATH": "/v1/chat/completions"}
         self.assertEqual(self.registered(**both).variables["OPENAI_HOST"], THROUGH)
 
     def test_order(self) -> None:
         """What the user's file says counts more than what an additional one does, and a variable more than both."""
-        (self.home / "other.yaml").write_text("OPENAI_HOST: http://other\n")
-        self.configuration.write_text("OPENAI_HOST: https://api.openai.com\n")
+        self.write("project/other.yaml", "OPENAI_HOST: http://other\n")
+        self.write(CONFIGURATION, "OPENAI_HOST: https://api.openai.com\n")
         self.assertIn("OPENAI_HOST", self.registered(GOOSE_ADDITIONAL_CONFIG_FILES="other.yaml").variables)
         self.assert_alone(self.registered(OPENAI_HOST="http://mine"), "OPENAI_HOST")
 
     def test_unreadable(self) -> None:
         """Where a file cannot be read nothing is touched: it may name hosts."""
         for text in ("a: [", "- a list", "x" * (1 << 21), "? {a: b}\n: c", "\0", "[" * 10_000):
-            self.configuration.write_text(text)
-            self.assert_alone(self.registered(), "ANTHROPIC_HOST", str(self.configuration), "cannot be read")
-        self.configuration.write_text("# nothing\n")
+            self.write(CONFIGURATION, text)
+            self.assert_alone(self.registered(), "ANTHROPIC_HOST", str(self.home / CONFIGURATION), "cannot be read")
+        self.write(CONFIGURATION, "# nothing\n")
         self.assertIn("ANTHROPIC_HOST", self.registered().variables)
 
     def test_injected_key(self) -> None:

@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-from twisted.trial.unittest import SynchronousTestCase
+from aileron.launch import Registration, Upstream
+from tests.launch.agents.case import KEY, SERVER, URL, AgentCase
 
-from aileron.errors import InvalidRequest
-from aileron.launch import AGENTS, Gateway, Invocation, McpServer, Registration, Upstream
-
-SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_x"})
-URL, KEY = "http://127.0.0.1:9", "ail_g_secret"
 HEADERS = {"X-Aileron-Gateway-Key": "$AILERON_GATEWAY_KEY"}
 THROUGH = {
     "anthropic": {"baseUrl": URL, "headers": HEADERS},
     "openai": {"baseUrl": f"{URL}/v1", "headers": HEADERS},
 }
-DEFAULTS = {"openai": Upstream("https://api.openai.com"), "anthropic": Upstream("https://api.anthropic.com")}
 
 
-class UserTests(SynchronousTestCase):
-    """A user with some settings."""
+class PiCase(AgentCase):
+    """A user of pi."""
 
-    def setUp(self) -> None:
-        self.home = Path(self.mktemp()).absolute()
-        self.own = self.home / ".pi" / "agent"
-        self.own.mkdir(parents=True)
-        self.project = self.home / "project"
-        self.upstreams: dict[str, Upstream] = dict(DEFAULTS)
-        self.through = True
-
-    def invocation(self, *arguments: str, **environment: str) -> Invocation:
-        """A launch in the project."""
-        return Invocation(arguments, {"HOME": str(self.home), **environment}, str(self.project))
-
-    def registered(self, *arguments: str, **environment: str) -> Registration:
-        """What comes of it."""
-        register = AGENTS["pi"].prepare(self.invocation(*arguments, **environment))
-        return register(SERVER, Gateway(URL, KEY, self.upstreams) if self.through else None, "/private")
+    name = "pi"
 
     def calls(self, function: str, registration: Registration) -> dict[str, Any]:
         """What the extension registers by such calls, by name."""
@@ -48,15 +27,8 @@ class UserTests(SynchronousTestCase):
         found = re.findall(rf'^  pi\.{function}\("(\w+)", (.*)\);$', text, re.MULTILINE)
         return {name: json.loads(entry) for name, entry in found}
 
-    def write(self, name: str, content: Any, directory: Path | None = None) -> Path:
-        """Write one of the user's files."""
-        path = (directory or self.own) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return path
 
-
-class ToolServerTests(UserTests):
+class ToolServerTests(PiCase):
     """Our server is added and everything of the user's is kept."""
 
     def test_extension(self) -> None:
@@ -73,7 +45,7 @@ class ToolServerTests(UserTests):
         registration = self.registered()
         entry = self.calls("registerMcpServer", registration)["aileron"]
         self.assertEqual(entry["env"], {"AILERON_URL": "${AILERON_URL}", "AILERON_TOKEN": "${AILERON_TOKEN}"})
-        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_x")
+        self.assertEqual(registration.variables["AILERON_TOKEN"], "ail_a_secret")
         self.assertNotIn("ail_", str([registration.arguments, registration.files, registration.notes]))
         self.assertNotIn("ail_", repr(registration))
 
@@ -81,22 +53,25 @@ class ToolServerTests(UserTests):
         """A command of pi's own, which knows no extension, is left as it is."""
         for arguments in (("mcp", "list"), ("install", "npm:x"), ("auth", "check", "--provider", "openai")):
             self.assertEqual(self.registered(*arguments), Registration({}))
+        self.write(".pi/agent/mcp.json", {"mcpServers": {"aileron": {}}})
+        self.assertEqual(self.registered("mcp", "remove", "aileron"), Registration({}))
+        (self.home / ".pi/agent/mcp.json").unlink()
         self.assertEqual(self.registered("-p", "list").arguments[0], "-e")
 
     def test_namesake(self) -> None:
         """A server of our name, the user's or the project's, is refused before anything starts: it would win."""
         content = '{"mcpServers": {"aileron": {"command": "hunter2"}, /* mine */}}'
-        for path in (self.write("mcp.json", content), self.write("mcp.json", content, self.project / ".pi")):
-            caught = self.assertRaises(InvalidRequest, AGENTS["pi"].prepare, self.invocation())
-            self.assertIn(str(path), str(caught))
-            self.assertNotIn("hunter2", str(caught))
+        for path in (self.write(".pi/agent/mcp.json", content), self.write("project/.pi/mcp.json", content)):
+            message = self.refused()
+            self.assertIn(str(path), message)
+            self.assertNotIn("hunter2", message)
             path.unlink()
-        self.write("mcp.json", {"mcpServers": {"mine": {"command": "x"}}})
+        self.write(".pi/agent/mcp.json", {"mcpServers": {"mine": {"command": "x"}}})
         self.registered()
 
     def test_directories(self) -> None:
         """In a sandbox it writes its sessions, and nothing else of its own."""
-        agent = AGENTS["pi"]
+        agent = self.agent
         self.assertEqual(agent.own_directories({"HOME": "/h"}), ("/h/.pi/agent/sessions",))
         self.assertEqual(agent.settings_directories({"HOME": "/h"}), ("/h/.pi/agent",))
         self.assertEqual(agent.own_directories({"PI_CODING_AGENT_SESSION_DIR": "/s"}), ("/s",))
@@ -107,24 +82,22 @@ class ToolServerTests(UserTests):
     def test_full_screen(self) -> None:
         """Its screen opens unless something is asked of it that has none."""
         for arguments in ((), ("tell the team",), ("--model", "x"), ("-c",), ("tell", "list")):
-            self.assertTrue(AGENTS["pi"].full_screen(arguments), arguments)
+            self.assertTrue(self.agent.full_screen(arguments), arguments)
         for arguments in (("-p", "x"), ("--mode", "json"), ("--version",), ("list",), ("mcp", "list")):
-            self.assertFalse(AGENTS["pi"].full_screen(arguments), arguments)
+            self.assertFalse(self.agent.full_screen(arguments), arguments)
 
 
-class RoutesTests(UserTests):
+class RoutesTests(PiCase):
     """Which of its providers go through the gateway."""
+
+    def assert_alone(self, registration: Registration, *words: str) -> None:
+        """OpenAI was not touched, and the user is told why."""
+        self.assertNotIn("openai", self.calls("registerProvider", registration))
+        self.assert_told(registration, *words)
 
     def providers(self, **environment: str) -> dict[str, Any]:
         """What pi is told of its providers."""
         return self.calls("registerProvider", self.registered(**environment))
-
-    def assert_alone(self, registration: Registration, *said: str) -> None:
-        """OpenAI was not touched, and the user is told why."""
-        self.assertNotIn("openai", self.calls("registerProvider", registration))
-        (line,) = [note for note in registration.notes if "left alone" in note]
-        for word in said:
-            self.assertIn(word, line)
 
     def test_both(self) -> None:
         """Both are sent there in the session's name, of which only the environment holds the key."""
@@ -144,8 +117,8 @@ class RoutesTests(UserTests):
         self.assertEqual(self.registered().notes, ())
         (line,) = self.registered(OPENAI_API_KEY="k").notes
         self.assertEqual(line, "aileron: through the gateway: openai")
-        self.write("auth.json", {"anthropic": {"type": "oauth"}})
-        self.write("models.json", {"providers": {"openai": {"headers": {"a": "b"}}}})
+        self.write(".pi/agent/auth.json", {"anthropic": {"type": "oauth"}})
+        self.write(".pi/agent/models.json", {"providers": {"openai": {"headers": {"a": "b"}}}})
         (line,) = self.registered().notes
         self.assertEqual(line, "aileron: through the gateway: anthropic, openai")
 
@@ -160,7 +133,7 @@ class RoutesTests(UserTests):
             {"baseUrl": "https://api.openai.com/v1", "oauth": "radius"},
         ]
         for entry in elsewhere:
-            path = self.write("models.json", {"providers": {"openai": entry}})
+            path = self.write(".pi/agent/models.json", {"providers": {"openai": entry}})
             registration = self.registered()
             self.assert_alone(registration, str(path), "gateway.providers.openai.base_url")
             self.assertNotIn("corporate", str(registration.notes))
@@ -171,15 +144,15 @@ class RoutesTests(UserTests):
         self.upstreams["openai"] = Upstream("http://corporate")
         for address in ("http://corporate/v1/", f"{URL}/v1"):
             models = [{"id": "a", "baseUrl": address}, "odd"]
-            self.write("models.json", {"providers": {"openai": {"baseUrl": address, "models": models}}})
+            self.write(".pi/agent/models.json", {"providers": {"openai": {"baseUrl": address, "models": models}}})
             self.assertEqual(self.providers(), THROUGH)
 
     def test_unreadable(self) -> None:
         """Where the file cannot be read nothing is touched: it may name base URLs."""
         for text in ("{", "[]", "x" * (1 << 21)):
-            path = self.write("models.json", text)
+            path = self.write(".pi/agent/models.json", text)
             self.assert_alone(self.registered(OPENAI_API_KEY="k"), str(path), "cannot be read")
-        self.write("models.json", "// nothing\n{}")
+        self.write(".pi/agent/models.json", "// nothing\n{}")
         self.assertEqual(self.providers(), THROUGH)
 
     def test_injected_key(self) -> None:
@@ -189,12 +162,12 @@ class RoutesTests(UserTests):
         self.assertEqual(registration.variables["ANTHROPIC_API_KEY"], "the-gateway-has-it")
         self.assertEqual(registration.notes, ("aileron: through the gateway: anthropic",))
         self.assertNotIn("ANTHROPIC_API_KEY", self.registered(ANTHROPIC_OAUTH_TOKEN="t").variables)
-        self.write("auth.json", {"anthropic": {"type": "oauth"}})
+        self.write(".pi/agent/auth.json", {"anthropic": {"type": "oauth"}})
         self.assertNotIn("ANTHROPIC_API_KEY", self.registered().variables)
 
     def test_proxy(self) -> None:
         """The gateway's address goes past a proxy, be it a variable's or the user's setting's."""
         self.assertNotIn("NO_PROXY", self.registered().variables)
         self.assertEqual(self.registered(HTTP_PROXY="http://proxy").variables["NO_PROXY"], "127.0.0.1:9")
-        self.write("settings.json", {"httpProxy": "http://proxy"})
+        self.write(".pi/agent/settings.json", {"httpProxy": "http://proxy"})
         self.assertEqual(self.registered(no_proxy="a").variables["no_proxy"], "a,127.0.0.1:9")

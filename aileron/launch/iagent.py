@@ -1,8 +1,9 @@
-"""What the launcher must know of an agent."""
+"""What the launcher must know of an agent, and what an agent is told of a launch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 
 from attrs import field, frozen
 from zope.interface import Attribute, Interface
@@ -20,6 +21,20 @@ class Invocation:
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     directory: str
+
+    def option(self, *names: str) -> Iterator[str]:
+        """What the agent's arguments give for one option, in each of the ways in which it can be written.
+
+        :param names: such as C{-p} and C{--profile}.
+        """
+        for argument, following in zip_longest(self.arguments, self.arguments[1:], fillvalue=""):
+            for name in names:
+                if argument == name:
+                    yield following
+                elif name.startswith("--") and argument.startswith(f"{name}="):
+                    yield argument.removeprefix(f"{name}=")
+                elif not name.startswith("--") and argument.startswith(name):
+                    yield argument.removeprefix(name).removeprefix("=")
 
 
 @frozen
@@ -61,6 +76,24 @@ class Gateway:
     key: str = field(repr=False)
     upstreams: Mapping[str, Upstream] = field(factory=dict)
 
+    @property
+    def url_with_key(self) -> str:
+        """The address for an agent that can send no header: the key stands in its path."""
+        return f"{self.url}/s/{self.key}"
+
+    def upstream(self, provider: str) -> Upstream:
+        """The upstream of one provider; one without an address where none is known."""
+        return self.upstreams.get(provider, Upstream(""))
+
+    def is_own(self, provider: str, address: str, end: str = "") -> bool:
+        """Tell whether an address is where the gateway is, for another launch too, or where it sends to a provider.
+
+        :param end: what stands at the end of an address there.
+        """
+        bare = address.rstrip("/")
+        known = (f"{self.url}{end}", f"{self.upstream(provider).base_url}{end}")
+        return bare in known or bare.startswith(f"{self.url}/s/")
+
 
 @frozen
 class Registration:
@@ -72,7 +105,7 @@ class Registration:
     :ivar files: texts without a secret, by their names in the directory that C{Register} was told of.
     """
 
-    variables: Mapping[str, str] = field(repr=False)
+    variables: Mapping[str, str] = field(factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     files: Mapping[str, str] = field(factory=dict)
@@ -83,12 +116,6 @@ Register = Callable[[McpServer, Gateway | None, str], Registration]
 
 The last is the directory in which C{Registration.files} will lie while the agent runs: absolute, and nobody else's.
 """
-
-KEY_HEADER = "X-Aileron-Gateway-Key"
-"""In it a session's gateway key travels, where the agent can send one."""
-
-STAND_IN_KEY = "the-gateway-has-it"
-"""For a provider whose key the gateway puts in, so that the agent asks for none."""
 
 
 class IAgent(Interface):

@@ -10,9 +10,9 @@ from attrs import frozen
 
 from aileron.values import JSON, plain
 
-from ._plan import Plan
-from .agents.iagent import Gateway, Invocation
-from .agents.jsonc import loads_jsonc
+from ._plan import DaemonFacts, Plan, prepare
+from .formats import parse_jsonc
+from .iagent import Gateway, IAgent, Invocation
 
 TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
@@ -24,15 +24,16 @@ _SHORTEST_SECRET = 6
 
 
 @frozen
-class Described:
-    """One plan, without a secret.
+class LaunchPreview:
+    """What a launch would do, without a secret.
 
     :ivar argv: what would run.
     :ivar directory: where.
     :ivar added: variables that the agent gets besides the user's own, or in their place.
     :ivar removed: names of those that it does not get.
     :ivar files: texts that would be written, by their path.
-    :ivar gateway: address of each provider's upstream, by provider; L{None}: its LLM traffic is left alone.
+    :ivar gateway_url: where its LLM traffic would go; L{None}: that is left alone.
+    :ivar gateway: address of each provider's upstream, by provider.
     :ivar notes: what the user would be told.
     """
 
@@ -45,8 +46,8 @@ class Described:
     gateway: Mapping[str, str]
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, JSON]:
-        """For programs."""
+    def to_json(self) -> dict[str, JSON]:
+        """Render it for programs."""
         routes: JSON = None if self.gateway_url is None else {"url": self.gateway_url, "upstreams": dict(self.gateway)}
         return {
             "argv": list(self.argv),
@@ -59,8 +60,21 @@ class Described:
         }
 
 
-def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Described:
-    """What C{plan} would do.
+def preview_launch(
+    agent: IAgent, invocation: Invocation, facts: DaemonFacts, interpreter: str, *, through_gateway: bool = True
+) -> LaunchPreview:
+    """Describe what a launch would do; nothing is started, opened or written.
+
+    :param facts: of the daemon; its launch key is not used.
+    :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
+    """
+    gateway = facts.gateway(GATEWAY_KEY_STAND_IN) if through_gateway else None
+    prepared = prepare(agent, invocation, interpreter)
+    return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
+
+
+def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> LaunchPreview:
+    """Describe what C{plan} would do.
 
     The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
     them, are replaced by C{<NAME>}, and what the user has set in a variable that is added to is not repeated.
@@ -76,7 +90,7 @@ def describe(plan: Plan, invocation: Invocation, gateway: Gateway | None) -> Des
         return text
 
     changed = {name: value for name, value in plan.environment.items() if theirs.get(name) != value}
-    return Described(
+    return LaunchPreview(
         argv=tuple(map(safe, plan.argv)),
         directory=invocation.directory,
         added={name: safe(_addition(theirs.get(name, ""), value)) for name, value in sorted(changed.items())},
@@ -124,7 +138,7 @@ def _new(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Mapping[str, 
 
 def _object(text: str) -> Mapping[str, JSON] | None:
     try:
-        value = loads_jsonc(text)
+        value = parse_jsonc(text)
     except ValueError:
         return None
     return value if isinstance(value, Mapping) else None

@@ -1,23 +1,59 @@
-"""The agent's process, on the launcher's own terminal and in its process group."""
+"""The agent's process, on the launcher's own terminal, and the signals that come to the launcher while it runs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
+from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessExitedAlready
-from twisted.internet.interfaces import IProcessTransport, IReactorProcess
+from twisted.internet.interfaces import IProcessTransport, IReactorFromThreads, IReactorProcess
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
 from ._plan import Plan
-from ._signals import FORWARDED
+
+FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+"""The terminal sends these to the whole foreground group, so the agent has them already."""
+
+Deliver = Callable[[int], object]
 
 _SHELLS_OFFSET = 128
 
 
-class Child(ProcessProtocol):
+class Signals(Protocol):
+    """Where signals come from."""
+
+    def catch(self, numbers: Sequence[int], deliver: Deliver) -> AbstractContextManager[None]:
+        """While it lasts, these signals do nothing but call C{deliver}, in the reactor."""
+
+
+@frozen
+class OSSignals:
+    """The process's own signals; to be used in its main thread."""
+
+    _reactor: IReactorFromThreads
+
+    @contextmanager
+    def catch(self, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
+        """A handler, not SIG_IGN, which the agent would inherit."""
+        before = {number: signal.getsignal(number) for number in numbers}
+        for number in numbers:
+            signal.signal(number, lambda got, _frame: self._reactor.callFromThread(deliver, got))
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+class AgentProcess(ProcessProtocol):
     """One agent, before, while and after it runs.
 
     :ivar ended: fires with the exit code, 128 + n where signal n ended it.

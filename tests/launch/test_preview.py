@@ -8,10 +8,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import LEAN
 from aileron.errors import Forbidden, NotFound
-from aileron.launch import AGENTS, DaemonFacts, Gateway, Invocation, Plan, Upstream, foresee
-from aileron.launch._shown import describe
+from aileron.launch import DaemonFacts, Gateway, Invocation, Plan, Upstream, find_agents, preview_launch
+from aileron.launch._preview import describe
 from tests.launch.test_launch import LaunchCase
 
+OPENCODE = find_agents()["opencode"]
 CANARY = "sk-canary-123"
 FACTS = DaemonFacts(
     "http://127.0.0.1:9", "http://localhost:10", "ail_l_key", {"openai": Upstream("https://o.test", True)}
@@ -29,7 +30,7 @@ class ForeseeTests(LaunchCase):
         """Of a launch everything is told, with stand-ins for its secrets, and nothing is opened or started."""
         parent = {"PATH": str(self.bin), "HOME": str(self.home), "AILERON_X": "1", "OPENAI_API_KEY": CANARY}
         invocation = Invocation(("run", CANARY), parent, "/project")
-        found = foresee(AGENTS["opencode"], invocation, FACTS, str(self.bin / "python"))
+        found = preview_launch(OPENCODE, invocation, FACTS, str(self.bin / "python"))
         self.assertEqual(found.argv, (str(self.bin / "opencode"), "run", "<OPENAI_API_KEY>"))
         self.assertEqual((found.directory, found.removed), ("/project", ("AILERON_X",)))
         ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])
@@ -39,31 +40,35 @@ class ForeseeTests(LaunchCase):
         self.assertEqual(dict(found.gateway), {"openai": "https://o.test, with the vault's key"})
         self.assertEqual(found.notes, ("aileron: through the gateway: openai",))
         self.assertEqual((self.site.asked, self.machine.spawned, self.ensured), ([], [], 0))
-        self.assertNotIn(CANARY, json.dumps(found.as_json()))
-        self.assertNotIn("ail_l_key", json.dumps(found.as_json()))
+        self.assertNotIn(CANARY, json.dumps(found.to_json()))
+        self.assertNotIn("ail_l_key", json.dumps(found.to_json()))
 
     def test_listed(self) -> None:
         """How many actions are listed as tools is the user's to say, and handed on."""
         for said, given in ({}, None), (LEAN, "12"), ({"AILERON_LISTED_ACTIONS": "100"}, "100"):
             parent = {"PATH": str(self.bin), "HOME": str(self.home), **said}
-            found = foresee(AGENTS["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"))
+            found = preview_launch(OPENCODE, Invocation((), parent, "/p"), FACTS, str(self.bin / "python"))
             ours = json.loads(found.added["OPENCODE_CONFIG_CONTENT"])["mcp"]["aileron"]["environment"]
             self.assertEqual(ours.get("AILERON_LISTED_ACTIONS"), given)
 
     def test_without_gateway(self) -> None:
         """Where the LLM traffic is left alone, that is what is told."""
         parent = {"PATH": str(self.bin), "HOME": str(self.home)}
-        found = foresee(
-            AGENTS["opencode"], Invocation((), parent, "/p"), FACTS, str(self.bin / "python"), through_gateway=False
+        found = preview_launch(
+            OPENCODE,
+            Invocation((), parent, "/p"),
+            FACTS,
+            str(self.bin / "python"),
+            through_gateway=False,
         )
-        self.assertEqual((found.gateway_url, found.as_json()["gateway"]), (None, None))
+        self.assertEqual((found.gateway_url, found.to_json()["gateway"]), (None, None))
 
     def test_refused(self) -> None:
         """What would keep a launch from starting keeps its plan from being shown."""
         secret = Invocation((), {"AILERON_VAULT_PASSPHRASE": "x"}, "/p")
-        self.assertRaises(Forbidden, foresee, AGENTS["opencode"], secret, FACTS, "python")
+        self.assertRaises(Forbidden, preview_launch, OPENCODE, secret, FACTS, "python")
         nothing = Invocation((), {"PATH": "/nowhere"}, "/p")
-        self.assertRaises(NotFound, foresee, AGENTS["opencode"], nothing, FACTS, "python")
+        self.assertRaises(NotFound, preview_launch, OPENCODE, nothing, FACTS, "python")
 
 
 class AdditionTests(SynchronousTestCase):

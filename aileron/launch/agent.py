@@ -1,0 +1,111 @@
+"""An agent as a table: where its settings lie, what it may write, and a function that registers our tools with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from attrs import frozen
+from zope.interface import implementer
+
+from aileron.errors import InvalidRequest
+from aileron.values import visible
+
+from .iagent import Gateway, IAgent, Invocation, McpServer, Register, Registration
+from .layers import LayerReader, Location, Settings, read_settings
+from .routing import Providers, Routes
+
+SERVER_NAME = "aileron"
+"""What an agent calls our tool server."""
+
+CALL_TIMEOUT_SECONDS = 3_600
+"""How long an agent is to wait for one call: its default is often shorter than an approval takes."""
+
+
+def _accept(_settings: Settings) -> None:
+    pass
+
+
+@implementer(IAgent)
+@frozen(kw_only=True)
+class Agent:
+    """One kind of agent.
+
+    :ivar register: what makes it use the server, with settings of providers to be registered beside it, and the
+        directory where files may lie.
+    :ivar route: what sends its LLM traffic through the gateway.
+    :ivar draws: whether it draws on the whole terminal when started with these arguments.
+    :ivar sources: where it looks for settings, the one that wins first.
+    :ivar own: where it keeps sessions and logs, but no settings.
+    :ivar settings: directories where it reads settings, and may want to write.
+    :ivar commands: first arguments that have it do something else than work: it gets neither tools nor gateway then.
+    :ivar alone: what the user is told of these; empty: nothing.
+    :ivar unique: key of its settings below which no server may have the name of ours; empty: each may.
+    :ivar check: refuses settings that cannot be added to, by raising InvalidRequest.
+    """
+
+    name: str
+    register: Callable[[Settings, McpServer, Providers, str], Registration]
+    route: Callable[[Settings, Gateway], Routes]
+    draws: Callable[[tuple[str, ...]], bool]
+    sources: tuple[LayerReader, ...]
+    own: tuple[Location, ...]
+    settings: tuple[Location, ...]
+    wait_seconds: int = 45
+    commands: frozenset[str] = frozenset()
+    alone: str = ""
+    unique: str = ""
+    check: Callable[[Settings], None] = _accept
+
+    @property
+    def program(self) -> str:
+        """Its executable, which has its name."""
+        return self.name
+
+    def full_screen(self, arguments: tuple[str, ...]) -> bool:
+        """See L{IAgent}; none of its commands draws."""
+        return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
+
+    def prepare(self, invocation: Invocation) -> Register:
+        """See L{IAgent}."""
+        if self.commands.intersection(invocation.arguments[:1]):
+            note = f"aileron: {self.name} {invocation.arguments[0]} runs by itself: {self.alone}"
+            alone = Registration(notes=(note,) if self.alone else ())
+            return lambda _server, _gateway, _directory: alone
+        settings = self.read(invocation)
+        self.check(settings)
+        self._refuse_namesake(settings)
+        return partial(self._register, settings)
+
+    def _register(self, settings: Settings, server: McpServer, gateway: Gateway | None, directory: str) -> Registration:
+        routes = Routes() if gateway is None else self.route(settings, gateway)
+        ours = self.register(settings, server, routes.providers, directory)
+        return Registration(
+            variables={**ours.variables, **routes.variables},
+            notes=(*ours.notes, *routes.notes),
+            arguments=(*ours.arguments, *routes.arguments),
+            files=ours.files,
+        )
+
+    def read(self, invocation: Invocation) -> Settings:
+        """Read what the user has set for an agent that is started like that."""
+        return read_settings(self.sources, invocation)
+
+    def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """See L{IAgent}."""
+        return tuple(str(path) for each in self.own if (path := each.find(environment)))
+
+    def settings_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """See L{IAgent}."""
+        return tuple(str(path) for each in self.settings if (path := each.find(environment)))
+
+    def _refuse_namesake(self, settings: Settings) -> None:
+        """Of two servers of one name the agent would use the user's, or a mixture.
+
+        :raises InvalidRequest: there is one.
+        """
+        for place, _ in settings.values(self.unique, SERVER_NAME) if self.unique else ():
+            raise InvalidRequest(
+                f"{visible(place)} has in {self.unique} one named {SERVER_NAME}, as the launch's own is: "
+                "remove it there, or give it another name."
+            )

@@ -1,0 +1,39 @@
+"""What holds for each agent that can be launched."""
+
+from __future__ import annotations
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from aileron.launch import Gateway, IAgent, Invocation, McpServer, Upstream, find_agents
+
+SERVER = McpServer("/opt/bin/aileron-mcp", {"AILERON_URL": "http://127.0.0.1:9", "AILERON_TOKEN": "ail_a_secret"})
+UPSTREAMS = {name: Upstream(f"https://api.{name}.com", injected=True) for name in ("anthropic", "openai")}
+GATEWAY = Gateway("http://127.0.0.1:9", "ail_g_secret", UPSTREAMS)
+
+
+class AgentsTests(SynchronousTestCase):
+    """Whoever looks for them finds them, each with the same promises."""
+
+    def test_interface(self) -> None:
+        """Every agent keeps the interface, under its own name."""
+        for name, agent in find_agents().items():
+            verifyObject(IAgent, agent)
+            self.assertEqual((agent.name, agent.program), (name, name))
+
+    def test_no_secret(self) -> None:
+        """The session's token and gateway key are in the environment; no argument, note, file or repr shows them."""
+        for name, agent in find_agents().items():
+            registration = agent.prepare(Invocation((), {"HOME": "/nowhere"}, "/nowhere"))(SERVER, GATEWAY, "/private")
+            for secret in ("ail_a_secret", "ail_g_secret"):
+                self.assertIn(secret, str(dict(registration.variables)), name)
+                self.assertNotIn(secret, str([registration.arguments, registration.notes, registration.files]), name)
+                self.assertNotIn(secret, repr((registration, SERVER, GATEWAY)), name)
+
+    def test_past_the_proxy(self) -> None:
+        """What goes to the gateway goes past the user's proxy, whichever agent it is, and only then."""
+        for name, agent in find_agents().items():
+            environment = {"HOME": "/nowhere", "HTTP_PROXY": "http://proxy", "NO_PROXY": "a"}
+            register = agent.prepare(Invocation((), environment, "/nowhere"))
+            self.assertIn("a,127.0.0.1", register(SERVER, GATEWAY, "/private").variables.get("NO_PROXY", ""), name)
+            self.assertNotIn("NO_PROXY", register(SERVER, None, "/private").variables, name)
