@@ -6,8 +6,8 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
 
     from .entering.passphrase import Unattended
-    from .watching.screen import Screen
 
 T = TypeVar("T")
 
@@ -81,17 +80,6 @@ def _terminal() -> AbstractContextManager[Conversation]:
     from .entering.terminal import Terminal
 
     return Terminal.open()
-
-
-@contextmanager
-def _screen() -> Iterator[Screen]:
-    from twisted.internet import reactor
-
-    from .entering.terminal import Terminal
-    from .watching.screen import TerminalScreen
-
-    with Terminal.open() as terminal, TerminalScreen(terminal.fileno(), reactor).taken() as screen:
-        yield screen
 
 
 def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
@@ -156,7 +144,6 @@ class Surroundings:
     :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
     :ivar ask: one line from the person's terminal, after a prompt.
     :ivar terminal: the same without waiting; L{InvalidRequest} where there is none.
-    :ivar screen: the whole terminal, while the reactor runs; as it was afterwards.
     :ivar passphrase: of the vault, as L{aileron.cli.entering.passphrase.read_passphrase} finds it.
     :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
     :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
@@ -172,7 +159,6 @@ class Surroundings:
     probe: Callable[[str, str, str | None], Mapping[str, Any]] = _probe
     ask: Callable[[str], str] = _ask
     terminal: Callable[[], AbstractContextManager[Conversation]] = _terminal
-    screen: Callable[[], AbstractContextManager[Screen]] = _screen
     passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase
     new_passphrase: Callable[[int | None], str] = _new_passphrase
     secret: Callable[[str, int | None], str] = _secret

@@ -13,8 +13,8 @@ from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals import granting
 from aileron.cli.completing import names
+from aileron.cli.live.command import watch
 from aileron.cli.records.runs import cancel
-from aileron.cli.watching.command import watch
 from aileron.values import timestamp, utc
 
 from .deciding import Ballot, look

@@ -11,9 +11,10 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from aileron.cli._surroundings import Links
-from aileron.cli.watching.drawing import Row
-from aileron.cli.watching.model import Size
-from aileron.cli.watching.view import View
+from aileron.cli.live.model import ENTER, Size
+from aileron.cli.live.render import Row
+from aileron.cli.live.screen import TerminalScreen
+from aileron.cli.live.view import LiveView
 from aileron.client import DaemonFault
 from aileron.errors import ApprovalStale, NotFound, StoreUnavailable, Unauthorized
 from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
@@ -25,19 +26,20 @@ DECIDE = f"{ONE}/decide"
 Typed: TypeAlias = str | Callable[[], None]
 """What is typed at once, or what happens while nothing is."""
 
+_NAMES = {"\r": ENTER}
 
-@attrs.define
-class MemoryScreen:
+
+class ScriptedScreen(TerminalScreen):
     """A screen whose person types a script, then goes away.
 
     :ivar shown: all that was drawn, one text a time.
     """
 
-    script: list[Typed]
-    shown: list[str] = attrs.Factory(list)
-    rung: int = 0
-    woken: int = 0
-    aside_with: list[str] = attrs.Factory(list)
+    def __init__(self, script: Sequence[Typed]) -> None:
+        self.script = list(script)
+        self.shown: list[str] = []
+        self.aside_with: list[str] = []
+        self.rung = self.woken = self.forgotten = 0
 
     def size(self) -> Size:
         """A large one."""
@@ -57,16 +59,17 @@ class MemoryScreen:
 
     def forget(self) -> None:
         """Nothing is typed ahead here."""
+        self.forgotten += 1
 
-    async def typed(self, seconds: float) -> bytes | None:
+    async def typed(self, seconds: float) -> Sequence[str] | None:
         """The next of the script."""
         if not self.script:
             return None
         found = self.script.pop(0)
         if isinstance(found, str):
-            return found.encode()
+            return [_NAMES.get(key, key) for key in found]
         found()
-        return b""
+        return []
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -102,15 +105,15 @@ class ViewCase(CommandCase):
         """So much time passes that the daemon is asked again."""
         self.now += 2.0
 
-    def view(self, *script: Typed, bell: bool = True) -> MemoryScreen:
+    def view(self, *script: Typed, bell: bool = True) -> ScriptedScreen:
         """The screen after a script."""
-        screen = MemoryScreen(list(script))
+        screen = ScriptedScreen(list(script))
         around = attrs.evolve(
             self.surroundings(), seconds=lambda: self.now, wall=lambda: 1_767_225_700.0, pause=lambda _: Deferred()
         )
 
         async def whole(links: Links) -> None:
-            await View(around, screen, links.operator(OPERATOR_URL, TOKEN), bell=bell).run()
+            await LiveView(around, screen, links.operator(OPERATOR_URL, TOKEN), bell=bell).run()
 
         with redirect_stderr(io.StringIO()):
             around.drive(whole)
@@ -194,6 +197,7 @@ class DecideTests(ViewCase):
         screen = self.view("\r", "y", "y")
         self.assertEqual(self.decided(), [{"approved": True, "digest": DIGEST}])
         self.assertIn("Approved, and done.", screen.shown[-1])
+        self.assertEqual(screen.forgotten, 2, "what was typed meanwhile must be thrown away")
 
     def test_later_and_back(self) -> None:
         """What is approved for later can be taken back by one key."""

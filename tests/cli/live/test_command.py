@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
-from typing import Any
+import sys
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr, redirect_stdout
+from typing import Any, cast
 
 import attrs
 
 from aileron.cli._surroundings import Conversation, Links
-from aileron.cli.watching.plain import converse
+from aileron.cli.live.command import converse
 from aileron.errors import InvalidRequest
 from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
 
@@ -31,6 +32,22 @@ class WatchTests(CommandCase):
         self.assertEqual((code, self.site.asked), (1, []))
         self.assertIn("There is no terminal to watch in; nothing was decided.", err)
         self.assertIn("aileron approval list", err)
+
+    def test_no_library(self) -> None:
+        """Without the library of the full screen no passphrase is asked for, and the person is told what to install."""
+        present = {name: module for name, module in sys.modules.items() if name == "prompt_toolkit"}
+        self.addCleanup(sys.modules.update, present)
+        if not present:
+            self.addCleanup(sys.modules.pop, "prompt_toolkit")
+        sys.modules["prompt_toolkit"] = None  # type: ignore[assignment]
+        self.serve()
+        self.environ["TERM"] = "xterm"
+        around = attrs.evolve(self.surroundings(), terminal=lambda: nullcontext(cast("Any", None)))
+        self.patch(self, "surroundings", lambda: around)
+        code, _out, err = self.command("approval", "watch")
+        self.assertEqual((code, self.site.asked), (1, []))
+        self.assertIn("`pip install 'aileron[terminal]'`", err)
+        self.assertIn("aileron approval watch --plain", err)
 
 
 class ConverseTests(CommandCase):

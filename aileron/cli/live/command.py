@@ -1,4 +1,4 @@
-"""The same for a terminal that can do no more than lines: a list, and questions."""
+"""C{aileron approval watch}: see what waits as it comes, and decide; or by lists and questions on a simple terminal."""
 
 from __future__ import annotations
 
@@ -7,25 +7,91 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aileron.cli import _options
 from aileron.cli._errors import Trouble, report
 from aileron.cli._output import note, say, table
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._session import quietly
+from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 from aileron.cli.approvals.deciding import Ballot, decide_shown, look, refuse_decided
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.flooding import deny_all_of
 from aileron.cli.approvals.moments import moment_of
 from aileron.cli.approvals.review import show_review
+from aileron.cli.entering.operator import token_from_child
+from aileron.cli.entering.terminal import Terminal
+from aileron.errors import InvalidRequest
 from aileron.values import from_timestamp, timestamp, utc
-
-from .drawing import age
 
 if TYPE_CHECKING:
     from aileron.client import Operator
 
+_DUMB = frozenset(("", "dumb", "unknown"))
 _MOST = 200
 _WAIT_SECONDS = 10.0
+_SPANS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _ASK_WHICH = "Number to read, Enter to look again, or q: "
 _ASK_WHAT = "(y) approve, (l) later, (d) deny, (x) deny all of its session and end it, (e) edit, Enter to leave it: "
+
+
+@click.command("watch")
+@click.option("--bell/--no-bell", default=True, show_default=True, help="Ring when something new waits.")
+@click.option("--plain", is_flag=True, help="A list and questions, as on a terminal that can do no more.")
+@_options.passphrase_fd
+@pass_surroundings
+def watch(around: Surroundings, bell: bool, plain: bool, passphrase_fd: int | None) -> None:
+    """Watch what waits for you, and decide it, in the terminal.
+
+    It lists what agents ask for, oldest first, and follows what comes and goes. Open one to read it whole; only what
+    was read to its end can be approved, and only as it was shown.
+    """
+    url = around.running().operator_url
+    _demand_terminal(around)
+    simple = plain or around.environ.get("TERM", "") in _DUMB
+    if not simple:
+        _demand_library()
+    # A child reads the passphrase: an editor that we start must not inherit from a process that held it.
+    token = token_from_child(around, url, passphrase_fd)
+
+    async def whole(links: Links) -> None:
+        operator = links.operator(url, token)
+        try:
+            await (converse(around, operator) if simple else _view(around, operator, bell))
+        finally:
+            await quietly(operator.logout)
+
+    around.drive(whole)
+
+
+def _demand_terminal(around: Surroundings) -> None:
+    """:raises Trouble: there is none."""
+    try:
+        with around.terminal():
+            return
+    except InvalidRequest:
+        raise Trouble(
+            "There is no terminal to watch in; nothing was decided.", "List what waits: aileron approval list"
+        ) from None
+
+
+def _demand_library() -> None:
+    """:raises Trouble: the full screen needs a library that is not there."""
+    from importlib.util import find_spec
+
+    if find_spec("prompt_toolkit") is None:
+        raise Trouble(
+            "The full screen needs prompt_toolkit, which `pip install 'aileron[terminal]'` installs.",
+            "Without it: aileron approval watch --plain",
+        )
+
+
+async def _view(around: Surroundings, operator: Operator, bell: bool) -> None:
+    from twisted.internet import reactor
+
+    from .screen import TerminalScreen
+    from .view import LiveView
+
+    with Terminal.open() as terminal, TerminalScreen(terminal.fileno(), reactor).taken() as screen:
+        await LiveView(around, screen, operator, bell=bell).run()
 
 
 async def converse(around: Surroundings, operator: Operator) -> None:
@@ -38,6 +104,14 @@ async def converse(around: Surroundings, operator: Operator) -> None:
             return
         if answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting):
             await _safely(around, operator, waiting[int(answer) - 1]["id"])
+
+
+def age(seconds: float) -> str:
+    """How long something waits, in words of at most four columns."""
+    for span, unit in _SPANS:
+        if seconds >= span:
+            return f"{min(int(seconds // span), 999)}{unit}"
+    return f"{max(0, int(seconds))}s"
 
 
 def _list(waiting: Sequence[Mapping[str, Any]], now: float) -> None:
@@ -83,19 +157,15 @@ async def _one(around: Surroundings, operator: Operator, approval_id: str) -> No
 
 async def _approve(around: Surroundings, operator: Operator, shown: Mapping[str, Any], when: str) -> None:
     not_before = timestamp(moment_of(when, utc(around.wall()))) if when else None
-    ballot = _ballot(shown, approved=True, not_before=not_before)
+    ballot = Ballot(shown["id"], approved=True, sure=False, as_json=False, wait=_WAIT_SECONDS, not_before=not_before)
     await decide_shown(around, operator, ballot, shown)
 
 
 async def _deny(around: Surroundings, operator: Operator, shown: Mapping[str, Any], *, flood: bool) -> None:
     reason = around.ask("Why (Enter: no reason)? ").strip() or None
-    await decide_shown(around, operator, _ballot(shown, approved=False, reason=reason), shown)
+    ballot = Ballot(shown["id"], approved=False, sure=True, as_json=False, reason=reason)
+    await decide_shown(around, operator, ballot, shown)
     session = shown["run"].get("session_id")
     if flood and session is not None:
         others = await deny_all_of(operator, session, reason)
         say("With {others} more; the session {session} is ended.", others=others, session=session)
-
-
-def _ballot(shown: Mapping[str, Any], *, approved: bool, **more: Any) -> Ballot:
-    wait = _WAIT_SECONDS if approved else 0.0
-    return Ballot(shown["id"], approved=approved, sure=not approved, as_json=False, wait=wait, **more)
