@@ -8,8 +8,8 @@ import yaml
 from attrs import evolve
 from twisted.internet.defer import succeed
 
+from aileron.cli._clients import CLIENTS, Server
 from aileron.cli._surroundings import Surroundings
-from aileron.cli.clients.snippets import CLIENTS, Server
 
 from .daemon import LAUNCH_KEY, CommandCase
 

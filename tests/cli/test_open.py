@@ -15,10 +15,8 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._surroundings import Conversation, Links, Surroundings
-from aileron.cli.entering.browser import browser_command
-from aileron.cli.entering.handover import sweep, write_page
-from aileron.cli.entering.letting_in import let_in
-from aileron.cli.entering.terminal import Terminal
+from aileron.cli.credentials.open import browser_command, let_in, sweep, write_page
+from aileron.cli.credentials.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home
 from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.entering.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
-from aileron.cli.entering.terminal import Terminal
+from aileron.cli.credentials.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
+from aileron.cli.credentials.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.vault.keys import WeakPassphrase
 
 CANARY = "Canary battery staple 42"
 _ASK = """
 import sys
-from aileron.cli.entering.passphrase import new_passphrase, read_passphrase
+from aileron.cli.credentials.passphrase import new_passphrase, read_passphrase
 from aileron.cli._surroundings import around_us
 from aileron.errors import AileronError
 print("ready", flush=True)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._errors import Trouble
 from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
 from aileron.cli._session import as_operator, as_session
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 
 from .commands import distrust_command, trust_command
 from .files import add, check, edit
@@ -51,7 +50,7 @@ def list_actions(around: Surroundings, as_json: bool) -> None:
 
 
 @action.command("show")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @click.option("--schema", is_flag=True, help="Also the schema of its arguments, as the model is given it.")
 @_options.passphrase_fd
 @_options.as_json
@@ -85,7 +84,7 @@ def show_action(around: Surroundings, name: str, schema: bool, passphrase_fd: in
 
 
 @action.command("enable")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @_options.passphrase_fd
 @pass_surroundings
 def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
@@ -95,7 +94,7 @@ def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
 
 
 @action.command("disable")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @_options.passphrase_fd
 @pass_surroundings
 def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:

@@ -1,20 +1,19 @@
-"""C{trust} and C{distrust}, the same for actions, connectors and the configuration."""
+"""C{trust} and C{distrust}, the same for actions, connectors and C{aileron config}."""
 
 from __future__ import annotations
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note, say, say_json
 from aileron.cli._session import as_operator, vault_state
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names as completing
 from aileron.cli.vault.unlocking import refuse_lost, state_of_file
 
 from .trusting import Item, Wish, as_values, tell, trust
 
-_COMPLETING = {"action": completing.actions, "connector": completing.connectors}
+_COMPLETING = {"action": _completion.actions, "connector": _completion.connectors}
 
 yes = click.option("--yes", is_flag=True, help="Do not ask: trust what is shown.")
 
@@ -122,3 +121,12 @@ _NOTE = {
     "connector": "A connector says where your credentials may go.",
     "config": "The configuration says which services the daemon talks to.",
 }
+
+
+@click.group()
+def config() -> None:
+    """Trust the configuration, config.yaml in your home."""
+
+
+config.add_command(trust_command("config", "FILE"))
+config.add_command(distrust_command("config"))

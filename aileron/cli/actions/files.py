@@ -9,12 +9,11 @@ from pathlib import Path
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.editor import edit_file
-from aileron.cli.completing import names
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
@@ -42,7 +41,7 @@ add = add_command(ACTIONS)
 
 
 @click.command("edit")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @click.option("--new", is_flag=True, help="Begin a new one.")
 @_options.passphrase_fd
 @pass_surroundings

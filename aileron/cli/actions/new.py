@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 from attrs import evolve
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note, say
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 from aileron.home import prepare
 
 from .drafting import Draft, Wanted, wanted
@@ -19,7 +18,7 @@ from .operations import Known, known_connectors
 
 @click.command("new")
 @click.argument("name")
-@click.option("--connector", metavar="NAME[@VERSION]", help="What it uses.", shell_complete=names.all_connectors)
+@click.option("--connector", metavar="NAME[@VERSION]", help="What it uses.", shell_complete=_completion.all_connectors)
 @click.option("--op", help="The operation of that connector.")
 @click.option("--gated/--ungated", default=None, help="Whether you are asked before each run.")
 @click.option(

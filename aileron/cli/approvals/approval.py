@@ -7,21 +7,19 @@ from typing import Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals import granting
-from aileron.cli.completing import names
 from aileron.cli.live.command import watch
 from aileron.cli.records.runs import cancel
 from aileron.values import timestamp, utc
 
-from .deciding import Ballot, look
+from .deciding import Ballot, decide_each, deny_with_sessions, look
 from .edit import edit
-from .moments import moment_of
+from .granting import moment_of
 from .review import show_review
-from .several import decide_each, deny_with_sessions
 
 _REASON = click.option("--reason", help="Why; the agent is told.")
 _DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")
@@ -36,7 +34,9 @@ def approval() -> None:
 
 
 @approval.command("list")
-@click.option("--state", help="Another state than pending_approval, such as completed.", shell_complete=names.states)
+@click.option(
+    "--state", help="Another state than pending_approval, such as completed.", shell_complete=_completion.states
+)
 @click.option("--session", help="Of this session only.")
 @_options.paged
 @_options.passphrase_fd

@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._output import say, say_json, table
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 
-_ACTION = click.argument("action", required=False, shell_complete=names.actions)
+_ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
 _PER_SESSION = click.option("--per-session", is_flag=True, help="For each session apart.")
 _ARGUMENT = click.option("--argument", metavar="NAME", help="For each value of this argument apart.")
 _MOST = click.IntRange(1, 1_000_000)

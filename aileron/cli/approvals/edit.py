@@ -19,7 +19,7 @@ from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.actions.run import typed
-from aileron.cli.daemon.children import command
+from aileron.cli.daemon.process import command
 from aileron.errors import InvalidRequest
 from aileron.home import prepare
 from aileron.values import JSON, loads_strict

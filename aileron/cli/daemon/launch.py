@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from aileron.cli import _completion
 from aileron.cli._errors import Trouble
 from aileron.cli._output import note
 from aileron.cli._session import vault_state
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
-from aileron.cli.completing import names
 from aileron.cli.vault.unlocking import refuse_lost
 from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery
 
-from .children import run_child
 from .planning import gateway_upstreams, show_plan
-from .process import start
+from .process import run_child, start
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
@@ -54,7 +53,7 @@ def _keep_lean(context: click.Context, _option: click.Parameter, given: bool) ->
 @click.option("--print", "only_print", is_flag=True, help="Show what would be run, and start nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
 @click.option("--sandbox", is_flag=True, help="Show the agent neither Aileron's home nor browsers, and no network.")
-@click.argument("agent", shell_complete=names.agents)
+@click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_surroundings
 def launch(
@@ -206,3 +205,21 @@ def _unlock(around: Surroundings, found: Discovery) -> Discovery:
     if not run_child(around, "vault", "unlock"):
         raise Trouble("The vault was not unlocked, so the agent was not started.", "Again: aileron vault unlock")
     return around.running()
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Approve without asking; for scripts.")
+@click.option("--no", "refuse", is_flag=True, help="Deny without asking; for scripts.")
+@click.pass_context
+@pass_surroundings
+def demo(around: Surroundings, context: click.Context, yes: bool, refuse: bool) -> None:
+    """See the main job in a few seconds.
+
+    An agent asks, you approve, it is done and on record. Everything happens in a private home that is
+    removed at the end; nothing leaves this machine.
+    """
+    from aileron.demo import play
+
+    if yes and refuse:
+        raise click.UsageError("Give --yes or --no, not both.")
+    context.exit(play(around.environ, answer=True if yes else False if refuse else None))

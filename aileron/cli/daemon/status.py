@@ -8,10 +8,9 @@ from aileron import __version__
 from aileron.cli import _options
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.records.record import in_status, in_words, tell_tampering
+from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 
-from .traffic import relayed
-from .upstreams import notable, proxies
+from .gateway import notable, proxies, relayed
 
 
 @click.command()

@@ -17,11 +17,9 @@ from aileron.errors import AileronError
 from aileron.home import Discovery
 
 from .authority import Authority, ask, authority, network
-from .daemon import found_daemon, process, vault
+from .daemon import found_daemon, gateway, notifications, process, vault
 from .files import files, search_path, this_program
 from .findings import Finding, Severity, remark, tell, wrong
-from .gateway import gateway
-from .notifications import notifications
 from .tracing import tracing
 
 _OF_LATE = timedelta(days=7)

@@ -1,4 +1,4 @@
-"""The vault's file, the daemon's process, and how it can be found."""
+"""The vault's file, the daemon's process, how it can be found, and what it tells of its gateway and notifications."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from pathlib import Path
 
 from aileron.cli._errors import DAMAGED, LOST, Trouble
 from aileron.cli._surroundings import Surroundings
+from aileron.cli.daemon.gateway import Upstream, notable, proxies
 from aileron.cli.vault.unlocking import state_of_file
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
+from aileron.values import BASE_URL_VARIABLES
 
 from .findings import Finding, remark, waits, wrong
 
 _CONNECT_SECONDS = 0.5
 _RESTART = "Restart it: aileron daemon stop, then aileron vault unlock"
 _CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
+_AGAIN = "aileron daemon stop, then aileron vault unlock"
 
 
 def vault(around: Surroundings, state: str | None) -> Iterator[Finding]:
@@ -122,3 +125,40 @@ def found_daemon(home: Home) -> Discovery | None:
         return live_discovery(home) if home.root.exists() else None
     except AileronError:
         return None
+
+
+def gateway(around: Surroundings, found: Discovery | None) -> Iterator[Finding]:
+    """What is to be said of the daemon's gateway.  None of it is a fault: only the operator knows what was meant."""
+    if found is None:
+        return
+    try:
+        status = around.probe(found.url, "/v1/status", found.launch_key)
+    except Trouble:
+        return  # that it does not answer is a finding of its own
+    for upstream in notable(status):
+        yield _moved(upstream)
+    for variable, value in proxies(status).items():
+        if variable != "no_proxy":
+            yield remark(
+                f"The gateway reaches providers through the proxy {value} ({variable.upper()}).",
+                f"If you did not say that: unset it; then {_AGAIN}",
+            )
+
+
+def _moved(upstream: Upstream) -> Finding:
+    says = f"What agents send to {upstream.name} goes to {upstream.in_words}."
+    if upstream.said_by in BASE_URL_VARIABLES.values():
+        return remark(says, f"If you did not say that: unset {upstream.said_by}; then {_AGAIN}")
+    return remark(says)
+
+
+def notifications(around: Surroundings, found: Discovery | None) -> Iterator[Finding]:
+    """Each channel whose last attempt failed."""
+    if found is None:
+        return
+    try:
+        status = around.probe(found.url, "/v1/status", found.launch_key)
+    except Trouble:
+        return  # that it does not answer is a finding of its own
+    for name in status.get("notifications", {}).get("failing", ()):
+        yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")

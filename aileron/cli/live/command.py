@@ -12,13 +12,12 @@ from aileron.cli._errors import Trouble, report
 from aileron.cli._output import note, say, table
 from aileron.cli._session import quietly
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
-from aileron.cli.approvals.deciding import Ballot, decide_shown, look, refuse_decided
+from aileron.cli.approvals.deciding import Ballot, decide_shown, deny_all_of, look, refuse_decided
 from aileron.cli.approvals.edit import rewritten
-from aileron.cli.approvals.flooding import deny_all_of
-from aileron.cli.approvals.moments import moment_of
+from aileron.cli.approvals.granting import moment_of
 from aileron.cli.approvals.review import show_review
-from aileron.cli.entering.operator import token_from_child
-from aileron.cli.entering.terminal import Terminal
+from aileron.cli.credentials.operator import token_from_child
+from aileron.cli.credentials.terminal import Terminal
 from aileron.errors import InvalidRequest
 from aileron.values import from_timestamp, timestamp, utc
 

@@ -12,10 +12,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from aileron.cli._errors import Trouble, lines_of
 from aileron.cli._output import written
 from aileron.cli._surroundings import Surroundings
-from aileron.cli.approvals.deciding import Ballot, cast, look, outcome, refuse_decided
+from aileron.cli.approvals.deciding import Ballot, cast, deny_all_of, look, outcome, refuse_decided
 from aileron.cli.approvals.edit import rewritten
-from aileron.cli.approvals.flooding import deny_all_of
-from aileron.cli.approvals.moments import moment_of
+from aileron.cli.approvals.granting import moment_of
 from aileron.cli.approvals.review import show_review
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, Operator
 from aileron.values import timestamp, utc

@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._output import block, heading, in_words, listed, say, say_json, values
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 
 from .offline import export, verify
 
@@ -25,11 +24,11 @@ def audit() -> None:
 @click.option("--since", metavar="TIME", help="From this moment on (RFC 3339).")
 @click.option("--until", metavar="TIME", help="Before this moment.")
 @click.option("--type", "type", help="Such as approval.approved.")
-@click.option("--action", help="About this action only.", shell_complete=names.actions)
-@click.option("--connector", help="About this connector only.", shell_complete=names.all_connectors)
+@click.option("--action", help="About this action only.", shell_complete=_completion.actions)
+@click.option("--connector", help="About this connector only.", shell_complete=_completion.all_connectors)
 @click.option("--session", help="Of this session only.")
 @click.option("--run", help="Of this run only.")
-@click.option("--class", "class", help="Failures of this class only.", shell_complete=names.failures)
+@click.option("--class", "class", help="Failures of this class only.", shell_complete=_completion.failures)
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve, field, frozen
 
 from aileron.cli._errors import Trouble
+from aileron.cli._output import complain, note, say
 from aileron.cli._surroundings import Surroundings
 from aileron.errors import AileronError
-from aileron.home import database_pid, read_discovery, running_pid
+from aileron.home import Discovery, database_pid, read_discovery, running_pid
 from aileron.values import JSON, Break, Verdict
-
-from .record import record_of
 
 NAME = "the running daemon"
 """As what it is told of where it knows another record than the file."""
@@ -105,3 +105,39 @@ def _head(told: object) -> tuple[int, str] | None:
         return None
     sequence, hash_ = told.get("sequence"), told.get("hash")
     return (sequence, hash_) if type(sequence) is int and isinstance(hash_, str) else None
+
+
+def record_of(around: Surroundings, found: Discovery) -> Mapping[str, Any]:
+    """As its status has it; empty where it says nothing."""
+    return in_status(around.probe(found.url, "/v1/status", found.launch_key))
+
+
+def in_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a status that is about the record."""
+    told = answer.get("record")
+    return told if isinstance(told, Mapping) else {}
+
+
+def tell_key(around: Surroundings, found: Discovery) -> None:
+    """Show the key of a record that was just begun, to be noted."""
+    key = record_of(around, found).get("key")
+    if key:
+        say("  The record of what happens is signed by {key}", key=key)
+        note(
+            "  Note this elsewhere: it shows later that nobody wrote the record anew. See: aileron audit verify --help"
+        )
+
+
+def tell_tampering(record: Mapping[str, Any]) -> None:
+    """Say so where signs of tampering are on record."""
+    if record.get("tampered"):
+        complain("Something was tampered with while you were away, or put back to what it was.")
+        note("  What was found: aileron audit list --type tamper.detected")
+
+
+def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
+    """What the status shows of it."""
+    if not record.get("key"):
+        return {}
+    signed = f"up to {record.get('signed_up_to')}, {record.get('signed_at')}" if record.get("signed_at") else "not yet"
+    return {"record signed": signed, "signed by": str(record["key"])}

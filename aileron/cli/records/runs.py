@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import mimetypes
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._output import block, heading, in_words, listed, say, say_json, table, values
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.approvals.differences import show_edits
-from aileron.cli.completing import names
+from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
-
-from .saving import saved
 
 _FOUND: Mapping[bool | None, str] = {
     True: "It happened: it was found by its key.",
@@ -31,8 +29,8 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--state", help="Such as unknown or completed.", shell_complete=names.states)
-@click.option("--action", help="Of this action only.", shell_complete=names.actions)
+@click.option("--state", help="Such as unknown or completed.", shell_complete=_completion.states)
+@click.option("--action", help="Of this action only.", shell_complete=_completion.actions)
 @click.option("--session", help="Of this session only.")
 @click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
 @_options.paged
@@ -185,3 +183,17 @@ def _show_attempts(run: Mapping[str, Any]) -> None:
         for each in run["attempts"]
     )
     table(("STEP", "NO", "STATE", "STARTED AT", "WHY"), rows)
+
+
+def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iterator[Path]:
+    """Write each into a file of its own, C{NAME-1.png} say, and tell its path.
+
+    :param directory: is made where it is not there.
+    :raises OSError: there is a file of that name, which stays as it is; or it cannot be written.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, attachment in enumerate(attachments, 1):
+        path = directory / f"{name}-{number}{mimetypes.guess_extension(attachment.media_type) or ''}"
+        with path.open("xb") as file:
+            file.write(attachment.content)
+        yield path

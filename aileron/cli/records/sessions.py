@@ -11,9 +11,9 @@ from aileron.cli import _options
 from aileron.cli._output import listed, note, say, say_json, values
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
-from aileron.cli.approvals.flooding import deny_all_of
+from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
-from aileron.cli.daemon.traffic import tokens
+from aileron.cli.daemon.gateway import tokens
 
 from .watching import watch_session
 

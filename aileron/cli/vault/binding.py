@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
 from aileron.cli._errors import Trouble
 from aileron.cli._output import heading, listed, note, say, say_json, values
 from aileron.cli._session import as_operator
 from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.actions.commands import refuse_unasked
 from aileron.cli.actions.trusting import confirm
-from aileron.cli.completing import names
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def show_binding(around: Surroundings, name: str, passphrase_fd: int | None, as_
 
 
 @binding.command("setup")
-@click.argument("connector", shell_complete=names.bindable)
+@click.argument("connector", shell_complete=_completion.bindable)
 @click.option("--identity", default="default", show_default=True, help="Whose credential it is, in a word.")
 @click.option("--service", help="The service, in a word; else the last part of the connector's name.")
 @click.option("--kind", default="api_key", show_default=True, help="What kind of credential it is.")

@@ -12,7 +12,7 @@ from aileron.cli._errors import LOST, Trouble
 from aileron.cli._output import note, say, say_json
 from aileron.cli._session import as_operator, vault_state
 from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.records.record import record_of, tell_key, tell_tampering
+from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.home import Discovery, live_discovery, prepare
 
 from .rekeying import change_passphrase

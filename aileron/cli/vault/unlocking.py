@@ -52,7 +52,7 @@ def unlocking_key(around: Surroundings, descriptor: int | None, file: Path | Non
     :raises NoVault: there is no vault.
     :raises WrongPassphrase: it does not open the vault.
     """
-    from aileron.cli.entering.passphrase import Unattended
+    from aileron.cli.credentials.passphrase import Unattended
 
     passphrase = around.passphrase(PROMPT, descriptor, Unattended(around.environ, file))
     return around.open_vault(around.home.secrets, passphrase)
@@ -78,6 +78,6 @@ def restart_with(around: Surroundings, key: DataKey) -> Discovery:
 
 
 def _in_environment(around: Surroundings) -> bool:
-    from aileron.cli.entering.passphrase import VARIABLE
+    from aileron.cli.credentials.passphrase import VARIABLE
 
     return VARIABLE in around.environ

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import click
+from click.shell_completion import get_completion_class
 
 from aileron.cli._errors import Trouble
 from aileron.cli._surroundings import Surroundings
@@ -28,6 +29,9 @@ _MOST = 500
 _NAME = re.compile(rb"""^name *= *["']([^"'\n]+)["'] *$""", re.MULTILINE)
 # Nothing that a shell would read as more than a name.
 _plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}").fullmatch
+
+
+_VARIABLE = "_AILERON_COMPLETE"
 
 
 def _completer(find: Callable[[Surroundings], Iterable[str]]) -> Completer:
@@ -87,3 +91,18 @@ bindable = _completer(_bindable)
 agents = _completer(_agents)
 states = _completer(lambda _: (state.value for state in RunState))
 failures = _completer(lambda _: STATUS)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that completes commands, options and names in your shell.
+
+    Into your shell's start file: eval "$(aileron completion bash)", the same with zsh; or, of fish:
+    aileron completion fish | source
+    """
+    scripts = get_completion_class(shell)
+    if scripts is None:
+        raise click.UsageError(f"There is no completion for {shell}.")
+    click.echo(scripts(context.find_root().command, {}, "aileron", _VARIABLE).source())

@@ -1,17 +1,19 @@
-"""C{aileron operator login}: a short-lived child that reads the passphrase and hands back a token."""
+"""C{aileron operator}: who is logged in as you, and a short-lived child that reads the passphrase for a token."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from aileron.cli import _options
 from aileron.cli._errors import Trouble
-from aileron.cli._session import log_in
+from aileron.cli._output import listed, say, say_json
+from aileron.cli._session import as_operator, log_in
 from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
 
-from .logins import list_logins, revoke
 from .passkeys import passkey
 
 
@@ -52,8 +54,6 @@ def login(around: Surroundings, token_fd: int, at: str | None, passphrase_fd: in
         ) from None
 
 
-operator.add_command(list_logins)
-operator.add_command(revoke)
 operator.add_command(passkey)
 
 
@@ -66,7 +66,7 @@ def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) 
     """
     import subprocess
 
-    from aileron.cli.daemon.children import command, private_pair
+    from aileron.cli.daemon.process import command, private_pair
 
     around.conceal()
     reading, writing = private_pair()
@@ -84,3 +84,43 @@ def token_from_child(around: Surroundings, url: str, passphrase_fd: int | None) 
     if child.wait() != 0 or not token:
         raise Trouble("There was no login, so there is nothing to go on with.")
     return token
+
+
+@operator.command("list")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def list_logins(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+    """List your live logins, newest first; one of them is this command's own."""
+    answer = as_operator(around, passphrase_fd, lambda operator: operator.operator_sessions())
+    rows = (
+        (item["id"], _where(item), item["started_at"], item["used_at"], item["expires_at"]) for item in answer["items"]
+    )
+    listed(as_json, answer, ("ID", "WHERE", "SINCE", "LAST USED", "UNTIL"), rows, "Nobody is logged in.")
+
+
+def _where(item: Mapping[str, Any]) -> str:
+    if item["yours"]:
+        return "this command"
+    return "browser" if item["browser"] else "terminal"
+
+
+@operator.command("revoke")
+@click.argument("login", metavar="[ID]", required=False)
+@click.option("--all", "every", is_flag=True, help="All of them, which leaves you logged in nowhere.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_surroundings
+def revoke(around: Surroundings, login: str | None, every: bool, passphrase_fd: int | None, as_json: bool) -> None:
+    """End one of your logins, or all: its browser or command can do nothing more."""
+    if every is (login is not None):
+        raise click.UsageError("Say which login: its ID, or --all.")
+    answer = as_operator(
+        around,
+        passphrase_fd,
+        lambda operator: operator.end_operator_sessions() if login is None else operator.end_operator_session(login),
+    )
+    if as_json:
+        say_json(answer)
+    else:
+        say("Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")
