@@ -14,8 +14,8 @@ import click
 from attrs import frozen
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import note, say_json
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 SERVER_NAME = "aileron"
@@ -116,14 +116,14 @@ def mcp() -> None:
 @click.argument("client", type=click.Choice(sorted(CLIENTS)))
 @click.option("--name", help="The name by which you let it in, if not the client's own.")
 @_options.as_json
-@pass_surroundings
-def config(around: Surroundings, client: str, name: str | None, as_json: bool) -> None:
+@pass_cli
+def config(cli: CliContext, client: str, name: str | None, as_json: bool) -> None:
     """Print what goes into the configuration of CLIENT, and say how it is let in; no key is in it."""
     chosen = CLIENTS[client]
     called = name or chosen.name
     if not _NAME.fullmatch(called):
         raise click.UsageError("A name is of a-z, 0-9 and -, 32 at most.")
-    text = chosen.text(Server(_command(), _variables(around, called)))
+    text = chosen.text(Server(_command(), _variables(cli, called)))
     if as_json:
         say_json({"client": called, "places": list(chosen.places), "text": text})
         return
@@ -133,7 +133,7 @@ def config(around: Surroundings, client: str, name: str | None, as_json: bool) -
     for place in chosen.places:
         note("  {place}", place=place)
     note("No key is in it. The client gets in by its name, once you have let it in:")
-    note("  1. in {path}: clients: [{name}]", path=around.home.config, name=called)
+    note("  1. in {path}: clients: [{name}]", path=cli.home.config, name=called)
     note("  2. aileron config trust")
     note("  3. aileron daemon stop, then aileron vault unlock: what is trusted counts from the next start")
     note("Then aileron-mcp opens a session for it, which ends with it: aileron sessions list --live")
@@ -144,6 +144,6 @@ def _command() -> str:
     return str(beside) if os.access(beside, os.X_OK) else "aileron-mcp"
 
 
-def _variables(around: Surroundings, name: str) -> dict[str, str]:
-    home = around.environ.get("AILERON_HOME")
+def _variables(cli: CliContext, name: str) -> dict[str, str]:
+    home = cli.environ.get("AILERON_HOME")
     return {"AILERON_CLIENT": name, **({"AILERON_HOME": home} if home else {})}

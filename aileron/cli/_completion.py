@@ -16,8 +16,8 @@ from typing import TypeAlias
 import click
 from click.shell_completion import get_completion_class
 
-from aileron.cli._errors import Trouble
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
 from aileron.errors import STATUS, AileronError
 from aileron.home import read_private
 from aileron.values import GATEWAY, RunState
@@ -34,42 +34,42 @@ _plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}").fullmatch
 _VARIABLE = "_AILERON_COMPLETE"
 
 
-def _completer(find: Callable[[Surroundings], Iterable[str]]) -> Completer:
+def _completer(find: Callable[[CliContext], Iterable[str]]) -> Completer:
     """Those of what C{find} finds that begin so; where it fails, none."""
 
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-        around = context.find_object(Surroundings)
+        cli = context.find_object(CliContext)
         found: list[str] = []
-        if around is not None:
-            with suppress(AileronError, Trouble, OSError):
-                found.extend(find(around))
+        if cli is not None:
+            with suppress(AileronError, CommandError, OSError):
+                found.extend(find(cli))
         return sorted({name for name in found if name.startswith(incomplete) and _plain(name)})
 
     return complete
 
 
-def _actions(around: Surroundings) -> Iterator[str]:
-    return _named(around.home.actions.glob("*.md"))
+def _actions(cli: CliContext) -> Iterator[str]:
+    return _named(cli.home.actions.glob("*.md"))
 
 
-def _connectors(around: Surroundings) -> Iterator[str]:
-    return _named(around.home.connectors.glob("*.toml"))
+def _connectors(cli: CliContext) -> Iterator[str]:
+    return _named(cli.home.connectors.glob("*.toml"))
 
 
-def _all_connectors(around: Surroundings) -> Iterator[str]:
+def _all_connectors(cli: CliContext) -> Iterator[str]:
     builtin = files("aileron").joinpath("connectors", "builtin")
     yield from (f"builtin://{each.name.removesuffix('.toml')}" for each in builtin.iterdir())
-    yield from _connectors(around)
+    yield from _connectors(cli)
 
 
-def _bindable(around: Surroundings) -> Iterator[str]:
-    yield from _all_connectors(around)
-    found = around.running()
-    status = around.probe(found.url, "/v1/status", found.launch_key)
+def _bindable(cli: CliContext) -> Iterator[str]:
+    yield from _all_connectors(cli)
+    found = cli.running()
+    status = cli.probe(found.url, "/v1/status", found.launch_key)
     yield from (f"{GATEWAY}{each['name']}" for each in status.get("gateway", {}).get("providers", ()))
 
 
-def _agents(_around: Surroundings) -> Iterable[str]:
+def _agents(_cli: CliContext) -> Iterable[str]:
     from aileron.launch import AGENTS
 
     return AGENTS

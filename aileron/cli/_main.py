@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ._context import CliContext, real_context
 from ._errors import FAILED, report
-from ._surroundings import Surroundings, around_us
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -90,13 +90,13 @@ def aileron() -> None:
     """
 
 
-def run(arguments: Sequence[str], around: Surroundings) -> int:
+def run(arguments: Sequence[str], cli: CliContext) -> int:
     """Run one command; its exit code: 0, 1 for anything wrong, 2 usage, 75 pending, 130 interrupted.
 
     :param arguments: without the program's name.
     """
     try:
-        code = aileron.main(args=list(arguments), prog_name="aileron", standalone_mode=False, obj=around)
+        code = aileron.main(args=list(arguments), prog_name="aileron", standalone_mode=False, obj=cli)
     except BrokenPipeError:
         _let_go_of_output()
         return FAILED
@@ -107,7 +107,7 @@ def run(arguments: Sequence[str], around: Surroundings) -> int:
 
 def main() -> None:
     """The C{aileron} command."""
-    sys.exit(run(sys.argv[1:], around_us()))
+    sys.exit(run(sys.argv[1:], real_context()))
 
 
 def _let_go_of_output() -> None:

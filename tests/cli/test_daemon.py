@@ -15,7 +15,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli._entry import _Sources
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.daemon.process import (
     _detached,
@@ -235,7 +235,7 @@ class TellTests(CommandCase):
 class LaunchTests(CommandCase):
     def test_no_vault(self) -> None:
         """Where nobody can be asked, a missing vault ends a launch."""
-        error = self.assertRaises(Trouble, ensure_daemon, self.surroundings())
+        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
         self.assertIn("aileron vault init", error.hint or "")
 
     def test_locked(self) -> None:
@@ -245,7 +245,7 @@ class LaunchTests(CommandCase):
         self.site.state = "locked"
         err = io.StringIO()
         with redirect_stderr(err):
-            self.assertEqual(ensure_daemon(self.surroundings()).url, URL)
+            self.assertEqual(ensure_daemon(self.cli_context()).url, URL)
         self.assertIn("aileron vault unlock", err.getvalue())
 
     def test_unknown_agent(self) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _completion, _options
-from aileron.cli._errors import Trouble
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, listed, note, say_json, table, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.values import LoadError
 
 from .commands import distrust_command, trust_command
@@ -43,10 +43,10 @@ connector.add_command(distrust_command("connector"))
 @connector.command("list")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def list_connectors(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
     """List connectors, what they may talk to, and why others did not load."""
-    answer, states = as_operator(around, passphrase_fd, _with_states)
+    answer, states = as_operator(cli, passphrase_fd, _with_states)
     rows = (
         (
             item["name"],
@@ -71,13 +71,13 @@ def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bo
 @click.argument("name", shell_complete=_completion.all_connectors)
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_connector(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_connector(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one connector: where it may send, with which credential, and each thing that it can do."""
-    answer, states = as_operator(around, passphrase_fd, _with_states)
+    answer, states = as_operator(cli, passphrase_fd, _with_states)
     found = next((item for item in answer["items"] if item["name"] == name), None)
     if found is None:
-        raise Trouble(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
+        raise CommandError(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
     if as_json:
         say_json(found)
     else:

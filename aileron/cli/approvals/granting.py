@@ -44,7 +44,7 @@ def options(command: F) -> F:
 
 
 @frozen
-class Wish:
+class GrantRequest:
     """What calls the person wants to allow.
 
     :ivar allowed: as typed, C{name=kind:value}.
@@ -66,9 +66,9 @@ class Wish:
         return {"predicates": predicates, "uses": self.uses, "not_after": until, "session": self.session}
 
 
-def wish(
+def read_grant_request(
     *, grant: bool, uses: int | None, lasting: str | None, session: bool | None, allowed: Sequence[str]
-) -> Wish | None:
+) -> GrantRequest | None:
     """What the options of L{options} ask for; L{None}: no grant.
 
     :raises click.UsageError: they make no sense.
@@ -77,10 +77,10 @@ def wish(
         if uses or lasting or session is not None or allowed:
             raise click.UsageError("--uses, --for, --session, --all-sessions and --allow go with --grant.")
         return None
-    return Wish(uses or 1, _duration(lasting or "1h"), session is not False, tuple(allowed))
+    return GrantRequest(uses or 1, _duration(lasting or "1h"), session is not False, tuple(allowed))
 
 
-def show_wish(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
+def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
     """Say what will be allowed, before it is."""
     heading("And from now on, without asking you")
     whose = "calls of this session" if asked["session"] else "calls of ALL sessions"

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 import click
 
 from aileron.cli import _options
-from aileron.cli._errors import Trouble
+from aileron.cli._context import CliContext, Conversation, Links, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import note, say
 from aileron.cli._session import quietly
-from aileron.cli._surroundings import Conversation, Links, Surroundings, pass_surroundings
 from aileron.errors import InvalidRequest
 from aileron.home import Home
 from aileron.values import HandOverState
@@ -64,8 +64,8 @@ _PAGE = """<!doctype html>
 @click.argument("what", required=False, type=click.Choice(["approval", "approvals", "passkeys"]))
 @click.argument("approval_id", metavar="[ID]", required=False)
 @_options.passphrase_fd
-@pass_surroundings
-def open_pages(around: Surroundings, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
+@pass_cli
+def open_pages(cli: CliContext, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
     """Open your pages in the browser.
 
     All of them, or with `approval ID` the one where it is decided, or with `passkeys` the one where they are added.
@@ -76,56 +76,56 @@ def open_pages(around: Surroundings, what: str | None, approval_id: str | None, 
     if (what == "approval") != (approval_id is not None):
         raise click.UsageError("Want: aileron open, or: aileron open approval ID, or: aileron open passkeys")
     path = _PASSKEYS if what == "passkeys" else f"/approvals/{approval_id}" if approval_id else "/"
-    url = around.running().operator_url
+    url = cli.running().operator_url
     with ExitStack() as stack:
-        terminal = _terminal(around, stack)
+        terminal = _terminal(cli, stack)
         # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
-        token = token_from_child(around, url, passphrase_fd)
+        token = token_from_child(cli, url, passphrase_fd)
 
         async def whole(links: Links) -> None:
             # No logout once it is in: the browser's session ends with the login that made it.
-            await let_in(around, terminal, links.operator(url, token), url, path)
+            await let_in(cli, terminal, links.operator(url, token), url, path)
 
-        around.drive(whole)
+        cli.drive(whole)
     say("The browser is logged in: {url}{path}", url=url, path=path)
 
 
-def _terminal(around: Surroundings, stack: ExitStack) -> Conversation:
+def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
     """Had before anything is opened: without one nobody could be let in."""
     try:
-        return stack.enter_context(around.terminal())
+        return stack.enter_context(cli.terminal())
     except InvalidRequest:
-        raise Trouble(
+        raise CommandError(
             "The browser's two words must be typed in a terminal, and there is none.",
             "Decide without a browser: aileron approval list",
         ) from None
 
 
-async def let_in(around: Surroundings, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
+async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
     """Let one browser in to the page at C{path}.  Where that fails, or is broken off, the login ends with it.
 
     :param url: of the operator site.
-    :raises Trouble: none came, somebody else did, or the words did not come in time.
+    :raises CommandError: none came, somebody else did, or the words did not come in time.
     :raises DaemonFault: these were not the words.
     """
     try:
-        await _let_in(around, terminal, operator, url, path)
+        await _let_in(cli, terminal, operator, url, path)
     except BaseException:
         await quietly(operator.logout)
         raise
 
 
-async def _let_in(around: Surroundings, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
+async def _let_in(cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
     code = (await operator.hand_over())["code"]
-    sweep(around.home)
-    file = write_page(around.home, url, code, path)
+    sweep(cli.home)
+    file = write_page(cli.home, url, code, path)
     try:
-        _tell(file, open_file(file, around.environ))
+        _tell(file, open_file(file, cli.environ))
         while await _state(operator, _NO_BROWSER) is HandOverState.MADE:
-            await around.pause(_POLL_SECONDS)
+            await cli.pause(_POLL_SECONDS)
     finally:
         file.unlink(missing_ok=True)
-    await operator.confirm_hand_over(await _words(around, terminal, operator, url))
+    await operator.confirm_hand_over(await _words(cli, terminal, operator, url))
 
 
 def _tell(file: Path, opened: bool) -> None:
@@ -136,7 +136,7 @@ def _tell(file: Path, opened: bool) -> None:
         note("On a remote machine: ssh -L with the same port at both ends, or aileron approval in the terminal.")
 
 
-async def _words(around: Surroundings, terminal: Conversation, operator: Operator, url: str) -> str:
+async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str) -> str:
     """What the person types.  Meanwhile we hear of it if somebody else comes."""
     note("A browser opened it. If yours shows no two words at {url}, somebody else did: press Ctrl-C.", url=url)
     while True:
@@ -144,7 +144,7 @@ async def _words(around: Surroundings, terminal: Conversation, operator: Operato
         typed = terminal.answered()
         while typed is None:
             await _state(operator, _NO_WORDS)
-            await around.pause(_POLL_SECONDS)
+            await cli.pause(_POLL_SECONDS)
             typed = terminal.answered()
         if typed.strip():
             return typed
@@ -153,12 +153,12 @@ async def _words(around: Surroundings, terminal: Conversation, operator: Operato
 async def _state(operator: Operator, when_late: str) -> HandOverState:
     """How far it is.
 
-    :raises Trouble: it has ended.
+    :raises CommandError: it has ended.
     """
     state = HandOverState((await operator.handed_over())["state"])
     if state in (HandOverState.MADE, HandOverState.OPENED):
         return state
-    raise Trouble({HandOverState.TWICE: _TWICE, HandOverState.LATE: when_late}.get(state, _ELSEWHERE), _AGAIN)
+    raise CommandError({HandOverState.TWICE: _TWICE, HandOverState.LATE: when_late}.get(state, _ELSEWHERE), _AGAIN)
 
 
 def browser_command(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...] | None:

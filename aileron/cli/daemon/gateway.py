@@ -9,8 +9,8 @@ import click
 from attrs import frozen
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import listed
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.values import BASE_URL_VARIABLES, JSON
 
 _TITLES = ("PROVIDER", "CALLS", "UNDER WAY", "TOKENS", "CACHED", "ANSWERS", "ENDED", "BYTES OUT", "BYTES IN")
@@ -19,11 +19,11 @@ _EXCEPTIONS = "no_proxy"
 
 @click.command()
 @_options.as_json
-@pass_surroundings
-def gateway(around: Surroundings, as_json: bool) -> None:
+@pass_cli
+def gateway(cli: CliContext, as_json: bool) -> None:
     """Say what agents asked their models by the gateway: of each provider its calls, tokens, answers and endings."""
-    found = around.running()
-    totals = around.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
+    found = cli.running()
+    totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
     answer = {**totals, "items": totals.get("providers", [])}
     listed(as_json, answer, _TITLES, map(_row, answer["items"]), "Nothing went through the gateway yet.")
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
-from aileron.cli._errors import Trouble, report
+from aileron.cli._context import CliContext, Links, pass_cli
+from aileron.cli._errors import CommandError, report
 from aileron.cli._output import note, say, table
 from aileron.cli._session import quietly
-from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
-from aileron.cli.approvals.deciding import Ballot, decide_shown, deny_all_of, look, refuse_decided
+from aileron.cli.approvals.deciding import DecisionRequest, decide_shown, deny_all_of, look, refuse_decided
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.granting import moment_of
 from aileron.cli.approvals.review import show_review
@@ -36,73 +36,73 @@ _ASK_WHAT = "(y) approve, (l) later, (d) deny, (x) deny all of its session and e
 @click.option("--bell/--no-bell", default=True, show_default=True, help="Ring when something new waits.")
 @click.option("--plain", is_flag=True, help="A list and questions, as on a terminal that can do no more.")
 @_options.passphrase_fd
-@pass_surroundings
-def watch(around: Surroundings, bell: bool, plain: bool, passphrase_fd: int | None) -> None:
+@pass_cli
+def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -> None:
     """Watch what waits for you, and decide it, in the terminal.
 
     It lists what agents ask for, oldest first, and follows what comes and goes. Open one to read it whole; only what
     was read to its end can be approved, and only as it was shown.
     """
-    url = around.running().operator_url
-    _demand_terminal(around)
-    simple = plain or around.environ.get("TERM", "") in _DUMB
+    url = cli.running().operator_url
+    _demand_terminal(cli)
+    simple = plain or cli.environ.get("TERM", "") in _DUMB
     if not simple:
         _demand_library()
     # A child reads the passphrase: an editor that we start must not inherit from a process that held it.
-    token = token_from_child(around, url, passphrase_fd)
+    token = token_from_child(cli, url, passphrase_fd)
 
     async def whole(links: Links) -> None:
         operator = links.operator(url, token)
         try:
-            await (converse(around, operator) if simple else _view(around, operator, bell))
+            await (converse(cli, operator) if simple else _view(cli, operator, bell))
         finally:
             await quietly(operator.logout)
 
-    around.drive(whole)
+    cli.drive(whole)
 
 
-def _demand_terminal(around: Surroundings) -> None:
-    """:raises Trouble: there is none."""
+def _demand_terminal(cli: CliContext) -> None:
+    """:raises CommandError: there is none."""
     try:
-        with around.terminal():
+        with cli.terminal():
             return
     except InvalidRequest:
-        raise Trouble(
+        raise CommandError(
             "There is no terminal to watch in; nothing was decided.", "List what waits: aileron approval list"
         ) from None
 
 
 def _demand_library() -> None:
-    """:raises Trouble: the full screen needs a library that is not there."""
+    """:raises CommandError: the full screen needs a library that is not there."""
     from importlib.util import find_spec
 
     if find_spec("prompt_toolkit") is None:
-        raise Trouble(
+        raise CommandError(
             "The full screen needs prompt_toolkit, which `pip install 'aileron[terminal]'` installs.",
             "Without it: aileron approval watch --plain",
         )
 
 
-async def _view(around: Surroundings, operator: Operator, bell: bool) -> None:
+async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:
     from twisted.internet import reactor
 
     from .screen import TerminalScreen
     from .view import LiveView
 
     with Terminal.open() as terminal, TerminalScreen(terminal.fileno(), reactor).taken() as screen:
-        await LiveView(around, screen, operator, bell=bell).run()
+        await LiveView(cli, screen, operator, bell=bell).run()
 
 
-async def converse(around: Surroundings, operator: Operator) -> None:
+async def converse(cli: CliContext, operator: Operator) -> None:
     """List, ask, show, ask, decide; until the person leaves."""
     while True:
         waiting = (await operator.approvals({"limit": _MOST}))["items"]
-        _list(waiting, around.wall())
-        answer = around.ask(_ASK_WHICH).strip()
+        _list(waiting, cli.wall())
+        answer = cli.ask(_ASK_WHICH).strip()
         if answer == "q":
             return
         if answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting):
-            await _safely(around, operator, waiting[int(answer) - 1]["id"])
+            await _safely(cli, operator, waiting[int(answer) - 1]["id"])
 
 
 def age(seconds: float) -> str:
@@ -124,46 +124,48 @@ def _list(waiting: Sequence[Mapping[str, Any]], now: float) -> None:
     table(("NO", "AGE", "ACTION", "ID"), rows)
 
 
-async def _safely(around: Surroundings, operator: Operator, approval_id: str) -> None:
+async def _safely(cli: CliContext, operator: Operator, approval_id: str) -> None:
     """One of them; what goes wrong is said, and the list comes again."""
     from aileron.client import DaemonFault, DaemonUnreachable
 
     try:
-        await _one(around, operator, approval_id)
+        await _one(cli, operator, approval_id)
     except DaemonFault as fault:
         if fault.fault.kind == "unauthorized":
             raise
         report(fault)
-    except (DaemonUnreachable, Trouble, click.UsageError) as error:
+    except (DaemonUnreachable, CommandError, click.UsageError) as error:
         report(error)
 
 
-async def _one(around: Surroundings, operator: Operator, approval_id: str) -> None:
+async def _one(cli: CliContext, operator: Operator, approval_id: str) -> None:
     shown, session = await look(operator, approval_id)
     refuse_decided(shown)
     show_review(shown, session)
-    answer = around.ask(_ASK_WHAT).strip().lower()
+    answer = cli.ask(_ASK_WHAT).strip().lower()
     if answer in ("y", "l"):
-        when = around.ask("Begin when (such as +2h)? ").strip() if answer == "l" else ""
-        await _approve(around, operator, shown, when)
+        when = cli.ask("Begin when (such as +2h)? ").strip() if answer == "l" else ""
+        await _approve(cli, operator, shown, when)
     elif answer in ("d", "x"):
-        await _deny(around, operator, shown, flood=answer == "x")
+        await _deny(cli, operator, shown, flood=answer == "x")
     elif answer == "e":
-        with rewritten(around, shown["run"]["arguments"]) as wanted:
+        with rewritten(cli, shown["run"]["arguments"]) as wanted:
             await operator.edit(approval_id, wanted, shown["digest"])
         note("Edited; nothing is decided yet. Read it again.")
 
 
-async def _approve(around: Surroundings, operator: Operator, shown: Mapping[str, Any], when: str) -> None:
-    not_before = timestamp(moment_of(when, utc(around.wall()))) if when else None
-    ballot = Ballot(shown["id"], approved=True, sure=False, as_json=False, wait=_WAIT_SECONDS, not_before=not_before)
-    await decide_shown(around, operator, ballot, shown)
+async def _approve(cli: CliContext, operator: Operator, shown: Mapping[str, Any], when: str) -> None:
+    not_before = timestamp(moment_of(when, utc(cli.wall()))) if when else None
+    request = DecisionRequest(
+        shown["id"], approved=True, sure=False, as_json=False, wait=_WAIT_SECONDS, not_before=not_before
+    )
+    await decide_shown(cli, operator, request, shown)
 
 
-async def _deny(around: Surroundings, operator: Operator, shown: Mapping[str, Any], *, flood: bool) -> None:
-    reason = around.ask("Why (Enter: no reason)? ").strip() or None
-    ballot = Ballot(shown["id"], approved=False, sure=True, as_json=False, reason=reason)
-    await decide_shown(around, operator, ballot, shown)
+async def _deny(cli: CliContext, operator: Operator, shown: Mapping[str, Any], *, flood: bool) -> None:
+    reason = cli.ask("Why (Enter: no reason)? ").strip() or None
+    request = DecisionRequest(shown["id"], approved=False, sure=True, as_json=False, reason=reason)
+    await decide_shown(cli, operator, request, shown)
     session = shown["run"].get("session_id")
     if flood and session is not None:
         others = await deny_all_of(operator, session, reason)

@@ -9,10 +9,10 @@ from typing import Any
 import click
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.cli._errors import Trouble, lines_of
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError, lines_of
 from aileron.cli._output import written
-from aileron.cli._surroundings import Surroundings
-from aileron.cli.approvals.deciding import Ballot, cast, deny_all_of, look, outcome, refuse_decided
+from aileron.cli.approvals.deciding import DecisionRequest, cast, deny_all_of, look, outcome, refuse_decided
 from aileron.cli.approvals.edit import rewritten
 from aileron.cli.approvals.granting import moment_of
 from aileron.cli.approvals.review import show_review
@@ -34,13 +34,13 @@ class LiveView:
     :param bell: ring when something new waits.
     """
 
-    def __init__(self, around: Surroundings, screen: TerminalScreen, operator: Operator, *, bell: bool) -> None:
-        self._around = around
+    def __init__(self, cli: CliContext, screen: TerminalScreen, operator: Operator, *, bell: bool) -> None:
+        self._cli = cli
         self._screen = screen
         self._operator = operator
         self._bell = bell
         self._model = LiveModel(screen.size())
-        self._due = around.seconds()
+        self._due = cli.seconds()
         self._away = ""
         self._poll_seconds = POLL_SECONDS
 
@@ -63,17 +63,17 @@ class LiveView:
             with suppress(DaemonError):
                 await self._operator.follow(self._hear)
             self._poll_seconds = POLL_SECONDS
-            await self._around.pause(LISTEN_AGAIN_SECONDS)
+            await self._cli.pause(LISTEN_AGAIN_SECONDS)
 
     def _hear(self) -> None:
         self._poll_seconds = HEARING_POLL_SECONDS
-        self._due = self._around.seconds()
+        self._due = self._cli.seconds()
         self._screen.wake()
 
     async def _step(self) -> bool:
         """Draw, and do what is typed next; whether the view goes on."""
-        self._screen.draw(render(self._model, self._around.wall()))
-        keys = await self._screen.typed(max(0.0, self._due - self._around.seconds()))
+        self._screen.draw(render(self._model, self._cli.wall()))
+        keys = await self._screen.typed(max(0.0, self._due - self._cli.seconds()))
         if keys is None:
             return False
         self._model.resize(self._screen.size())
@@ -82,7 +82,7 @@ class LiveView:
             if asked[0] is Command.QUIT:
                 return False
             await self._act(*asked)
-        if self._around.seconds() >= self._due:
+        if self._cli.seconds() >= self._due:
             await self._follow()
         return True
 
@@ -96,7 +96,7 @@ class LiveView:
             self._away = self._model.news = f"{error.message} It is asked again."
         if away and not self._away and self._model.news == away:
             self._model.news = ""
-        self._due = self._around.seconds() + self._poll_seconds
+        self._due = self._cli.seconds() + self._poll_seconds
 
     async def _look_around(self, first: bool) -> None:
         found = await self._operator.approvals({"limit": _MOST})
@@ -120,14 +120,14 @@ class LiveView:
                 model.undoable, model.news = None, "Taken back; nothing was sent."
             elif model.opened is not None:
                 await self._decide(command, model.opened, text)
-        except (DaemonFault, DaemonUnreachable, Trouble) as error:
+        except (DaemonFault, DaemonUnreachable, CommandError) as error:
             _refuse_ended(error)
             model.news = " ".join(lines_of(error))
         except click.UsageError as error:
             model.news = f"{error.format_message()} Nothing was decided."
         # What was typed while this went on was not typed at what stands there now.
         self._screen.forget()
-        self._due = self._around.seconds()
+        self._due = self._cli.seconds()
 
     async def _open(self, approval_id: str) -> None:
         shown, session = await look(self._operator, approval_id)
@@ -146,7 +146,7 @@ class LiveView:
             self._model.opened = None
 
     async def _approve(self, opened: Opened, when: str) -> str:
-        not_before = timestamp(moment_of(when, utc(self._around.wall()))) if when else None
+        not_before = timestamp(moment_of(when, utc(self._cli.wall()))) if when else None
         decided = await self._cast(opened, approved=True, not_before=not_before)
         begins = decided["run"].get("start_after")
         result = await self._operator.result(decided["id"], 0.0 if begins else _OUTCOME_SECONDS)
@@ -163,16 +163,16 @@ class LiveView:
 
     async def _cast(self, opened: Opened, **decision: Any) -> Mapping[str, Any]:
         """Decide what was shown; where it is another by now, that is told at once."""
-        ballot = Ballot(opened.shown["id"], sure=True, as_json=True, **decision)
+        request = DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
         try:
-            return await cast(self._operator, ballot, opened.shown)
+            return await cast(self._operator, request, opened.shown)
         except DaemonFault as fault:
             if fault.fault.kind in ("approval_stale", "conflict"):
                 self._model.compare(await self._operator.approval(opened.shown["id"]))
             raise
 
     async def _edit(self, shown: Mapping[str, Any]) -> None:
-        with self._screen.aside(), rewritten(self._around, shown["run"]["arguments"]) as wanted:
+        with self._screen.aside(), rewritten(self._cli, shown["run"]["arguments"]) as wanted:
             await self._operator.edit(shown["id"], wanted, str(shown["digest"]))
         await self._open(shown["id"])
         self._model.news = "Edited; nothing is decided yet."

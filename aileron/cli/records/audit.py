@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import block, heading, in_words, listed, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 
 from .offline import export, verify
 
@@ -32,12 +32,10 @@ def audit() -> None:
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_records(
-    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | None
-) -> None:
+@pass_cli
+def list_records(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | None) -> None:
     """List records, newest first."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.audit(_options.given(**filters)))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.audit(_options.given(**filters)))
     rows = (
         (item["sequence"], item["at"], item["type"], _actor(item), item.get("action"), item.get("run_id"))
         for item in answer["items"]
@@ -50,10 +48,10 @@ def list_records(
 @click.argument("audit_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_record(around: Surroundings, audit_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_record(cli: CliContext, audit_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one record whole, with its place in the chain."""
-    record = as_operator(around, passphrase_fd, lambda operator: operator.audit_record(audit_id))
+    record = as_operator(cli, passphrase_fd, lambda operator: operator.audit_record(audit_id))
     if as_json:
         say_json(record)
         return

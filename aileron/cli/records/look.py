@@ -19,7 +19,7 @@ from aileron.audit.verify import (
     read_export,
     seams,
 )
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 from aileron.errors import InvalidRequest
 from aileron.store.copy import is_database, opened
 from aileron.values import Checkpoint, Row, Verdict
@@ -44,14 +44,14 @@ def look_at(path: Path, evidence: Evidence | None = None, *, processes: int | No
 
     :param processes: how many look; L{None}: as many as fit this machine.
     :param leg: how many records one of them takes at a time.
-    :raises Trouble: it is no record, or the look could not be finished.
+    :raises CommandError: it is no record, or the look could not be finished.
     """
     look = _at_database if is_database(path) else _at_export
     try:
         return look(path, evidence or Evidence(), processes or processes_at_hand(), leg)
     except HelperLost:
         why = "A process that looked at a part of the record was ended, so nothing is known of the whole."
-        raise Trouble(why, "Try again, perhaps with --processes 1, which needs less memory.") from None
+        raise CommandError(why, "Try again, perhaps with --processes 1, which needs less memory.") from None
 
 
 def _at_database(path: Path, evidence: Evidence, processes: int, leg: int) -> Verdict:
@@ -72,7 +72,7 @@ def _at_export(path: Path, evidence: Evidence, processes: int, leg: int) -> Verd
         try:
             part = read_export(export_lines(file)).exported
         except NotAnExport as error:
-            raise Trouble(
+            raise CommandError(
                 f"{path} is neither a database nor an export: {error}.", "Make one: aileron audit export >FILE"
             ) from None
         # What the anchor tells of records that are not in this part says nothing about it.

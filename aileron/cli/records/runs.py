@@ -10,9 +10,9 @@ from typing import Any, cast
 import click
 
 from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import block, heading, in_words, listed, say, say_json, table, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
 
@@ -36,12 +36,10 @@ def runs() -> None:
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_runs(
-    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
-) -> None:
+@pass_cli
+def list_runs(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
     rows = (
         (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id"))
         for item in answer["items"]
@@ -53,10 +51,10 @@ def list_runs(
 @click.argument("run_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_run(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one run: its arguments, its attempts, its result or why it failed."""
-    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.run(run_id))
     if as_json:
         say_json(run)
         return
@@ -75,14 +73,14 @@ def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_js
 @click.option("--note", default="", help="How you know; it goes on record.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def settle(
-    around: Surroundings, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
+    cli: CliContext, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
 ) -> None:
     """Say what became of a run whose outcome is unknown, or have it done again."""
     if outcome is None:
         raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
-    run = as_operator(around, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
     if as_json:
         say_json(run)
     elif outcome == "run_again":
@@ -95,10 +93,10 @@ def settle(
 @click.argument("run_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def reconcile(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Look whether a run whose outcome is unknown happened, where its connector says how."""
-    found = as_operator(around, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
+    found = as_operator(cli, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
     if as_json:
         say_json(found)
         return
@@ -113,10 +111,10 @@ def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_j
 @click.option("--reason", help="Why; the agent is told.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def cancel(cli: CliContext, run_id: str, reason: str | None, passphrase_fd: int | None, as_json: bool) -> None:
     """Take a run back that has not begun, approved or not: nothing is sent."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.withdraw(run_id, reason))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.withdraw(run_id, reason))
     if as_json:
         say_json(answer)
     else:
@@ -127,10 +125,10 @@ def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd:
 @click.argument("run_id", metavar="ID")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @_options.passphrase_fd
-@pass_surroundings
-def save(around: Surroundings, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
+@pass_cli
+def save(cli: CliContext, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
     """Write what is attached to a run's answers into a directory: a file each, none of which is there already."""
-    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.run(run_id))
     _, attachments = _set_apart(run)
     if not attachments:
         say("Nothing is attached to it.")

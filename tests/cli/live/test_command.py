@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import attrs
 
-from aileron.cli._surroundings import Conversation, Links
+from aileron.cli._context import Conversation, Links
 from aileron.cli.live.command import converse
 from aileron.errors import InvalidRequest
 from tests.cli.daemon import DIGEST, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
@@ -26,8 +26,8 @@ class WatchTests(CommandCase):
             raise InvalidRequest("There is no terminal.")
 
         self.serve()
-        around = attrs.evolve(self.surroundings(), terminal=none)
-        self.patch(self, "surroundings", lambda: around)
+        cli = attrs.evolve(self.cli_context(), terminal=none)
+        self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("approval", "watch")
         self.assertEqual((code, self.site.asked), (1, []))
         self.assertIn("There is no terminal to watch in; nothing was decided.", err)
@@ -42,8 +42,8 @@ class WatchTests(CommandCase):
         sys.modules["prompt_toolkit"] = None  # type: ignore[assignment]
         self.serve()
         self.environ["TERM"] = "xterm"
-        around = attrs.evolve(self.surroundings(), terminal=lambda: nullcontext(cast("Any", None)))
-        self.patch(self, "surroundings", lambda: around)
+        cli = attrs.evolve(self.cli_context(), terminal=lambda: nullcontext(cast("Any", None)))
+        self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("approval", "watch")
         self.assertEqual((code, self.site.asked), (1, []))
         self.assertIn("`pip install 'aileron[terminal]'`", err)
@@ -63,14 +63,14 @@ class ConverseTests(CommandCase):
     def converse(self, *answers: str) -> str:
         """What is shown, given these answers."""
         self.typed = list(answers)
-        around = attrs.evolve(self.surroundings(), wall=lambda: 1_767_225_700.0)
+        cli = attrs.evolve(self.cli_context(), wall=lambda: 1_767_225_700.0)
 
         async def whole(links: Links) -> None:
-            await converse(around, links.operator(OPERATOR_URL, TOKEN))
+            await converse(cli, links.operator(OPERATOR_URL, TOKEN))
 
         shown = io.StringIO()
         with redirect_stdout(shown), redirect_stderr(shown):
-            around.drive(whole)
+            cli.drive(whole)
         self.assertEqual(self.typed, [])
         return shown.getvalue()
 

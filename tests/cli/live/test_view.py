@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import attrs
 from twisted.internet.defer import Deferred
 
-from aileron.cli._surroundings import Links
+from aileron.cli._context import Links
 from aileron.cli.live.model import ENTER, Size
 from aileron.cli.live.render import Row
 from aileron.cli.live.screen import TerminalScreen
@@ -108,15 +108,15 @@ class ViewCase(CommandCase):
     def view(self, *script: Typed, bell: bool = True) -> ScriptedScreen:
         """The screen after a script."""
         screen = ScriptedScreen(list(script))
-        around = attrs.evolve(
-            self.surroundings(), seconds=lambda: self.now, wall=lambda: 1_767_225_700.0, pause=lambda _: Deferred()
+        cli = attrs.evolve(
+            self.cli_context(), seconds=lambda: self.now, wall=lambda: 1_767_225_700.0, pause=lambda _: Deferred()
         )
 
         async def whole(links: Links) -> None:
-            await LiveView(around, screen, links.operator(OPERATOR_URL, TOKEN), bell=bell).run()
+            await LiveView(cli, screen, links.operator(OPERATOR_URL, TOKEN), bell=bell).run()
 
         with redirect_stderr(io.StringIO()):
-            around.drive(whole)
+            cli.drive(whole)
         return screen
 
     def decided(self) -> list[Any]:

@@ -18,7 +18,7 @@ from aileron.errors import InvalidRequest
 from aileron.hardening import conceal, harden
 from aileron.home import Discovery, Home, find_home, live_discovery
 
-from ._errors import Trouble
+from ._errors import CommandError
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -111,12 +111,14 @@ def _secret(prompt: str, descriptor: int | None) -> str:
             told = (
                 "The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8; nothing was bound."
             )
-            raise Trouble(told, "Hand it over as in: --secret-fd 4 4<file") from None
+            raise CommandError(told, "Hand it over as in: --secret-fd 4 4<file") from None
     try:
         with interruptible(), Terminal.open() as terminal:
             return terminal.ask_secret(f"{prompt} (not shown): ")
     except InvalidRequest:
-        raise Trouble("The secret cannot be asked for: there is no terminal.", "Hand it over by --secret-fd.") from None
+        raise CommandError(
+            "The secret cannot be asked for: there is no terminal.", "Hand it over by --secret-fd."
+        ) from None
 
 
 def _open_vault(path: Path, passphrase: str) -> DataKey:
@@ -137,7 +139,7 @@ async def _pause(seconds: float) -> None:
 
 
 @frozen
-class Surroundings:
+class CliContext:
     """The environment, the clock, the terminal, the daemon and the vault's file, as commands use them.
 
     :ivar drive: see L{Drive}.
@@ -179,17 +181,17 @@ class Surroundings:
     def running(self) -> Discovery:
         """Where the daemon is.
 
-        :raises Trouble: none runs.
+        :raises CommandError: none runs.
         """
         found = live_discovery(self.home)
         if found is None:
-            raise Trouble(f"No daemon runs for {self.home.root}.", "Start it: aileron daemon start")
+            raise CommandError(f"No daemon runs for {self.home.root}.", "Start it: aileron daemon start")
         return found
 
 
-def around_us() -> Surroundings:
+def real_context() -> CliContext:
     """The real ones."""
-    return Surroundings(dict(os.environ))
+    return CliContext(dict(os.environ))
 
 
-pass_surroundings = click.make_pass_decorator(Surroundings)
+pass_cli = click.make_pass_decorator(CliContext)
