@@ -72,6 +72,7 @@ class LiveView:
 
     async def _step(self) -> bool:
         """Draw, and do what is typed next; whether the view goes on."""
+        self._model.resize(self._screen.size())  # what is counted as read is what fits now
         self._screen.draw(render(self._model, self._cli.wall()))
         keys = await self._screen.typed(max(0.0, self._due - self._cli.seconds()))
         if keys is None:
@@ -82,7 +83,7 @@ class LiveView:
             if asked[0] is Command.QUIT:
                 return False
             await self._act(*asked)
-        if self._cli.seconds() >= self._due:
+        elif self._cli.seconds() >= self._due:
             await self._follow()
         return True
 
@@ -133,6 +134,7 @@ class LiveView:
         shown, session = await look(self._operator, approval_id)
         self._model.opened = None
         refuse_decided(shown)
+        self._model.resize(self._screen.size())
         self._model.open(shown, written(lambda: show_review(shown, session)))
 
     async def _decide(self, command: Command, opened: Opened, text: str) -> None:

@@ -40,10 +40,11 @@ class ScriptedScreen(TerminalScreen):
         self.shown: list[str] = []
         self.aside_with: list[str] = []
         self.rung = self.woken = self.forgotten = 0
+        self.sized = Size(100, 60)
 
     def size(self) -> Size:
-        """A large one."""
-        return Size(100, 60)
+        """A large one, at first."""
+        return self.sized
 
     def draw(self, rows: Sequence[Row]) -> None:
         """Keep it."""
@@ -107,7 +108,7 @@ class ViewCase(CommandCase):
 
     def view(self, *script: Typed, bell: bool = True) -> ScriptedScreen:
         """The screen after a script."""
-        screen = ScriptedScreen(list(script))
+        self.screen = screen = ScriptedScreen(list(script))
         cli = attrs.evolve(
             self.cli_context(), seconds=lambda: self.now, wall=lambda: 1_767_225_700.0, pause=lambda _: Deferred()
         )
@@ -198,6 +199,19 @@ class DecideTests(ViewCase):
         self.assertEqual(self.decided(), [{"approved": True, "digest": DIGEST}])
         self.assertIn("Approved, and done.", screen.shown[-1])
         self.assertEqual(screen.forgotten, 2, "what was typed meanwhile must be thrown away")
+
+    def test_smaller_meanwhile(self) -> None:
+        """A terminal that became smaller while the daemon was asked shows what fits, and only that counts as read."""
+
+        def shrink(_body: object) -> Any:
+            self.screen.sized = Size(100, 6)
+            return approval()
+
+        self.site.answer("GET", ONE, shrink)
+        screen = self.view("\r", "y", "y")
+        self.assertEqual(len(screen.shown[1].split("\n")), 6)
+        self.assertIn("Space shows more", screen.shown[1])
+        self.assertEqual(self.decided(), [])
 
     def test_later_and_back(self) -> None:
         """What is approved for later can be taken back by one key."""
