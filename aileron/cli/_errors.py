@@ -26,7 +26,7 @@ _SURE_HERE = frozenset(("vault_locked", "outcome_unknown"))
 """Classes whose advice is right wherever it is raised; that of the others is about what the daemon was asked."""
 
 
-class Trouble(Exception):
+class CommandError(Exception):
     """A command cannot go on; its message is a sentence of ours, already fit to be shown.
 
     :ivar hint: what to do about it, or L{None}.
@@ -67,7 +67,7 @@ def _report_click(error: click.ClickException) -> int:
 
 
 def _lines(error: BaseException) -> Iterator[str]:
-    if isinstance(error, Trouble):
+    if isinstance(error, CommandError):
         yield error.message
         if error.hint:
             yield error.hint

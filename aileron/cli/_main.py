@@ -1,21 +1,25 @@
-"""The root of the command line, and the one place where errors become sentences and exit codes."""
+"""The root of the command line: it imports a command when that is asked for, and turns errors into sentences."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ._context import CliContext, real_context
 from ._errors import FAILED, report
-from ._lazy import LazyGroup
-from ._surroundings import Surroundings, around_us
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _COMMANDS = {
-    "demo": ".daemon.demo:demo",
+    "demo": ".daemon.launch:demo",
     "launch": ".daemon.launch:launch",
-    "open": ".entering.open:open_pages",
+    "open": ".credentials.open:open_pages",
     "approval": ".approvals.approval:approval",
     "grant": ".approvals.grant:grant",
     "pause": ".approvals.pausing:pause",
@@ -30,15 +34,48 @@ _COMMANDS = {
     "binding": ".vault.binding:binding",
     "notification": ".vault.notification:notification",
     "connector": ".actions.connector:connector",
-    "config": ".actions.config:config",
+    "config": ".actions.commands:config",
     "sessions": ".records.sessions:sessions",
-    "mcp": ".clients.command:mcp",
+    "mcp": "._clients:mcp",
     "daemon": ".daemon.command:daemon",
     "doctor": ".doctor.command:doctor",
-    "operator": ".entering.operator:operator",
-    "completion": ".completing.command:completion",
+    "operator": ".credentials.operator:operator",
+    "completion": "._completion:completion",
     "version": ".daemon.status:version",
 }
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name.
+
+    :param commands_at: for each command the module that has it, and what it is called there, as C{module:name}.
+    """
+
+    def __init__(self, *args: Any, commands_at: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._at = commands_at
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which they were given."""
+        return list(self._at)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, and the options; a shell that waits for them is not kept by the imports of all."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name) for name in self._at if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command; L{None}: there is no such name."""
+        place = self._at.get(cmd_name)
+        if place is None:
+            return None
+        module, name = place.split(":")
+        command = getattr(import_module(module, __package__), name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{place} is no command")
+        return command
 
 
 @click.group(
@@ -53,13 +90,13 @@ def aileron() -> None:
     """
 
 
-def run(arguments: Sequence[str], around: Surroundings) -> int:
+def run(arguments: Sequence[str], cli: CliContext) -> int:
     """Run one command; its exit code: 0, 1 for anything wrong, 2 usage, 75 pending, 130 interrupted.
 
     :param arguments: without the program's name.
     """
     try:
-        code = aileron.main(args=list(arguments), prog_name="aileron", standalone_mode=False, obj=around)
+        code = aileron.main(args=list(arguments), prog_name="aileron", standalone_mode=False, obj=cli)
     except BrokenPipeError:
         _let_go_of_output()
         return FAILED
@@ -70,7 +107,7 @@ def run(arguments: Sequence[str], around: Surroundings) -> int:
 
 def main() -> None:
     """The C{aileron} command."""
-    sys.exit(run(sys.argv[1:], around_us()))
+    sys.exit(run(sys.argv[1:], real_context()))
 
 
 def _let_go_of_output() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aileron.home import Discovery
 
-from ._errors import Trouble
-from ._surroundings import Links, Surroundings
+from ._context import CliContext, Links
+from ._errors import CommandError
 
 if TYPE_CHECKING:
     from aileron.client import Daemon, Operator
@@ -24,7 +24,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 def as_operator(
-    around: Surroundings,
+    cli: CliContext,
     descriptor: int | None,
     work: Callable[[Operator], Awaitable[T]],
     *,
@@ -37,29 +37,29 @@ def as_operator(
     """
 
     async def whole(links: Links) -> T:
-        async with operator(around, links, descriptor, key) as client:
+        async with operator(cli, links, descriptor, key) as client:
             return await work(client)
 
-    return around.drive(whole)
+    return cli.drive(whole)
 
 
-def as_session(around: Surroundings, work: Callable[[Daemon], Awaitable[T]]) -> T:
+def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
     """What C{work} returns, given the agent site in a session of its own that is ended afterwards."""
 
     async def whole(links: Links) -> T:
-        async with session(around, links) as client:
+        async with session(cli, links) as client:
             return await work(client)
 
-    return around.drive(whole)
+    return cli.drive(whole)
 
 
 @asynccontextmanager
 async def operator(
-    around: Surroundings, links: Links, descriptor: int | None, key: bytes | None = None
+    cli: CliContext, links: Links, descriptor: int | None, key: bytes | None = None
 ) -> AsyncIterator[Operator]:
     """The operator site, logged in until the end; C{key} as of L{as_operator}."""
-    found = around.running()
-    logging_in = log_in(around, links, found, descriptor) if key is None else _prove(around, links, found, key)
+    found = cli.running()
+    logging_in = log_in(cli, links, found, descriptor) if key is None else _prove(cli, links, found, key)
     client = links.operator(found.operator_url, await logging_in)
     try:
         yield client
@@ -68,9 +68,9 @@ async def operator(
 
 
 @asynccontextmanager
-async def session(around: Surroundings, links: Links) -> AsyncIterator[Daemon]:
+async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
     """The agent site in a short session."""
-    found = around.running()
+    found = cli.running()
     opened = await links.daemon(found.url, found.launch_key).open_session(SESSION_NAME, os.getcwd())
     client = links.daemon(found.url, opened.token)
     try:
@@ -79,61 +79,61 @@ async def session(around: Surroundings, links: Links) -> AsyncIterator[Daemon]:
         await quietly(lambda: client.end_session(opened.id, None))
 
 
-async def log_in(around: Surroundings, links: Links, found: Discovery, descriptor: int | None) -> str:
+async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: int | None) -> str:
     """A fresh operator token for the daemon that C{found} names.
 
-    :raises Trouble: it cannot prove that it holds the key.
+    :raises CommandError: it cannot prove that it holds the key.
     :raises WrongPassphrase: the passphrase does not open the vault's file.
     """
     from aileron.vault.keys import operator_key
 
-    _refuse_locked(around, found)
-    passphrase = around.passphrase(PROMPT, descriptor, None)
-    key = around.open_vault(around.home.secrets, passphrase)
+    _refuse_locked(cli, found)
+    passphrase = cli.passphrase(PROMPT, descriptor, None)
+    key = cli.open_vault(cli.home.secrets, passphrase)
     secret = operator_key(key)
     key.wipe()
-    return await _prove(around, links, found, secret)
+    return await _prove(cli, links, found, secret)
 
 
-async def _prove(around: Surroundings, links: Links, found: Discovery, secret: bytes) -> str:
+async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
     """The token; where the connection is cut off, as in a site that is flooded, it is tried again from the start."""
     from aileron.client import DaemonUnreachable
 
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            return await _prove_once(around, links, found, secret)
+            return await _prove_once(cli, links, found, secret)
         except DaemonUnreachable as lost:
             if not lost.sent or time.monotonic() > until:
                 raise
 
 
-async def _prove_once(around: Surroundings, links: Links, found: Discovery, secret: bytes) -> str:
+async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
     """The daemon proves first that it holds the key, only then is anything made of it sent."""
     from aileron.vault.keys import Exchange, client_proof, daemon_proof, new_nonce, same
 
     site = links.operator(found.operator_url, None)
-    nonce = new_nonce(around.randomness)
+    nonce = new_nonce(cli.randomness)
     challenge = await site.challenge(nonce)
     exchange = Exchange(nonce, _text(challenge, "nonce"), found.instance, found.operator_url)
     if not same(daemon_proof(secret, exchange), _text(challenge, "proof")):
-        raise Trouble(
+        raise CommandError(
             f"What answers at {found.operator_url} could not prove that it is your daemon.",
             "Nothing was sent to it. Stop it, then: aileron daemon start",
         )
     return _text(await site.login(exchange.daemon_nonce, client_proof(secret, exchange)), "token")
 
 
-def vault_state(around: Surroundings, found: Discovery) -> str:
+def vault_state(cli: CliContext, found: Discovery) -> str:
     """C{missing locked unlocked lost}, as the daemon says on the operator's site, where no agent is in the way."""
-    return str(around.probe(found.operator_url, "/v1/vault/status", None).get("state"))
+    return str(cli.probe(found.operator_url, "/v1/vault/status", None).get("state"))
 
 
-def _refuse_locked(around: Surroundings, found: Discovery) -> None:
+def _refuse_locked(cli: CliContext, found: Discovery) -> None:
     """That the vault is locked is said before a passphrase is asked for."""
     from aileron.errors import VaultLocked
 
-    state = vault_state(around, found)
+    state = vault_state(cli, found)
     if state != "unlocked":
         raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
 
@@ -141,7 +141,7 @@ def _refuse_locked(around: Surroundings, found: Discovery) -> None:
 def _text(answer: Mapping[str, Any], name: str) -> str:
     given = answer.get(name)
     if not isinstance(given, str):
-        raise Trouble("What answers is not an Aileron daemon: its login is not understood.")
+        raise CommandError("What answers is not an Aileron daemon: its login is not understood.")
     return given
 
 

@@ -13,7 +13,6 @@ from tests.agents.kinds.claude import SUBSCRIPTION, Claude
 from tests.functional.operated import GATED, SHIP
 from tests.functional.process import Command
 from tests.functional.reactor import until
-from tests.functional.screen import Screen
 from tests.functional.script import Say, Turn
 
 _LISTED = 'MCP server "aileron": Channel notifications'  # what it looks at when it has the list of tools
@@ -61,11 +60,6 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
     """
 
     kind = Claude()
-
-    def setUp(self) -> None:
-        """An empty screen."""
-        super().setUp()
-        self.screen = Screen()
 
     async def test_terminal(self) -> None:
         """A call waits in its background, and wakes it; no line of ours is on its screen, which Ctrl-C ends cleanly."""
@@ -132,7 +126,7 @@ class TerminalTests(LoggedTestCase, surroundings.ConversationTestCase):
 
     async def shown(self, launched: case.Launched, words: str) -> None:
         """Wait until these words stand on its screen."""
-        await until(self.reactor, lambda: words in self.screen.after(launched.running.output), 20, repr(words))
+        await until(self.reactor, lambda: words in launched.running.screen, 20, repr(words))
 
     async def woken(self, launched: case.Launched) -> None:
         """Wait until the model was told what came of the call, and has answered; all that this takes is a poll."""

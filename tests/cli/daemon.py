@@ -22,8 +22,8 @@ from twisted.web.iweb import IAgent
 from twisted.web.resource import Resource
 from zope.interface import implementer
 
+from aileron.cli._context import CliContext, Links
 from aileron.cli._main import run
-from aileron.cli._surroundings import Links, Surroundings
 from aileron.client import Daemon, Operator, Wire
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, acquire_lock, prepare, release_lock, write_discovery
@@ -190,9 +190,9 @@ class CommandCase(SynchronousTestCase):
         )
         write_discovery(self.home, discovery)
 
-    def surroundings(self) -> Surroundings:
+    def cli_context(self) -> CliContext:
         """What the commands of this test find."""
-        return Surroundings(
+        return CliContext(
             self.environ,
             drive=self._drive,
             probe=self.site.probe,
@@ -208,7 +208,7 @@ class CommandCase(SynchronousTestCase):
         """The exit code, standard output and standard error of a command."""
         self.out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(self.out), redirect_stderr(err):
-            code = run(arguments, self.surroundings())
+            code = run(arguments, self.cli_context())
         return code, self.out.getvalue(), err.getvalue()
 
     def as_operator(self, *arguments: str, answers: Sequence[str] = ()) -> tuple[int, str, str]:

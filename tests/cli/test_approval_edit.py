@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
 from aileron.cli.approvals import edit as _approval_edit
 from aileron.errors import InvalidRequest
 from tests.cli.daemon import DIGEST, PASSPHRASE, RUN, SESSION, CommandCase, approval
@@ -87,7 +87,7 @@ class EditorTests(EditCase):
         super().setUp()
         self.patch(_approval_edit, "shown_by_child", self.shown)
 
-    def shown(self, around: Surroundings, approval_id: str) -> Mapping[str, Any]:
+    def shown(self, cli: CliContext, approval_id: str) -> Mapping[str, Any]:
         """What the child would say; by then no passphrase was read here."""
         self.assertEqual((approval_id, self.typed[-1]), (RUN, PASSPHRASE))
         return asked()

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from aileron.audit import fingerprint
-from aileron.cli._errors import Trouble
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
 from aileron.home import release_lock
 from aileron.store.copy import opened
 from tests.audit.kit import RecordCase, Signer
@@ -174,7 +174,7 @@ class Silent(MemoryDaemon):
 
     def probe(self, url: str, _path: str, _token: str | None) -> Mapping[str, Any]:
         """Nobody is there."""
-        raise Trouble(f"No daemon answers at {url}.")
+        raise CommandError(f"No daemon answers at {url}.")
 
 
 class RunningTests(CommandCase, RecordCase):
@@ -191,9 +191,9 @@ class RunningTests(CommandCase, RecordCase):
         self.serve()
         self.knows(6)
 
-    def surroundings(self) -> Surroundings:
+    def cli_context(self) -> CliContext:
         """In which nobody waits."""
-        return attrs.evolve(super().surroundings(), sleep=self.waits.append)
+        return attrs.evolve(super().cli_context(), sleep=self.waits.append)
 
     def knows(self, sequence: int, hash_: str | None = None, tampered: int = 0) -> None:
         """Have the daemon say that this is its newest record."""

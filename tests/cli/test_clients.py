@@ -8,8 +8,8 @@ import yaml
 from attrs import evolve
 from twisted.internet.defer import succeed
 
-from aileron.cli._surroundings import Surroundings
-from aileron.cli.clients.snippets import CLIENTS, Server
+from aileron.cli._clients import CLIENTS, Server
+from aileron.cli._context import CliContext
 
 from .daemon import LAUNCH_KEY, CommandCase
 
@@ -72,9 +72,9 @@ class OpenTests(CommandCase):
 class WatchTests(CommandCase):
     """C{aileron sessions watch}."""
 
-    def surroundings(self) -> Surroundings:
+    def cli_context(self) -> CliContext:
         """Without a wait."""
-        return evolve(super().surroundings(), pause=lambda _seconds: succeed(None))
+        return evolve(super().cli_context(), pause=lambda _seconds: succeed(None))
 
     def watched(self, *options: str) -> tuple[int, str, str]:
         """Watch a session whose second record, its end, comes while it is watched."""

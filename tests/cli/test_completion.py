@@ -12,9 +12,9 @@ import attrs
 import click
 from click.shell_completion import BashComplete
 
-from aileron.cli._errors import Trouble
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
 from aileron.cli._main import aileron
-from aileron.cli._surroundings import Surroundings
 from tests.cli.daemon import CommandCase
 
 _BASH = """
@@ -41,7 +41,7 @@ class CompletionCase(CommandCase):
 
     def completed(self, *words: str) -> list[str]:
         """What the last word may become."""
-        complete = BashComplete(aileron, {"obj": self.surroundings()}, "aileron", "_AILERON_COMPLETE")
+        complete = BashComplete(aileron, {"obj": self.cli_context()}, "aileron", "_AILERON_COMPLETE")
         return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
 
 
@@ -90,14 +90,14 @@ class NamesTests(CompletionCase):
         """Where something fails nothing of it is completed, and nothing is said; nobody is asked for a passphrase."""
 
         def away(_url: str, _path: str, _token: str | None) -> Any:
-            raise Trouble("No daemon answers.")
+            raise CommandError("No daemon answers.")
 
         self.serve()
-        around = attrs.evolve(self.surroundings(), probe=away)
-        self.patch(self, "surroundings", lambda: around)
+        cli = attrs.evolve(self.cli_context(), probe=away)
+        self.patch(self, "cli_context", lambda: cli)
         self.assertEqual(self.completed("binding", "setup", "gateway"), [])
-        nowhere = Surroundings({})
-        self.patch(self, "surroundings", lambda: nowhere)
+        nowhere = CliContext({})
+        self.patch(self, "cli_context", lambda: nowhere)
         self.assertEqual(self.completed("action", "show", ""), [])
         self.assertEqual(self.completed("approval", "show", ""), [])
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._errors import Trouble
-from aileron.cli.daemon.children import private_pair
+from aileron.cli._entry import _Sources
+from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.daemon.process import (
     _detached,
@@ -23,9 +23,9 @@ from aileron.cli.daemon.process import (
     child_environment,
     last_words,
     output_of,
+    private_pair,
     serve_command,
 )
-from aileron.cli.daemon.serve import _Sources
 from aileron.home import Home
 from tests.cli.daemon import LAUNCH_KEY, OPERATOR_URL, UPSTREAMS, URL, CommandCase
 
@@ -84,11 +84,11 @@ class ProcessTests(SynchronousTestCase):
     def test_alone(self) -> None:
         """The daemon's process loads nothing of the command line but its beginning."""
         tell = (
-            "import sys, aileron.cli.daemon.serve, aileron.daemon, aileron.api, aileron.web\n"
+            "import sys, aileron.cli._entry, aileron.daemon, aileron.api, aileron.web\n"
             "print(*[name for name in sys.modules if name == 'click' or name.startswith('aileron.cli.')])"
         )
         told = subprocess.run([sys.executable, "-c", tell], capture_output=True, text=True, check=True).stdout
-        self.assertEqual(told.split(), ["aileron.cli._entry", "aileron.cli.daemon", "aileron.cli.daemon.serve"])
+        self.assertEqual(told.split(), ["aileron.cli._entry"])
 
     def test_sources(self) -> None:
         """Of lines of source it keeps those of files, and none that a library made up."""
@@ -235,7 +235,7 @@ class TellTests(CommandCase):
 class LaunchTests(CommandCase):
     def test_no_vault(self) -> None:
         """Where nobody can be asked, a missing vault ends a launch."""
-        error = self.assertRaises(Trouble, ensure_daemon, self.surroundings())
+        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
         self.assertIn("aileron vault init", error.hint or "")
 
     def test_locked(self) -> None:
@@ -245,7 +245,7 @@ class LaunchTests(CommandCase):
         self.site.state = "locked"
         err = io.StringIO()
         with redirect_stderr(err):
-            self.assertEqual(ensure_daemon(self.surroundings()).url, URL)
+            self.assertEqual(ensure_daemon(self.cli_context()).url, URL)
         self.assertIn("aileron vault unlock", err.getvalue())
 
     def test_unknown_agent(self) -> None:
@@ -285,6 +285,6 @@ class LaunchTests(CommandCase):
 
     def test_python(self) -> None:
         """The children that ask for the passphrase are this very program."""
-        from aileron.cli.daemon.children import command
+        from aileron.cli.daemon.process import command
 
         self.assertEqual(command("vault", "init")[0], sys.executable)

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._errors import Trouble, report
+from aileron.cli._errors import CommandError, report
 from aileron.client import AnswerNotUnderstood, DaemonFault, DaemonUnreachable
 from aileron.errors import InvalidRequest, VaultLocked
 from aileron.values import Fault
@@ -24,7 +24,7 @@ def told(error: BaseException) -> tuple[int, str]:
 class ReportTests(SynchronousTestCase):
     def test_trouble(self) -> None:
         """What happened, and what to do."""
-        self.assertEqual(told(Trouble("No.", "Do this.")), (1, "aileron: No.\n  Do this.\n"))
+        self.assertEqual(told(CommandError("No.", "Do this.")), (1, "aileron: No.\n  Do this.\n"))
 
     def test_vault(self) -> None:
         """A vault that is not open says how to go on, by its state."""

@@ -16,8 +16,8 @@ from tests.cli.daemon import CommandCase
 _LIGHT = """
 import sys
 from aileron.cli._main import run
-from aileron.cli._surroundings import around_us
-code = run(["version"], around_us())
+from aileron.cli._context import real_context
+code = run(["version"], real_context())
 heavy = {"klein", "mcp", "cryptography", "treq", "twisted"} & set(sys.modules)
 sys.exit(f"loads {heavy}" if heavy else code)
 """

@@ -14,11 +14,9 @@ from typing import Any
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._surroundings import Conversation, Links, Surroundings
-from aileron.cli.entering.browser import browser_command
-from aileron.cli.entering.handover import sweep, write_page
-from aileron.cli.entering.letting_in import let_in
-from aileron.cli.entering.terminal import Terminal
+from aileron.cli._context import CliContext, Conversation, Links
+from aileron.cli.credentials.open import browser_command, let_in, sweep, write_page
+from aileron.cli.credentials.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home
 from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
@@ -80,8 +78,8 @@ class OpenTests(CommandCase):
             raise InvalidRequest("There is no terminal.")
 
         self.serve()
-        around = attrs.evolve(self.surroundings(), terminal=none)
-        self.patch(self, "surroundings", lambda: around)
+        cli = attrs.evolve(self.cli_context(), terminal=none)
+        self.patch(self, "cli_context", lambda: cli)
         code, _out, err = self.command("open")
         self.assertEqual(code, 1)
         self.assertIn("two words must be typed in a terminal", err)
@@ -157,19 +155,19 @@ class LettingInTests(CommandCase):
             return {"state": left.pop(0)}
 
         self.site.answer("GET", self.PATH, state)
-        around = attrs.evolve(self.surroundings(), pause=_at_once)
+        cli = attrs.evolve(self.cli_context(), pause=_at_once)
 
         async def whole(links: Links) -> None:
-            await let_in(around, typing, links.operator(OPERATOR_URL, TOKEN), OPERATOR_URL, "/approvals/1")
+            await let_in(cli, typing, links.operator(OPERATOR_URL, TOKEN), OPERATOR_URL, "/approvals/1")
 
-        ended = self._ended(around, whole)
+        ended = self._ended(cli, whole)
         self.assertEqual(list((self.home.root / "run").glob("*.html")), [], "the file is left")
         return ended, typing.shown
 
-    def _ended(self, around: Surroundings, whole: Any) -> Any:
+    def _ended(self, cli: CliContext, whole: Any) -> Any:
         try:
             with redirect_stderr(io.StringIO()):
-                return around.drive(whole)
+                return cli.drive(whole)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
             return error
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli.entering.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
-from aileron.cli.entering.terminal import Terminal
+from aileron.cli.credentials.passphrase import VARIABLE, Unattended, from_descriptor, new_passphrase, read_passphrase
+from aileron.cli.credentials.terminal import Terminal
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.vault.keys import WeakPassphrase
 
 CANARY = "Canary battery staple 42"
 _ASK = """
 import sys
-from aileron.cli.entering.passphrase import new_passphrase, read_passphrase
-from aileron.cli._surroundings import around_us
+from aileron.cli.credentials.passphrase import new_passphrase, read_passphrase
+from aileron.cli._context import real_context
 from aileron.errors import AileronError
 print("ready", flush=True)
 sys.stdin.readline()
@@ -87,7 +87,7 @@ class ClosedTests(SynchronousTestCase):
             ("secret('Key', None)", "Key (not shown): ", True),
             ("ask('Really? ')", "Really? ", False),
         ):
-            person = Person(self, f"around_us().{call}")
+            person = Person(self, f"real_context().{call}")
             person.types("\n")
             person.sees(prompt)
             self.assertEqual(person.is_closed(), closed, prompt)
@@ -115,7 +115,7 @@ class TerminalTests(SynchronousTestCase):
 
     def test_line_typed_ahead(self) -> None:
         """Nor does it answer a question whose answer shows."""
-        person = Person(self, "around_us().ask('Really? ')")
+        person = Person(self, "real_context().ask('Really? ')")
         person.types("\ninjected\n")
         person.sees("Really? ")
         person.types("typed\n")

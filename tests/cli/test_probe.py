@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 from aileron.cli.daemon import probe as module
 
 URL = "http://localhost:7001"
@@ -92,7 +92,7 @@ class ProbeTests(SynchronousTestCase):
 
     def test_always_cut_off(self) -> None:
         """Not for ever."""
-        error = self.assertRaises(Trouble, self.asked, *[ConnectionResetError() for _ in range(50)])
+        error = self.assertRaises(CommandError, self.asked, *[ConnectionResetError() for _ in range(50)])
         self.assertIn(f"No daemon answers at {URL}.", error.message)
         self.assertEqual(len(FakeConnection.asked), 5)
 
@@ -100,7 +100,7 @@ class ProbeTests(SynchronousTestCase):
         """Where nobody listens, or is silent for too long, it is not asked again."""
         for failure in (ConnectionRefusedError(), TimeoutError()):
             FakeConnection.asked.clear()
-            error = self.assertRaises(Trouble, self.asked, failure)
+            error = self.assertRaises(CommandError, self.asked, failure)
             self.assertIn(f"No daemon answers at {URL}.", error.message)
             self.assertEqual(len(FakeConnection.asked), 1)
 
@@ -108,7 +108,7 @@ class ProbeTests(SynchronousTestCase):
         """Another answer than an object with 200 is not this daemon's."""
         for answer in ((401, json.dumps({"error": {}}).encode()), (200, b"[]")):
             FakeConnection.answer = answer
-            error = self.assertRaises(Trouble, self.asked)
+            error = self.assertRaises(CommandError, self.asked)
             self.assertIn("is not this home's daemon", error.message)
         FakeConnection.answer = (200, b"<html>")
-        self.assertIn("No daemon answers", self.assertRaises(Trouble, self.asked).message)
+        self.assertIn("No daemon answers", self.assertRaises(CommandError, self.asked).message)

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
 from aileron.errors import Conflict, InvalidRequest, VaultLocked
 from aileron.vault.keys import DataKey
 from tests.cli.daemon import KEY, PASSPHRASE, CommandCase
@@ -61,10 +61,10 @@ class TrustCase(CommandCase):
         told = [dict(zip(("kind", "file", "line", "message"), each, strict=True)) for each in faults]
         self.site.answer("GET", "/v1/actions", {"generation": 1, "items": [], "load_errors": told})
 
-    def surroundings(self) -> Surroundings:
-        """Surroundings that note each question."""
+    def cli_context(self) -> CliContext:
+        """A context that notes each question."""
         return attrs.evolve(
-            super().surroundings(),
+            super().cli_context(),
             ask=self._asked,
             passphrase=lambda prompt, _descriptor, _unattended: self._asked(prompt),
             new_passphrase=lambda _descriptor: self._asked("New passphrase"),
@@ -197,8 +197,8 @@ class TrustTests(TrustCase):
 
         self.lying(item("a"))
         self.typed = [PASSPHRASE]
-        around = attrs.evolve(CommandCase.surroundings(self), ask=nobody)
-        self.patch(self, "surroundings", lambda: around)
+        cli = attrs.evolve(CommandCase.cli_context(self), ask=nobody)
+        self.patch(self, "cli_context", lambda: cli)
         code, _, err = self.command("action", "trust", "a")
         self.assertEqual((code, "--yes" in err, self.sent()), (1, True, []))
 
@@ -293,9 +293,9 @@ class AddedTests(TrustCase):
         """Without a vault one is made first, and its key serves for the login: no passphrase is asked for again."""
         made: list[int] = []
 
-        def create(around: Surroundings, _descriptor: int | None) -> DataKey:
-            around.new_passphrase(None)
-            around.home.secrets.write_text("{}")
+        def create(cli: CliContext, _descriptor: int | None) -> DataKey:
+            cli.new_passphrase(None)
+            cli.home.secrets.write_text("{}")
             made.append(1)
             return DataKey(KEY)
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import attrs
 
-from aileron.cli._errors import Trouble
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
 from aileron.cli.daemon.launch import ensure_daemon
 from aileron.cli.vault.rekeying import Steps, change_passphrase, reset
 from aileron.errors import StoreUnavailable
@@ -38,20 +38,20 @@ class VaultCase(CommandCase):
         self.ran = True
         self.new = _NEW
 
-    def surroundings(self) -> Surroundings:
+    def cli_context(self) -> CliContext:
         """Those of the case, with a new passphrase in them."""
-        return attrs.evolve(super().surroundings(), new_passphrase=lambda _descriptor: self.new)
+        return attrs.evolve(super().cli_context(), new_passphrase=lambda _descriptor: self.new)
 
     def steps(self) -> Steps:
         """Steps that only remember."""
         return Steps(
-            stop=lambda _around: self._did("stop", self.ran),
+            stop=lambda _cli: self._did("stop", self.ran),
             change=lambda _path, old, new: self._did(f"change {old} to {new}", DataKey(_NEW_KEY)),
             reset=lambda _path, new: self._did(f"reset to {new}", DataKey(_NEW_KEY)),
             start=self._start,
         )
 
-    def _start(self, _around: Surroundings, key: DataKey | None) -> Discovery:
+    def _start(self, _cli: CliContext, key: DataKey | None) -> Discovery:
         names = {None: "none", _mark(DataKey(KEY)): "old", _mark(DataKey(_NEW_KEY)): "new"}
         return self._did(f"start {names[_mark(key)]}", _FOUND)
 
@@ -77,7 +77,7 @@ class PassphraseTests(VaultCase):
     def change(self, *typed: str) -> Callable[[], Discovery]:
         """The change, with what the person types."""
         self.typed = list(typed or (PASSPHRASE,))
-        return lambda: change_passphrase(self.surroundings(), None, None, self.steps())
+        return lambda: change_passphrase(self.cli_context(), None, None, self.steps())
 
     def test_changed(self) -> None:
         """The daemon ends, the file is written, the daemon starts with the new key; it says what follows."""
@@ -98,8 +98,8 @@ class PassphraseTests(VaultCase):
             raise WeakPassphrase("too short")
 
         self.typed = [PASSPHRASE]
-        around = attrs.evolve(self.surroundings(), new_passphrase=refuse)
-        self.refused(WeakPassphrase, lambda: change_passphrase(around, None, None, self.steps()))
+        cli = attrs.evolve(self.cli_context(), new_passphrase=refuse)
+        self.refused(WeakPassphrase, lambda: change_passphrase(cli, None, None, self.steps()))
         self.assertEqual(self.done, [])
 
     def test_not_stopped(self) -> None:
@@ -125,7 +125,7 @@ class ResetTests(VaultCase):
     def reset(self, typed: str) -> Callable[[], Discovery]:
         """The reset, with what the person types."""
         self.typed = [typed]
-        return lambda: reset(self.surroundings(), None, self.steps())
+        return lambda: reset(self.cli_context(), None, self.steps())
 
     def test_reset(self) -> None:
         """It says what is void before it asks, and begins anew."""
@@ -139,7 +139,7 @@ class ResetTests(VaultCase):
     def test_another_word(self) -> None:
         """Anything but the word changes nothing."""
         for typed in ("", "yes", "RESET", "reset it"):
-            self.refused(Trouble, self.reset(typed))
+            self.refused(CommandError, self.reset(typed))
         self.assertEqual(self.done, [])
 
     def test_not_written(self) -> None:
@@ -171,14 +171,14 @@ class LostTests(VaultCase):
         """No agent is launched, and no vault offered."""
         self.serve()
         self.site.state, self.typed = "lost", ["a person is there"]
-        error = self.assertRaises(Trouble, ensure_daemon, self.surroundings())
+        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
         self.assertIn("lost", error.message)
 
     def test_missing(self) -> None:
         """Where it remembers none, one is offered as before."""
         self.serve()
         self.site.state = "missing"
-        error = self.assertRaises(Trouble, ensure_daemon, self.surroundings())
+        error = self.assertRaises(CommandError, ensure_daemon, self.cli_context())
         self.assertIn("aileron vault init", error.hint or "")
 
     def test_status(self) -> None:

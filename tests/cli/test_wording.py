@@ -18,7 +18,7 @@ from tests.cli.test_doc import fault, typed
 
 PACKAGE = Path(__file__).parents[2] / "aileron"
 CLASSES = {name for name, each in vars(errors).items() if isinstance(each, type) and issubclass(each, AileronError)}
-TROUBLE = "Trouble"
+TROUBLE = "CommandError"
 SENTENCE = re.compile(r"[A-Z{`\"].*([.?:…}]|[a-z]\))$", re.DOTALL)
 SAYS_WHAT_IS_LEFT = re.compile(
     r"\b(nothing|left|waits?|was not|not killed|no other|does nothing|so no|not done|kept|as it is|as they are)\b",
@@ -114,5 +114,5 @@ class SentencesTests(SynchronousTestCase):
 
     def test_catches(self) -> None:
         """A message that is no sentence, and a trouble without its parts, are found."""
-        ((_, text, hinted),) = raised('raise Trouble(f"failed to open {path}")', {TROUBLE})
+        ((_, text, hinted),) = raised('raise CommandError(f"failed to open {path}")', {TROUBLE})
         self.assertFalse(SENTENCE.match(text) or hinted or SAYS_WHAT_IS_LEFT.search(text))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import attrs
+import pyte
 from twisted.internet.interfaces import IProcessTransport, ITransport
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
@@ -17,6 +18,9 @@ from tests.functional.reactor import DeadlinePassedError, IKitReactor, until
 
 # A child without a terminal makes itself leader of a session, so that its whole group can be ended with it.
 _LEAD = (sys.executable, "-I", "-c", "import os,sys;os.setsid();os.execvp(sys.argv[1],sys.argv[1:])")
+# What a terminal takes without showing anything, and pyte would draw in part.
+_SHOWS_NOTHING = re.compile(rb"\x1b(?:\[[<=>?][0-?]*[ -/]*[@-~]|[P_^X][^\x1b]*\x1b\\)")
+_BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[P_^X][^\x1b]*\x1b?)?\Z")
 
 
 @attrs.frozen
@@ -69,6 +73,9 @@ class Running(ProcessProtocol):
         self.command = command
         self._out = {1: bytearray(), 2: bytearray()}
         self._seen = 0
+        self._drawn = 0
+        self._terminal = pyte.Screen(80, 24)  # the size that programs take who are told none
+        self._stream = pyte.ByteStream(self._terminal)
         self._started = reactor.seconds()
         self._finished: Finished | None = None
 
@@ -93,6 +100,19 @@ class Running(ProcessProtocol):
     def errors(self) -> str:
         """Standard error so far."""
         return self._out[2].decode("utf-8", "replace")
+
+    @property
+    def screen(self) -> str:
+        """The lines that stand on the terminal, without the blanks at their ends.
+
+        Programs that draw leave out what stands there already: words are to be looked for here, not in what was sent.
+        """
+        sent = bytes(self._out[1][self._drawn :])
+        if begun := _BEGUN.search(sent):
+            sent = sent[: begun.start()]
+        self._drawn += len(sent)
+        self._stream.feed(_SHOWS_NOTHING.sub(b"", sent))
+        return "\n".join(line.rstrip() for line in self._terminal.display).rstrip()
 
     async def expect(self, pattern: str, seconds: float = 30) -> re.Match[str]:
         """Wait until output that no earlier ``expect`` has passed matches ``pattern``.

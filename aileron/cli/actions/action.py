@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._errors import Trouble
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import block, heading, in_words, listed, note, say, say_json, table, values
 from aileron.cli._session import as_operator, as_session
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 
 from .commands import distrust_command, trust_command
 from .files import add, check, edit
@@ -40,10 +39,10 @@ action.add_command(run_action)
 
 @action.command("list")
 @_options.as_json
-@pass_surroundings
-def list_actions(around: Surroundings, as_json: bool) -> None:
+@pass_cli
+def list_actions(cli: CliContext, as_json: bool) -> None:
     """List the actions, and what could not be loaded and why."""
-    answer = as_session(around, lambda daemon: daemon.actions())
+    answer = as_session(cli, lambda daemon: daemon.actions())
     rows = ((item["name"], item["version"], _gate(item), _on(item), item["tool_name"]) for item in _items(answer))
     listed(as_json, answer, ("NAME", "VERSION", "APPROVAL", "STATE", "TOOL"), rows, "There are no actions yet.")
     if not as_json:
@@ -51,14 +50,14 @@ def list_actions(around: Surroundings, as_json: bool) -> None:
 
 
 @action.command("show")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @click.option("--schema", is_flag=True, help="Also the schema of its arguments, as the model is given it.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_action(around: Surroundings, name: str, schema: bool, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_action(cli: CliContext, name: str, schema: bool, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one action: its arguments, its connectors, and the words that the model reads; or why it is not offered."""
-    item = as_operator(around, passphrase_fd, lambda operator: _offered(operator, name))
+    item = as_operator(cli, passphrase_fd, lambda operator: _offered(operator, name))
     if as_json:
         say_json(item)
         return
@@ -85,27 +84,27 @@ def show_action(around: Surroundings, name: str, schema: bool, passphrase_fd: in
 
 
 @action.command("enable")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @_options.passphrase_fd
-@pass_surroundings
-def enable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
+@pass_cli
+def enable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
     """Switch an action on."""
-    as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, True))
+    as_operator(cli, passphrase_fd, lambda operator: operator.set_enabled(name, True))
     say("{name} is on.", name=name)
 
 
 @action.command("disable")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @_options.passphrase_fd
-@pass_surroundings
-def disable(around: Surroundings, name: str, passphrase_fd: int | None) -> None:
+@pass_cli
+def disable(cli: CliContext, name: str, passphrase_fd: int | None) -> None:
     """Switch an action off: agents no longer see it, and what waits of it does not run."""
-    as_operator(around, passphrase_fd, lambda operator: operator.set_enabled(name, False))
+    as_operator(cli, passphrase_fd, lambda operator: operator.set_enabled(name, False))
     say("{name} is off.", name=name)
 
 
 async def _offered(operator: Operator, name: str) -> Mapping[str, Any]:
-    """:raises Trouble: its file lies there, and it is not offered."""
+    """:raises CommandError: its file lies there, and it is not offered."""
     from aileron.client import DaemonFault
 
     try:
@@ -118,10 +117,12 @@ async def _offered(operator: Operator, name: str) -> Mapping[str, Any]:
         if found is None:
             raise
     if found["kind"] == "untrusted":
-        raise Trouble(
+        raise CommandError(
             f"{name} is not offered: {found['message']}", f"Read it, and trust it: aileron action trust {name}"
         )
-    raise Trouble(f"{name} is not offered: {_place(found)}: {found['message']}", f"Mend it: aileron action edit {name}")
+    raise CommandError(
+        f"{name} is not offered: {_place(found)}: {found['message']}", f"Mend it: aileron action edit {name}"
+    )
 
 
 def _shown_before(preview: Mapping[str, Any] | None) -> dict[str, str]:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._errors import Trouble
-from aileron.cli._output import listed, note, say_json
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import heading, listed, note, say_json, table, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 from aileron.values import LoadError
 
 from .commands import distrust_command, trust_command
 from .copying import Sort, add_command, check_command
-from .describing import show_one
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -45,10 +43,10 @@ connector.add_command(distrust_command("connector"))
 @connector.command("list")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def list_connectors(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
     """List connectors, what they may talk to, and why others did not load."""
-    answer, states = as_operator(around, passphrase_fd, _with_states)
+    answer, states = as_operator(cli, passphrase_fd, _with_states)
     rows = (
         (
             item["name"],
@@ -70,16 +68,16 @@ def list_connectors(around: Surroundings, passphrase_fd: int | None, as_json: bo
 
 
 @connector.command("show")
-@click.argument("name", shell_complete=names.all_connectors)
+@click.argument("name", shell_complete=_completion.all_connectors)
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_connector(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_connector(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one connector: where it may send, with which credential, and each thing that it can do."""
-    answer, states = as_operator(around, passphrase_fd, _with_states)
+    answer, states = as_operator(cli, passphrase_fd, _with_states)
     found = next((item for item in answer["items"] if item["name"] == name), None)
     if found is None:
-        raise Trouble(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
+        raise CommandError(f"There is no connector {name} that loaded.", "See which there are: aileron connector list")
     if as_json:
         say_json(found)
     else:
@@ -90,3 +88,35 @@ async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[s
     """All connectors, and how those of files stand to what is trusted."""
     items = (await operator.trust_items())["items"]
     return await operator.connectors(), {item["name"]: item["state"] for item in items if item["kind"] == "connector"}
+
+
+def show_one(found: Mapping[str, Any], state: str | None) -> None:
+    """Print what the daemon tells of one connector.
+
+    :param state: how its file stands to what is trusted, or L{None}: it comes with the program.
+    """
+    heading("{name} {version}", name=found["name"], version=found["version"])
+    chosen = " (a binding may choose another)" if found["bindable"] else ""
+    values(
+        {
+            "state": state or "comes with Aileron or a plugin",
+            "content": found["content_hash"],
+            "address": f"{found['base_url']}{chosen}",
+            "may send to": ", ".join(found["hosts"]),
+            "credential": _credential(found.get("credential")),
+        },
+        "  ",
+    )
+    heading("What it can do")
+    table(("OPERATION", "EFFECT", "ONCE MORE", "SECONDS", "MEANING"), [_row(each) for each in found["operations"]])
+
+
+def _credential(need: Mapping[str, Any] | None) -> str:
+    return "none" if need is None else f"{need['kind']}, in {need['header']}"
+
+
+def _row(operation: Mapping[str, Any]) -> tuple[object, ...]:
+    found = "can be looked for" if operation["reconcilable"] else "never by itself"
+    again = "does no harm" if operation["idempotent"] else found
+    seconds = f"{operation['timeout_seconds']:g}"
+    return (operation["name"], operation["effect"], again, seconds, operation["description"] or None)

@@ -10,14 +10,14 @@ import click
 from attrs import frozen
 
 from aileron.cli import _options
-from aileron.cli._errors import FAILED, Trouble
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import FAILED, CommandError
 from aileron.cli._output import block, note, say, say_json
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
 
 from .commands import refuse_unasked, trust_added, yes
-from .trusting import Wish, as_values, tell
+from .trusting import TrustRequest, as_values, tell
 
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MAX_BYTES = 1024 * 1024
@@ -64,9 +64,9 @@ def add_command(sort: Sort) -> click.Command:
     @yes
     @_options.passphrase_fd
     @_options.as_json
-    @pass_surroundings
+    @pass_cli
     def command(
-        around: Surroundings,
+        cli: CliContext,
         /,
         files: tuple[Path, ...],
         force: bool,
@@ -76,9 +76,9 @@ def add_command(sort: Sort) -> click.Command:
         as_json: bool,
     ) -> None:
         refuse_unasked(as_json, yes or no_trust)
-        added = _add(around.home, sort, files, force, quiet=as_json)
-        wish = Wish(sort.kind, paths=tuple(added), sure=yes, as_json=as_json)
-        trusted = None if no_trust else trust_added(around, passphrase_fd, wish)
+        added = _add(cli.home, sort, files, force, quiet=as_json)
+        request = TrustRequest(sort.kind, paths=tuple(added), sure=yes, as_json=as_json)
+        trusted = None if no_trust else trust_added(cli, passphrase_fd, request)
         if as_json:
             say_json({"added": [path.name for path in added], "trusted": as_values(trusted or [])})
         elif trusted is not None:
@@ -110,27 +110,27 @@ def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> N
 def _add(home: Home, sort: Sort, files: Sequence[Path], force: bool, *, quiet: bool) -> list[Path]:
     """Copy all; where they lie then.
 
-    :raises Trouble: a file has faults, another name than such files have, or is there in another form.
+    :raises CommandError: a file has faults, another name than such files have, or is there in another form.
     """
     prepare(home)
     faults = [fault for path in files for fault in sort.faults(path)]
     for fault in faults:
         note("{fault}", fault=tell_fault(fault))
     if faults:
-        raise Trouble("Nothing was added: a file has faults.")
+        raise CommandError("Nothing was added: a file has faults.")
     return [_copy(path, home, sort, force, quiet=quiet) for path in files]
 
 
 def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Path:
     if path.suffix != sort.suffix:
-        raise Trouble(f"{path} was not added: the name of such a file ends in {sort.suffix}.")
+        raise CommandError(f"{path} was not added: the name of such a file ends in {sort.suffix}.")
     target = sort.directory(home) / path.name
     wanted, there = path.read_bytes(), read_private(target, _MAX_BYTES)
     done = "is there already"
     if there != wanted:
         if there is not None and not force:
             _show_difference(there, wanted)
-            raise Trouble(f"{target} is different and was left as it is.", "To replace it: add --force")
+            raise CommandError(f"{target} is different and was left as it is.", "To replace it: add --force")
         atomic_write(target, wanted, replace=there is not None)
         done = "was added" if there is None else "was replaced"
     if not quiet:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._errors import Trouble
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import note
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals.editor import edit_file
-from aileron.cli.completing import names
 from aileron.errors import Forbidden, InvalidRequest
 from aileron.home import Home, atomic_write, prepare, read_private
 from aileron.values import LoadError
@@ -22,7 +21,7 @@ from aileron.values import LoadError
 from .commands import trust_added
 from .copying import Sort, add_command, check_command, tell_fault
 from .drafting import Draft, Wanted, text_of
-from .trusting import Wish, tell
+from .trusting import TrustRequest, tell
 
 _SUFFIX = ".md"
 _MAX_BYTES = 1024 * 1024
@@ -42,33 +41,33 @@ add = add_command(ACTIONS)
 
 
 @click.command("edit")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @click.option("--new", is_flag=True, help="Begin a new one.")
 @_options.passphrase_fd
-@pass_surroundings
-def edit(around: Surroundings, name: str, new: bool, passphrase_fd: int | None) -> None:
+@pass_cli
+def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> None:
     """Open an action of your home in your editor; when you close it, it is checked and you are asked to trust it.
 
     The editor is the one that VISUAL or EDITOR names.
     """
-    prepare(around.home)
-    path = begin(around.home, _example(name)) if new else _find(around.home, name)
-    edit_and_trust(around, path, passphrase_fd)
+    prepare(cli.home)
+    path = begin(cli.home, _example(name)) if new else _find(cli.home, name)
+    edit_and_trust(cli, path, passphrase_fd)
 
 
-def edit_and_trust(around: Surroundings, path: Path, passphrase_fd: int | None) -> None:
+def edit_and_trust(cli: CliContext, path: Path, passphrase_fd: int | None) -> None:
     """Have a file edited until it has no faults, then ask whether to trust it.
 
-    :raises Trouble: the person gave it up, or did not trust it; the file is as they left it.
+    :raises CommandError: the person gave it up, or did not trust it; the file is as they left it.
     """
     # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
-    edit_file(path, around.environ)
+    edit_file(path, cli.environ)
     while faults := _faults(path):
         for fault in faults:
             note("{fault}", fault=tell_fault(fault))
-        _ask_again(around)
-        edit_file(path, around.environ)
-    trusted = trust_added(around, passphrase_fd, Wish("action", paths=(path,)))
+        _ask_again(cli)
+        edit_file(path, cli.environ)
+    trusted = trust_added(cli, passphrase_fd, TrustRequest("action", paths=(path,)))
     if trusted is not None:
         tell(trusted)
 
@@ -76,10 +75,10 @@ def edit_and_trust(around: Surroundings, path: Path, passphrase_fd: int | None) 
 def begin(home: Home, draft: Draft) -> Path:
     """The file of a new action, which does something already.
 
-    :raises Trouble: it has no name that an action can have, or there is one already.
+    :raises CommandError: it has no name that an action can have, or there is one already.
     """
     if not _name(draft.name):
-        raise Trouble(
+        raise CommandError(
             f"{draft.name} is no name for an action, so nothing was written: "
             "want a-z, 0-9, hyphens, dots and underscores."
         )
@@ -87,7 +86,7 @@ def begin(home: Home, draft: Draft) -> Path:
     try:
         atomic_write(path, text_of(draft).encode(), replace=False)
     except FileExistsError:
-        raise Trouble(
+        raise CommandError(
             f"There is {path.name} already; it was left as it is.", f"To change it: aileron action edit {draft.name}"
         ) from None
     return path
@@ -101,7 +100,7 @@ def _example(name: str) -> Draft:
 def _find(home: Home, name: str) -> Path:
     """The file of the action of that name: called so, or the one that says so within.
 
-    :raises Trouble: there is none.
+    :raises CommandError: there is none.
     """
     path = home.actions / f"{name}{_SUFFIX}"
     if _name(name) and read_private(path, _MAX_BYTES) is not None:
@@ -110,14 +109,14 @@ def _find(home: Home, name: str) -> Path:
         with suppress(Forbidden, InvalidRequest):  # it is no action: a link, or too long
             if name.encode() in _SAYS.findall(read_private(other, _MAX_BYTES) or b""):
                 return other
-    raise Trouble(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
+    raise CommandError(f"There is no action {name} in {home.actions}.", f"To begin one: aileron action new {name}")
 
 
-def _ask_again(around: Surroundings) -> None:
-    """:raises Trouble: the person does not want to edit it again, or nobody can be asked."""
+def _ask_again(cli: CliContext) -> None:
+    """:raises CommandError: the person does not want to edit it again, or nobody can be asked."""
     try:
-        answer = around.ask("It has faults, so it does nothing. Edit it again? [Y/n] ")
+        answer = cli.ask("It has faults, so it does nothing. Edit it again? [Y/n] ")
     except InvalidRequest:
         answer = "n"
     if answer.strip().lower() in {"n", "no"}:
-        raise Trouble("It was left as it is, and is not trusted.")
+        raise CommandError("It was left as it is, and is not trusted.")

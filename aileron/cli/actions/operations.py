@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import frozen
 
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 from aileron.errors import AileronError
 from aileron.home import Home, read_private
 from aileron.values import JSON
@@ -47,11 +47,11 @@ class Known:
     def operation(self, name: str) -> Operation:
         """The operation of that name.
 
-        :raises Trouble: there is none.
+        :raises CommandError: there is none.
         """
         found = self.operations.get(name)
         if found is None:
-            raise Trouble(f"{self.name} has no operation {name}; nothing was written.", self.choices())
+            raise CommandError(f"{self.name} has no operation {name}; nothing was written.", self.choices())
         return found
 
     def choices(self) -> str:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import PENDING
 from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import as_session
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 from aileron.values import JSON, loads_strict, set_apart
 
 if TYPE_CHECKING:
@@ -23,15 +22,15 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 @click.command("run")
-@click.argument("name", shell_complete=names.actions)
+@click.argument("name", shell_complete=_completion.actions)
 @click.option("--arg", "pairs", multiple=True, metavar="K=V", help="One argument, as text; repeat for more.")
 @click.option("--args", "whole", metavar="JSON", help="All arguments as one JSON object.")
 @click.option("--wait", type=click.FloatRange(0, 3600), metavar="S", help="Wait so many seconds for a decision.")
 @_options.as_json
 @click.pass_context
-@pass_surroundings
+@pass_cli
 def run_action(
-    around: Surroundings,
+    cli: CliContext,
     context: click.Context,
     name: str,
     pairs: tuple[str, ...],
@@ -48,7 +47,7 @@ def run_action(
         arguments = given if given is not None else typed(pairs, (await daemon.action(name))["input_schema"])
         return await daemon.run(name, arguments, wait_seconds=wait)
 
-    answer = as_session(around, ask)
+    answer = as_session(cli, ask)
     _tell(answer.body, as_json)
     if answer.status == _WAITS:
         context.exit(PENDING)

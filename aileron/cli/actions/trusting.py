@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import field, frozen
 
-from aileron.cli._errors import Trouble
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
 from aileron.cli._output import margined, note, say, shown
-from aileron.cli._surroundings import Surroundings
 from aileron.errors import InvalidRequest
 from aileron.values import JSON
 
@@ -37,7 +37,7 @@ _WHAT = {
 
 
 @frozen
-class Wish:
+class TrustRequest:
     """What the person wants to trust.
 
     :ivar kind: of what is named.
@@ -55,21 +55,21 @@ class Wish:
     as_json: bool = field(default=False, kw_only=True)
 
 
-async def trust(around: Surroundings, operator: Operator, wish: Wish) -> list[Item]:
-    """Show everything that C{wish} means and nobody has trusted yet, ask once, and trust exactly what was shown.
+async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> list[Item]:
+    """Show everything that C{request} means and nobody has trusted yet, ask once, and trust exactly what was shown.
 
     :return: what was trusted just now.
-    :raises Trouble: there is no such thing, the person said no, or something changed meanwhile; nothing was trusted.
+    :raises CommandError: there is no such thing, the person said no, or something changed: nothing was trusted.
     """
-    named = _named((await operator.trust_items())["items"], wish)
+    named = _named((await operator.trust_items())["items"], request)
     unread = [item for item in named if item["state"] in _UNTRUSTED]
     if not unread:
-        await _tell_unsound(operator, wish.kind)
+        await _tell_unsound(operator, request.kind)
         return []
-    if not wish.as_json:
-        _show(around, unread)
-    if not wish.sure:
-        _ask(around, unread)
+    if not request.as_json:
+        _show(cli, unread)
+    if not request.sure:
+        _ask(cli, unread)
     await _send(operator, unread)
     return unread
 
@@ -87,10 +87,10 @@ def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
     return [{name: item[name] for name in ("kind", "name", "digest")} for item in trusted]
 
 
-def _named(items: Sequence[Item], wish: Wish) -> list[Item]:
+def _named(items: Sequence[Item], request: TrustRequest) -> list[Item]:
     """What the wish means, with what it needs, which comes first."""
-    found = [item for item in items if item["kind"] == wish.kind and _is_meant(item, wish)]
-    _refuse_unknown(found, wish)
+    found = [item for item in items if item["kind"] == request.kind and _is_meant(item, request)]
+    _refuse_unknown(found, request)
     needed = {name for item in found for name in item["needs"]}
     return [item for item in items if item["kind"] == "connector" and item["name"] in needed] + found
 
@@ -98,7 +98,7 @@ def _named(items: Sequence[Item], wish: Wish) -> list[Item]:
 async def _tell_unsound(operator: Operator, kind: str) -> None:
     """Tell which files cannot be trusted, for they have faults.
 
-    :raises Trouble: the one file that there is of this kind has.
+    :raises CommandError: the one file that there is of this kind has.
     """
     errors = (await operator.actions())["load_errors"]
     ours = [error for error in errors if Path(error["file"]).suffix == _SUFFIXES[kind]]
@@ -108,26 +108,28 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
         what = "did not load: " if error in faults else ""
         note("{what}{place}: {message}", what=what, place=place, message=error["message"])
     if kind == "config" and faults:
-        raise Trouble("The configuration has a fault, so it does nothing and cannot be trusted.")
+        raise CommandError("The configuration has a fault, so it does nothing and cannot be trusted.")
 
 
-def _is_meant(item: Item, wish: Wish) -> bool:
-    lies_there = item["path"] is not None and Path(item["path"]).name in {path.name for path in wish.paths}
-    return wish.all or item["name"] in wish.names or lies_there
+def _is_meant(item: Item, request: TrustRequest) -> bool:
+    lies_there = item["path"] is not None and Path(item["path"]).name in {path.name for path in request.paths}
+    return request.all or item["name"] in request.names or lies_there
 
 
-def _refuse_unknown(found: Iterable[Item], wish: Wish) -> None:
+def _refuse_unknown(found: Iterable[Item], request: TrustRequest) -> None:
     names = {item["name"] for item in found if item["state"] != "gone"}
     places = {Path(item["path"]).name for item in found if item["path"] is not None}
-    missing = [name for name in wish.names if name not in names]
-    missing += [path.name for path in wish.paths if path.name not in places]
+    missing = [name for name in request.names if name not in names]
+    missing += [path.name for path in request.paths if path.name not in places]
     if missing:
-        raise Trouble(f"There is no sound {wish.kind} {missing[0]} here; nothing was trusted.", _SEE[wish.kind])
+        raise CommandError(
+            f"There is no sound {request.kind} {missing[0]} here; nothing was trusted.", _SEE[request.kind]
+        )
 
 
-def _show(around: Surroundings, items: Sequence[Item]) -> None:
+def _show(cli: CliContext, items: Sequence[Item]) -> None:
     lines = [line for item in items for line in _lines(item)]
-    if len(lines) > _LONG_LINES and around.interactive() and sys.stdout.isatty():
+    if len(lines) > _LONG_LINES and cli.interactive() and sys.stdout.isatty():
         click.echo_via_pager("\n".join(lines))
     else:
         click.echo("\n".join(lines))
@@ -153,22 +155,24 @@ def _how(item: Item) -> str:
     return f"changed since you trusted it on {str(item['trusted']['changed_at'])[:10]} (now {size})"
 
 
-def _ask(around: Surroundings, items: Sequence[Item]) -> None:
-    confirm(around, f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] ", "trusted")
+def _ask(cli: CliContext, items: Sequence[Item]) -> None:
+    confirm(cli, f"Trust {'this' if len(items) == 1 else f'all {len(items)}'}, exactly as shown? [y/N] ", "trusted")
 
 
-def confirm(around: Surroundings, question: str, done: str) -> None:
+def confirm(cli: CliContext, question: str, done: str) -> None:
     """Go on only at a clear yes.
 
     :param done: what else was not done, as a participle.
-    :raises Trouble: any other answer came, or nobody can be asked.
+    :raises CommandError: any other answer came, or nobody can be asked.
     """
     try:
-        answer = around.ask(question)
+        answer = cli.ask(question)
     except InvalidRequest:
-        raise Trouble(f"There is no terminal to ask you in; nothing was {done}.", "Without asking: --yes") from None
+        raise CommandError(
+            f"There is no terminal to ask you in; nothing was {done}.", "Without asking: --yes"
+        ) from None
     if answer.strip().lower() not in {"y", "yes"}:
-        raise Trouble(f"Nothing was {done}.")
+        raise CommandError(f"Nothing was {done}.")
 
 
 async def _send(operator: Operator, items: Sequence[Item]) -> None:
@@ -181,7 +185,7 @@ async def _send(operator: Operator, items: Sequence[Item]) -> None:
             raise
         for moved in _listed(fault.fault.details.get("items")):
             note("{what} changed while you looked.", what=what(moved))
-        raise Trouble(fault.message, "Nothing was trusted. Look again with the same command.") from None
+        raise CommandError(fault.message, "Nothing was trusted. Look again with the same command.") from None
 
 
 def _listed(items: JSON) -> list[Item]:

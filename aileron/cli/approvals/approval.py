@@ -7,21 +7,19 @@ from typing import Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import listed, say, say_json
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.approvals import granting
-from aileron.cli.completing import names
+from aileron.cli.live.command import watch
 from aileron.cli.records.runs import cancel
-from aileron.cli.watching.command import watch
 from aileron.values import timestamp, utc
 
-from .deciding import Ballot, look
+from .deciding import DecisionRequest, decide_each, deny_with_sessions, look
 from .edit import edit
-from .moments import moment_of
+from .granting import moment_of
 from .review import show_review
-from .several import decide_each, deny_with_sessions
 
 _REASON = click.option("--reason", help="Why; the agent is told.")
 _DIGEST = click.option("--digest", help="Decide only if this is the digest of what would run.")
@@ -36,21 +34,23 @@ def approval() -> None:
 
 
 @approval.command("list")
-@click.option("--state", help="Another state than pending_approval, such as completed.", shell_complete=names.states)
+@click.option(
+    "--state", help="Another state than pending_approval, such as completed.", shell_complete=_completion.states
+)
 @click.option("--session", help="Of this session only.")
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def list_approvals(
-    around: Surroundings,
+    cli: CliContext,
     /,
     passphrase_fd: int | None,
     as_json: bool,
     **filters: str | int | None,
 ) -> None:
     """List what waits for you, oldest first."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.approvals(_options.given(**filters)))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.approvals(_options.given(**filters)))
     rows = (_row(item) for item in answer["items"])
     listed(as_json, answer, ("ID", "ACTION", "STATE", "ASKED AT", "NOTE"), rows, "Nothing waits for you.")
 
@@ -59,10 +59,10 @@ def list_approvals(
 @click.argument("approval_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_approval(cli: CliContext, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one whole: who asks, every argument, and the request that will leave."""
-    found, session = as_operator(around, passphrase_fd, lambda operator: look(operator, approval_id))
+    found, session = as_operator(cli, passphrase_fd, lambda operator: look(operator, approval_id))
     if as_json:
         say_json({**found, "session": session})
     else:
@@ -79,9 +79,9 @@ def show_approval(around: Surroundings, approval_id: str, passphrase_fd: int | N
 @granting.options
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def approve(
-    around: Surroundings,
+    cli: CliContext,
     /,
     approval_ids: tuple[str, ...],
     passphrase_fd: int | None,
@@ -95,13 +95,15 @@ def approve(
     _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"], "--grant": how["grant"]})
     granted = {name: how.pop(name) for name in ("grant", "uses", "lasting", "session", "allowed")}
     when = how.pop("not_before")
-    not_before = None if when is None else timestamp(moment_of(when, utc(around.wall())))
-    wish = granting.wish(**granted)
-    ballots = [
-        Ballot(each, approved=True, sure=yes, as_json=as_json, wish=wish, not_before=not_before, **how)
+    not_before = None if when is None else timestamp(moment_of(when, utc(cli.wall())))
+    grant_request = granting.read_grant_request(**granted)
+    requests = [
+        DecisionRequest(
+            each, approved=True, sure=yes, as_json=as_json, grant_request=grant_request, not_before=not_before, **how
+        )
         for each in dict.fromkeys(approval_ids)
     ]
-    as_operator(around, passphrase_fd, lambda operator: decide_each(around, operator, ballots))
+    as_operator(cli, passphrase_fd, lambda operator: decide_each(cli, operator, requests))
 
 
 @approval.command("deny")
@@ -111,9 +113,9 @@ def approve(
 @click.option("--end-session", is_flag=True, help="End the session that asks, and deny all else that it asks.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def deny(
-    around: Surroundings,
+    cli: CliContext,
     /,
     approval_ids: tuple[str, ...],
     passphrase_fd: int | None,
@@ -125,9 +127,11 @@ def deny(
     if as_json and end_session:
         raise click.UsageError("--json tells of one denial: leave --end-session out.")
     _refuse_many(approval_ids, {"--json": as_json, "--digest": how["digest"]})
-    ballots = [Ballot(each, approved=False, sure=True, as_json=as_json, **how) for each in dict.fromkeys(approval_ids)]
+    requests = [
+        DecisionRequest(each, approved=False, sure=True, as_json=as_json, **how) for each in dict.fromkeys(approval_ids)
+    ]
     work = deny_with_sessions if end_session else decide_each
-    as_operator(around, passphrase_fd, lambda operator: work(around, operator, ballots))
+    as_operator(cli, passphrase_fd, lambda operator: work(cli, operator, requests))
 
 
 approval.add_command(edit)
@@ -141,10 +145,10 @@ approval.add_command(cancel)
 @click.argument("approval_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def forgive(around: Surroundings, /, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def forgive(cli: CliContext, /, approval_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Let agents ask again, at once, what you denied."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.forgive(approval_id))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.forgive(approval_id))
     if as_json:
         say_json(answer)
     else:

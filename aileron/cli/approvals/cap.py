@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import say, say_json, table
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 
-_ACTION = click.argument("action", required=False, shell_complete=names.actions)
+_ACTION = click.argument("action", required=False, shell_complete=_completion.actions)
 _PER_SESSION = click.option("--per-session", is_flag=True, help="For each session apart.")
 _ARGUMENT = click.option("--argument", metavar="NAME", help="For each value of this argument apart.")
 _MOST = click.IntRange(1, 1_000_000)
@@ -27,10 +26,10 @@ def cap() -> None:
 @cap.command("list")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_caps(around: Surroundings, /, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def list_caps(cli: CliContext, /, passphrase_fd: int | None, as_json: bool) -> None:
     """List your own limits."""
-    _show(as_operator(around, passphrase_fd, lambda operator: operator.caps()), as_json)
+    _show(as_operator(cli, passphrase_fd, lambda operator: operator.caps()), as_json)
 
 
 @cap.command("set")
@@ -41,13 +40,13 @@ def list_caps(around: Surroundings, /, passphrase_fd: int | None, as_json: bool)
 @_ARGUMENT
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def set_cap(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **limits: Any) -> None:
+@pass_cli
+def set_cap(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **limits: Any) -> None:
     """Limit ACTION, or without one all actions together."""
     if limits["per_hour"] is None and limits["per_day"] is None:
         raise click.UsageError("Say how often: --per-hour N, --per-day N, or both.")
     given = _given(limits)
-    _show(as_operator(around, passphrase_fd, lambda operator: operator.set_caps(given)), as_json)
+    _show(as_operator(cli, passphrase_fd, lambda operator: operator.set_caps(given)), as_json)
 
 
 @cap.command("remove")
@@ -58,13 +57,13 @@ def set_cap(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, *
 @_ARGUMENT
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def remove_cap(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **which: Any) -> None:
+@pass_cli
+def remove_cap(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **which: Any) -> None:
     """Remove one of your own limits."""
     if which["window"] is None:
         raise click.UsageError("Say which: --per-hour or --per-day.")
     given = _given(which)
-    _show(as_operator(around, passphrase_fd, lambda operator: operator.remove_cap(given)), as_json)
+    _show(as_operator(cli, passphrase_fd, lambda operator: operator.remove_cap(given)), as_json)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,19 @@
-"""One decision: about exactly what was shown, or none."""
+"""Decisions, one or several after one login: each about exactly what was shown, or none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.cli._errors import Trouble
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError, report
 from aileron.cli._output import block, heading, in_words, note, say, say_json
-from aileron.cli._surroundings import Surroundings
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, comparing_steps, utc
 
-from .granting import Wish, show_wish
+from .granting import GrantRequest, show_grant_request
 from .review import show_review
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ _WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
 
 
 @frozen
-class Ballot:
+class DecisionRequest:
     """What the person wants.
 
     :ivar sure: do not ask once more.
     :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.
     :ivar not_before: RFC 3339; begin no sooner.
     :ivar wait: seconds to wait for the outcome.
-    :ivar wish: what more is allowed with it.
+    :ivar grant_request: what more is allowed with it.
     """
 
     approval_id: str
@@ -42,7 +42,7 @@ class Ballot:
     digest: str | None = None
     reason: str | None = None
     wait: float = 0.0
-    wish: Wish | None = None
+    grant_request: GrantRequest | None = None
     not_before: str | None = None
 
 
@@ -53,54 +53,54 @@ async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any],
     return found, None if session_id is None else await operator.session(session_id)
 
 
-async def decide(around: Surroundings, operator: Operator, ballot: Ballot) -> None:
+async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) -> None:
     """Show, ask, decide, and tell what became of it.
 
-    :raises Trouble: it is decided already, is no longer what was shown, or the person said no.
+    :raises CommandError: it is decided already, is no longer what was shown, or the person said no.
     """
-    shown, session = await look(operator, ballot.approval_id)
+    shown, session = await look(operator, request.approval_id)
     refuse_decided(shown)
-    if ballot.approved and not ballot.as_json:
+    if request.approved and not request.as_json:
         show_review(shown, session)
-    await decide_shown(around, operator, ballot, shown)
+    await decide_shown(cli, operator, request, shown)
 
 
-async def decide_shown(around: Surroundings, operator: Operator, ballot: Ballot, shown: Mapping[str, Any]) -> None:
+async def decide_shown(cli: CliContext, operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
     """The same about what the person has been shown.
 
-    :raises Trouble: as of L{decide}.
+    :raises CommandError: as of L{decide}.
     """
     from aileron.client import DaemonFault
 
     arguments = shown["run"].get("arguments") or {}
-    grant = None if ballot.wish is None else ballot.wish.of(arguments, utc(around.wall()))
-    if grant is not None and not ballot.as_json:
-        show_wish(grant, arguments)
-    _refuse_other(shown, ballot)
-    _ask(around, ballot)
+    grant = None if request.grant_request is None else request.grant_request.of(arguments, utc(cli.wall()))
+    if grant is not None and not request.as_json:
+        show_grant_request(grant, arguments)
+    _refuse_other(shown, request)
+    _ask(cli, request)
     try:
-        decided = await cast(operator, ballot, shown, grant)
+        decided = await cast(operator, request, shown, grant)
     except DaemonFault as fault:
         if fault.fault.kind == "approval_stale":
-            await _show_change(operator, ballot, shown)
+            await _show_change(operator, request, shown)
         raise
-    await _tell(operator, ballot, decided)
+    await _tell(operator, request, decided)
 
 
 async def cast(
-    operator: Operator, ballot: Ballot, shown: Mapping[str, Any], grant: Mapping[str, JSON] | None = None
+    operator: Operator, request: DecisionRequest, shown: Mapping[str, Any], grant: Mapping[str, JSON] | None = None
 ) -> Mapping[str, Any]:
     """Decide about exactly what was shown, and nothing else; the approval as it is then.
 
     :raises DaemonFault: it is another by now, or is decided.
     """
     return await operator.decide(
-        ballot.approval_id,
-        ballot.approved,
-        ballot.digest or shown["digest"],
-        reason=ballot.reason,
+        request.approval_id,
+        request.approved,
+        request.digest or shown["digest"],
+        reason=request.reason,
         grant=grant,
-        not_before=ballot.not_before,
+        not_before=request.not_before,
     )
 
 
@@ -121,38 +121,38 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 
 
 def refuse_decided(shown: Mapping[str, Any]) -> None:
-    """:raises Trouble: it waits for no decision."""
+    """:raises CommandError: it waits for no decision."""
     state = shown["run"]["state"]
     if state != _PENDING:
-        raise Trouble(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
+        raise CommandError(f"This is {state} already.", f"See: aileron runs show {shown['id']}")
 
 
-def _refuse_other(shown: Mapping[str, Any], ballot: Ballot) -> None:
-    if ballot.digest is not None and ballot.digest != shown["digest"]:
-        raise Trouble(
+def _refuse_other(shown: Mapping[str, Any], request: DecisionRequest) -> None:
+    if request.digest is not None and request.digest != shown["digest"]:
+        raise CommandError(
             "What would run is not what that digest binds; nothing was decided.",
-            f"Look again: aileron approval show {ballot.approval_id}",
+            f"Look again: aileron approval show {request.approval_id}",
         )
 
 
-def _ask(around: Surroundings, ballot: Ballot) -> None:
-    if ballot.sure:
+def _ask(cli: CliContext, request: DecisionRequest) -> None:
+    if request.sure:
         return
     try:
-        allow = "" if ballot.wish is None else ", and allow those calls"
-        answer = around.ask(f"Let exactly this run{allow}? [y/N] ")
+        allow = "" if request.grant_request is None else ", and allow those calls"
+        answer = cli.ask(f"Let exactly this run{allow}? [y/N] ")
     except InvalidRequest:
         hint = "To approve what was shown: add --yes and --digest."
-        raise Trouble("There is no terminal to ask you in; nothing was decided.", hint) from None
+        raise CommandError("There is no terminal to ask you in; nothing was decided.", hint) from None
     if answer.strip().lower() not in {"y", "yes"}:
-        raise Trouble("Nothing was decided; it still waits.")
+        raise CommandError("Nothing was decided; it still waits.")
 
 
-async def _show_change(operator: Operator, ballot: Ballot, shown: Mapping[str, Any]) -> None:
+async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
     """Tell what is no longer as it was shown."""
     import difflib
 
-    now = await operator.approval(ballot.approval_id)
+    now = await operator.approval(request.approval_id)
     heading("It changed while you looked; this is the difference")
     if now.get("stale"):
         say("  {why}", why=now["stale"])
@@ -161,19 +161,19 @@ async def _show_change(operator: Operator, ballot: Ballot, shown: Mapping[str, A
         note("It is too long to be compared here; the page shows what changed.")
     else:
         block("\n".join(difflib.unified_diff(before, after, "as it was shown", "as it is now", lineterm="")), "  ")
-    note("Nothing was decided. Look again: aileron approval approve {id}", id=ballot.approval_id)
+    note("Nothing was decided. Look again: aileron approval approve {id}", id=request.approval_id)
 
 
-async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) -> None:
-    if not ballot.approved:
-        _tell_denied(ballot, decided)
+async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[str, Any]) -> None:
+    if not request.approved:
+        _tell_denied(request, decided)
         return
-    if decided.get("grant") and not ballot.as_json:
+    if decided.get("grant") and not request.as_json:
         say("Granted: {id}. To take it back: aileron grant revoke {id}", id=decided["grant"]["id"])
     begins = decided["run"].get("start_after")
-    result = await operator.result(ballot.approval_id, 0.0 if begins else ballot.wait)
+    result = await operator.result(request.approval_id, 0.0 if begins else request.wait)
     status = result.get("status")
-    if ballot.as_json:
+    if request.as_json:
         say_json({"approval": decided, "result": result})
     elif status == "completed":
         say("Approved, and done:")
@@ -181,11 +181,58 @@ async def _tell(operator: Operator, ballot: Ballot, decided: Mapping[str, Any]) 
     elif status not in _WENT_WRONG:
         say("{told}", told=outcome(decided, result))
     if status in _WENT_WRONG:
-        raise Trouble(outcome(decided, result), f"The run is kept: aileron runs show {ballot.approval_id}")
+        raise CommandError(outcome(decided, result), f"The run is kept: aileron runs show {request.approval_id}")
 
 
-def _tell_denied(ballot: Ballot, decided: Mapping[str, Any]) -> None:
-    if ballot.as_json:
+def _tell_denied(request: DecisionRequest, decided: Mapping[str, Any]) -> None:
+    if request.as_json:
         say_json({"approval": decided})
     else:
         say("Denied; nothing was sent.")
+
+
+async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
+    """Decide them in this order.  Where one fails, or is not confirmed, that is told, and the next one comes.
+
+    :raises CommandError: not all were decided; of a single one, why.
+    """
+    if len(requests) == 1:
+        await decide(cli, operator, requests[0])
+        return
+    done = [await _decided(cli, operator, request) for request in requests]
+    word = "approved" if requests[0].approved else "denied"
+    if not all(done):
+        raise CommandError(f"{sum(done)} of {len(done)} were {word}, as told above; the others were left as they are.")
+    say("All {count} were {word}.", count=len(done), word=word)
+
+
+async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
+    """Deny each, and all else that their sessions ask; the sessions end.
+
+    :raises CommandError: no agent's session asks for one of them; nothing was denied.
+    """
+    runs = [(await operator.approval(request.approval_id))["run"] for request in requests]
+    lone = [run["id"] for run in runs if run.get("session_id") is None]
+    if lone:
+        raise CommandError(f"No agent's session asks for {lone[0]}; nothing was denied.", "Leave --end-session out.")
+    await decide_each(cli, operator, requests)
+    for session in dict.fromkeys(run["session_id"] for run in runs):
+        others = await deny_all_of(operator, session, requests[0].reason)
+        say("The session {session} is ended; {others} more were denied.", session=session, others=others)
+
+
+async def _decided(cli: CliContext, operator: Operator, request: DecisionRequest) -> bool:
+    """Whether it was done; if not, the person has been told why."""
+    from aileron.client import DaemonFault
+
+    try:
+        await decide(cli, operator, request)
+    except (CommandError, DaemonFault) as error:
+        report(error)
+        return False
+    return True
+
+
+async def deny_all_of(operator: Operator, session_id: str, reason: str | None) -> int:
+    """End a session, so that it asks no more; deny what it has asked, and tell how much that was."""
+    return len((await operator.deny_session(session_id, reason))["denied"])

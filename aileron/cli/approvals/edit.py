@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
-from aileron.cli._errors import Trouble
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import in_words, note, say, say_json
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.actions.run import typed
-from aileron.cli.daemon.children import command
+from aileron.cli.daemon.process import command
 from aileron.errors import InvalidRequest
 from aileron.home import prepare
 from aileron.values import JSON, loads_strict
@@ -42,9 +42,9 @@ Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 @click.option("--editor", is_flag=True, help="Open all arguments in your editor; asks for the passphrase twice.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def edit(
-    around: Surroundings,
+    cli: CliContext,
     /,
     approval_id: str,
     pairs: tuple[str, ...],
@@ -59,10 +59,10 @@ def edit(
     if editor and passphrase_fd is not None:
         raise click.UsageError("--editor reads the passphrase twice, which a descriptor gives once.")
     if editor:
-        edited, session = _in_editor(around, approval_id)
+        edited, session = _in_editor(cli, approval_id)
     else:
         edited, session = as_operator(
-            around, passphrase_fd, lambda operator: _replace(operator, approval_id, pairs, without)
+            cli, passphrase_fd, lambda operator: _replace(operator, approval_id, pairs, without)
         )
     if as_json:
         say_json({**edited, "session": session})
@@ -87,26 +87,26 @@ async def _edit(operator: Operator, shown: Mapping[str, Any], wanted: Mapping[st
     return await look(operator, shown["id"])
 
 
-def _in_editor(around: Surroundings, approval_id: str) -> Looked:
+def _in_editor(cli: CliContext, approval_id: str) -> Looked:
     """Edit all arguments as JSON.  Until the editor is closed for good no passphrase is read in this process."""
-    shown = shown_by_child(around, approval_id)
+    shown = shown_by_child(cli, approval_id)
     refuse_decided(shown)
-    with rewritten(around, shown["run"]["arguments"]) as wanted:
-        return as_operator(around, None, lambda operator: _edit(operator, shown, wanted))
+    with rewritten(cli, shown["run"]["arguments"]) as wanted:
+        return as_operator(cli, None, lambda operator: _edit(operator, shown, wanted))
 
 
 @contextmanager
-def rewritten(around: Surroundings, before: Mapping[str, JSON]) -> Iterator[Mapping[str, JSON]]:
+def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[str, JSON]]:
     """The arguments as the person leaves them in their editor; where what follows fails, what they wrote is kept.
 
-    :raises Trouble: nothing was edited.
+    :raises CommandError: nothing was edited.
     """
-    prepare(around.home)
-    path = _written(around.home.root, before)
-    wanted = _edited(around, path)
+    prepare(cli.home)
+    path = _written(cli.home.root, before)
+    wanted = _edited(cli, path)
     if in_words(wanted, sort_keys=True) == in_words(before, sort_keys=True):
         path.unlink()
-        raise Trouble("Nothing was edited; it waits as it was.")
+        raise CommandError("Nothing was edited; it waits as it was.")
     try:
         yield wanted
     except Exception:
@@ -115,15 +115,15 @@ def rewritten(around: Surroundings, before: Mapping[str, JSON]) -> Iterator[Mapp
     path.unlink()
 
 
-def shown_by_child(around: Surroundings, approval_id: str) -> Mapping[str, Any]:
+def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
     """The approval as another process of ours is shown it, in this terminal.
 
-    :raises Trouble: it could not be shown; the child has said why.
+    :raises CommandError: it could not be shown; the child has said why.
     """
     arguments = command("approval", "show", "--json", "--", approval_id)
-    ended = subprocess.run(arguments, env=dict(around.environ), stdout=subprocess.PIPE, check=False)
+    ended = subprocess.run(arguments, env=dict(cli.environ), stdout=subprocess.PIPE, check=False)
     if ended.returncode != 0:
-        raise Trouble("So there is nothing to edit.")
+        raise CommandError("So there is nothing to edit.")
     found: Mapping[str, Any] = json.loads(ended.stdout)
     return found
 
@@ -136,10 +136,10 @@ def _written(directory: Path, arguments: JSON) -> Path:
     return Path(name)
 
 
-def _edited(around: Surroundings, path: Path) -> Mapping[str, JSON]:
+def _edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
     """The arguments as the person leaves them."""
     while True:
-        edit_file(path, around.environ)
+        edit_file(path, cli.environ)
         try:
             wanted = loads_strict(path.read_bytes())
         except ValueError as error:
@@ -149,14 +149,14 @@ def _edited(around: Surroundings, path: Path) -> Mapping[str, JSON]:
                 return wanted
             problem = "The arguments must be one JSON object."
         say("{problem}", problem=problem)
-        _ask_again(around)
+        _ask_again(cli)
 
 
-def _ask_again(around: Surroundings) -> None:
-    """:raises Trouble: the person does not want to edit it again, or nobody can be asked."""
+def _ask_again(cli: CliContext) -> None:
+    """:raises CommandError: the person does not want to edit it again, or nobody can be asked."""
     try:
-        answer = around.ask("Edit it again? [Y/n] ")
+        answer = cli.ask("Edit it again? [Y/n] ")
     except InvalidRequest:
         answer = "n"
     if answer.strip().lower() in {"n", "no"}:
-        raise Trouble("Nothing was edited; it waits as it was.")
+        raise CommandError("Nothing was edited; it waits as it was.")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 
 _USUAL = ("sensible-editor", "nano", "vi")
 
@@ -19,7 +19,7 @@ _USUAL = ("sensible-editor", "nano", "vi")
 def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
     """What edits a file here: C{VISUAL}, C{EDITOR}, or what is usual.
 
-    :raises Trouble: there is nothing, or what is named is no command line.
+    :raises CommandError: there is nothing, or what is named is no command line.
     """
     path = environ.get("PATH", os.defpath)
     chosen = next(filter(None, (environ.get(name, "").strip() for name in ("VISUAL", "EDITOR"))), None)
@@ -28,7 +28,7 @@ def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
     for name in _USUAL:
         if shutil.which(name, path=path):
             return (name,)
-    raise Trouble("There is no editor here.", "Name one in EDITOR.")
+    raise CommandError("There is no editor here.", "Name one in EDITOR.")
 
 
 def _split(chosen: str) -> tuple[str, ...]:
@@ -37,25 +37,25 @@ def _split(chosen: str) -> tuple[str, ...]:
     except ValueError:
         words = ()
     if not words or not words[0]:
-        raise Trouble("What VISUAL or EDITOR names is no command line, so no editor was started.")
+        raise CommandError("What VISUAL or EDITOR names is no command line, so no editor was started.")
     return words
 
 
 def edit_file(path: Path, environ: Mapping[str, str]) -> None:
     """Open C{path} and wait until the editor is closed.
 
-    :raises Trouble: there is no editor, or it ended badly.
+    :raises CommandError: there is no editor, or it ended badly.
     """
     command = editor_command(environ)
     try:
         with _deaf():
             status = subprocess.run((*command, str(path)), env=dict(environ), check=False).returncode
     except OSError as error:
-        raise Trouble(
+        raise CommandError(
             f"The editor {command[0]} could not be started: {error.strerror}.", "Name another in EDITOR."
         ) from None
     if status != 0:
-        raise Trouble(f"The editor ended with {status}; what it held was left alone.")
+        raise CommandError(f"The editor ended with {status}; what it held was left alone.")
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import heading, listed, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 
 from .granting import show_allowed
 
@@ -23,10 +23,10 @@ def grant() -> None:
 @grant.command("list")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_grants(around: Surroundings, /, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def list_grants(cli: CliContext, /, passphrase_fd: int | None, as_json: bool) -> None:
     """List standing grants, oldest first."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.grants())
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.grants())
     rows = (_row(item) for item in answer["items"])
     listed(as_json, answer, ("ID", "ACTION", "STATE", "LEFT", "UNTIL", "FOR"), rows, "You have granted nothing.")
 
@@ -35,10 +35,10 @@ def list_grants(around: Surroundings, /, passphrase_fd: int | None, as_json: boo
 @click.argument("grant_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_grant(around: Surroundings, /, grant_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_grant(cli: CliContext, /, grant_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one whole: what it allows, and whether it does now."""
-    found = as_operator(around, passphrase_fd, lambda operator: operator.grant(grant_id))
+    found = as_operator(cli, passphrase_fd, lambda operator: operator.grant(grant_id))
     if as_json:
         say_json(found)
     else:
@@ -49,10 +49,10 @@ def show_grant(around: Surroundings, /, grant_id: str, passphrase_fd: int | None
 @click.argument("grant_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def revoke_grant(around: Surroundings, /, grant_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def revoke_grant(cli: CliContext, /, grant_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Revoke one: nothing more begins by it."""
-    found = as_operator(around, passphrase_fd, lambda operator: operator.revoke_grant(grant_id))
+    found = as_operator(cli, passphrase_fd, lambda operator: operator.revoke_grant(grant_id))
     if as_json:
         say_json(found)
     else:

@@ -1,11 +1,11 @@
-"""What is granted with an approval: read from the options, and shown before it is asked for."""
+"""What is granted with an approval, and from when on: read from the options, and shown before it is asked for."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import click
@@ -20,6 +20,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _FOR = re.compile(r"([1-9][0-9]{0,5})([smhd])").fullmatch
 _BOUND = re.compile(r"-?[0-9.]*").fullmatch
 _ALLOW = re.compile(r"([^=]+)=([a-z-]+)(?::(.*))?", re.DOTALL).fullmatch
+_AHEAD = re.compile(r"\+([0-9]{1,6})([smhd])")
 
 
 def options(command: F) -> F:
@@ -43,7 +44,7 @@ def options(command: F) -> F:
 
 
 @frozen
-class Wish:
+class GrantRequest:
     """What calls the person wants to allow.
 
     :ivar allowed: as typed, C{name=kind:value}.
@@ -65,9 +66,9 @@ class Wish:
         return {"predicates": predicates, "uses": self.uses, "not_after": until, "session": self.session}
 
 
-def wish(
+def read_grant_request(
     *, grant: bool, uses: int | None, lasting: str | None, session: bool | None, allowed: Sequence[str]
-) -> Wish | None:
+) -> GrantRequest | None:
     """What the options of L{options} ask for; L{None}: no grant.
 
     :raises click.UsageError: they make no sense.
@@ -76,10 +77,10 @@ def wish(
         if uses or lasting or session is not None or allowed:
             raise click.UsageError("--uses, --for, --session, --all-sessions and --allow go with --grant.")
         return None
-    return Wish(uses or 1, _duration(lasting or "1h"), session is not False, tuple(allowed))
+    return GrantRequest(uses or 1, _duration(lasting or "1h"), session is not False, tuple(allowed))
 
 
-def show_wish(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
+def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
     """Say what will be allowed, before it is."""
     heading("And from now on, without asking you")
     whose = "calls of this session" if asked["session"] else "calls of ALL sessions"
@@ -147,3 +148,17 @@ def _read(text: str) -> JSON:
     except ValueError:
         raise click.UsageError(f"{text!r} is no JSON.") from None
     return found
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """The moment that C{text} means: C{+2h}, or RFC 3339, without an offset in the zone of this machine.
+
+    :raises click.BadParameter: it is neither.
+    """
+    ahead = _AHEAD.fullmatch(text)
+    if ahead is not None:
+        return now + timedelta(**{_UNITS[ahead[2]]: int(ahead[1])})
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text!r} is neither such as +2h nor such as 2026-03-01T09:00.") from None

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import heading, note, say, say_json, table
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 
 _SESSION = click.option("--session", help="Of this session only.")
 
@@ -20,16 +20,16 @@ _SESSION = click.option("--session", help="Of this session only.")
 @click.option("--reason", help="Why; agents are told.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def pause(
-    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, session: str | None, reason: str | None
+    cli: CliContext, /, passphrase_fd: int | None, as_json: bool, session: str | None, reason: str | None
 ) -> None:
     """Let nothing more begin: no call is taken, nothing can be approved.
 
     It stays so across restarts, until you resume it. What has begun is listed,
     and goes on; what is approved and has not begun waits.
     """
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.pause(session, reason))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.pause(session, reason))
     if as_json:
         say_json(answer)
         return
@@ -42,13 +42,13 @@ def pause(
 @_SESSION
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def resume(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, session: str | None) -> None:
+@pass_cli
+def resume(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, session: str | None) -> None:
     """Take calls again; what was approved before waits until you approve it once more.
 
     A session that was paused for itself stays so: resume it by --session.
     """
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.resume(session))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.resume(session))
     if as_json:
         say_json(answer)
         return

@@ -9,10 +9,10 @@ import click
 
 from aileron import __version__
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED, LOST
 from aileron.cli._output import note, say, say_json, values
 from aileron.cli._session import vault_state
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.vault.unlocking import any_key
 from aileron.home import Discovery, live_discovery, running_pid
 from aileron.values import JSON
@@ -30,61 +30,61 @@ def daemon() -> None:
 @click.option("--passphrase-file", type=click.Path(path_type=Path), help="Unlock with the passphrase in this file.")
 @click.option("--locked", is_flag=True, help="Leave the vault locked; ask for nothing.")
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def start_daemon(
-    around: Surroundings, passphrase_fd: int | None, passphrase_file: Path | None, locked: bool, as_json: bool
+    cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | None, locked: bool, as_json: bool
 ) -> None:
     """Start the daemon, unless it runs.
 
     Its vault is unlocked if there is a passphrase: from --passphrase-fd, --passphrase-file,
     AILERON_VAULT_PASSPHRASE, or asked in the terminal.
     """
-    found = live_discovery(around.home)
+    found = live_discovery(cli.home)
     fresh = found is None
     if found is None:
-        key = None if locked else any_key(around, passphrase_fd, passphrase_file)
-        found = start(around, key)
-    _tell(around, found, as_json, "The daemon runs" if fresh else "The daemon runs already")
+        key = None if locked else any_key(cli, passphrase_fd, passphrase_file)
+        found = start(cli, key)
+    _tell(cli, found, as_json, "The daemon runs" if fresh else "The daemon runs already")
 
 
 @daemon.command("stop")
-@pass_surroundings
-def stop_daemon(around: Surroundings) -> None:
+@pass_cli
+def stop_daemon(cli: CliContext) -> None:
     """Stop the daemon; what it has begun to send is finished or recorded first."""
-    say("The daemon has stopped." if stop(around) else "No daemon runs.")
+    say("The daemon has stopped." if stop(cli) else "No daemon runs.")
 
 
 @daemon.command("status")
 @_options.as_json
 @click.pass_context
-@pass_surroundings
-def daemon_status(around: Surroundings, context: click.Context, as_json: bool) -> None:
+@pass_cli
+def daemon_status(cli: CliContext, context: click.Context, as_json: bool) -> None:
     """Say whether the daemon runs, and where; the exit code is 1 if it does not."""
-    found = live_discovery(around.home)
+    found = live_discovery(cli.home)
     if found is not None:
-        _tell(around, found, as_json, "The daemon runs")
+        _tell(cli, found, as_json, "The daemon runs")
         return
-    pid = running_pid(around.home)
+    pid = running_pid(cli.home)
     if as_json:
-        say_json({"running": pid is not None, "pid": pid, "home": str(around.home.root)})
+        say_json({"running": pid is not None, "pid": pid, "home": str(cli.home.root)})
     elif pid is None:
-        say("No daemon runs for {home}.", home=around.home.root)
+        say("No daemon runs for {home}.", home=cli.home.root)
     else:
         say("The daemon (pid {pid}) is starting or stopping.", pid=pid)
     context.exit(FAILED)
 
 
-def _tell(around: Surroundings, found: Discovery, as_json: bool, first: str) -> None:
-    state = vault_state(around, found)
+def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
+    state = vault_state(cli, found)
     if as_json:
-        say_json({"running": True, "vault_state": state, "home": str(around.home.root), **_public(found)})
+        say_json({"running": True, "vault_state": state, "home": str(cli.home.root), **_public(found)})
     else:
         say("{first} (pid {pid}).", first=first, pid=found.pid)
         values(
             {
                 "for agents": found.url,
                 "for you": f"{found.operator_url} (aileron open)",
-                "home": str(around.home.root),
+                "home": str(cli.home.root),
                 "vault": state,
             },
             "  ",

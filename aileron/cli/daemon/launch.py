@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from aileron.cli._errors import Trouble
+from aileron.cli import _completion
+from aileron.cli._context import CliContext, Links, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import note
 from aileron.cli._session import vault_state
-from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
-from aileron.cli.completing import names
 from aileron.cli.vault.unlocking import refuse_lost
 from aileron.errors import InvalidRequest
 from aileron.home import Discovery, live_discovery
 
-from .children import run_child
 from .planning import gateway_upstreams, show_plan
-from .process import start
+from .process import run_child, start
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
@@ -54,11 +53,11 @@ def _keep_lean(context: click.Context, _option: click.Parameter, given: bool) ->
 @click.option("--print", "only_print", is_flag=True, help="Show what would be run, and start nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
 @click.option("--sandbox", is_flag=True, help="Show the agent neither Aileron's home nor browsers, and no network.")
-@click.argument("agent", shell_complete=names.agents)
+@click.argument("agent", shell_complete=_completion.agents)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@pass_surroundings
+@pass_cli
 def launch(
-    around: Surroundings,
+    cli: CliContext,
     no_bell: bool,
     no_gateway: bool,
     only_print: bool,
@@ -81,11 +80,11 @@ def launch(
     if as_json and not only_print:
         raise click.UsageError("--json goes with --print, before the agent's name.")
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
-    invocation = Invocation(theirs, {**around.environ, **_listing()}, os.getcwd())
+    invocation = Invocation(theirs, {**cli.environ, **_listing()}, os.getcwd())
     if only_print:
         if sandbox:
-            _layout(around, chosen, invocation).arguments()
-        show_plan(around, chosen, invocation, through_gateway=not no_gateway, sandbox=sandbox, as_json=as_json)
+            _layout(cli, chosen, invocation).arguments()
+        show_plan(cli, chosen, invocation, through_gateway=not no_gateway, sandbox=sandbox, as_json=as_json)
         return
 
     async def whole(links: Links) -> int:
@@ -100,17 +99,17 @@ def launch(
         launcher = Launcher(
             reactor=reactor,
             signals=OSSignals(cast("IReactorFromThreads", reactor)),
-            ensure_daemon=lambda: _facts(around),
+            ensure_daemon=lambda: _facts(cli),
             connect=links.daemon,
             say=say,
             interpreter=sys.executable,
-            lease=Lease(lambda: _with_launch_key(around, links), cast("IReactorTime", reactor)),
-            bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(around.environ)),
+            lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
+            bell=None if no_bell else Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ)),
         )
-        enclose = _enclosing(around, chosen, invocation) if sandbox else None
+        enclose = _enclosing(cli, chosen, invocation) if sandbox else None
         return await launcher.launch(chosen, invocation, through_gateway=not no_gateway, enclose=enclose)
 
-    click.get_current_context().exit(around.drive(whole))
+    click.get_current_context().exit(cli.drive(whole))
 
 
 def _listing() -> Mapping[str, str]:
@@ -120,7 +119,7 @@ def _listing() -> Mapping[str, str]:
     return LEAN if click.get_current_context().meta[_LEAN] else {}
 
 
-def _enclosing(around: Surroundings, agent: IAgent, invocation: Invocation) -> Enclose:
+def _enclosing(cli: CliContext, agent: IAgent, invocation: Invocation) -> Enclose:
     """Puts an agent into a sandbox, once it is known that there can be one.
 
     :raises NotFound: there is nothing here that makes them.
@@ -131,20 +130,20 @@ def _enclosing(around: Surroundings, agent: IAgent, invocation: Invocation) -> E
 
     from aileron.launch import SandboxProject, find_sandbox
 
-    layout = _layout(around, agent, invocation)
+    layout = _layout(cli, agent, invocation)
     layout.arguments()
     sandbox = find_sandbox(reactor, invocation.environment)
     project = SandboxProject(layout, invocation.environment, lambda line: note("{line}", line=line))
     return lambda plan, url: sandbox.around(plan, project, url)
 
 
-def _layout(around: Surroundings, agent: IAgent, invocation: Invocation) -> SandboxLayout:
+def _layout(cli: CliContext, agent: IAgent, invocation: Invocation) -> SandboxLayout:
     from aileron.launch import SandboxLayout, find_programs
 
     agent_path = find_programs(agent, invocation.environment, sys.executable).agent
     return SandboxLayout(
         home=invocation.environment.get("HOME", "/"),
-        state=str(around.home.root),
+        state=str(cli.home.root),
         project=invocation.directory,
         own=agent.own_directories(invocation.environment),
         settings=agent.settings_directories(invocation.environment),
@@ -159,50 +158,68 @@ def _to_terminal(text: str) -> None:
     os.write(sys.stderr.fileno(), text.encode("utf-8"))
 
 
-def _with_launch_key(around: Surroundings, links: Links) -> Daemon | None:
+def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
     """The daemon as it runs now; one that is just being replaced is none."""
     try:
-        found = live_discovery(around.home)
+        found = live_discovery(cli.home)
     except InvalidRequest:
         return None
     return None if found is None else links.daemon(found.url, found.launch_key)
 
 
-async def _facts(around: Surroundings) -> DaemonFacts:
+async def _facts(cli: CliContext) -> DaemonFacts:
     from aileron.launch import DaemonFacts
 
-    found = ensure_daemon(around)
-    return DaemonFacts(found.url, found.operator_url, found.launch_key, gateway_upstreams(around, found))
+    found = ensure_daemon(cli)
+    return DaemonFacts(found.url, found.operator_url, found.launch_key, gateway_upstreams(cli, found))
 
 
-def ensure_daemon(around: Surroundings) -> Discovery:
+def ensure_daemon(cli: CliContext) -> Discovery:
     """A running daemon whose vault is made and, where a person can be asked, open.
 
     The passphrase is read by children: an agent must not inherit from a process that held it.
 
-    :raises Trouble: there is no vault, or the person did not make or open one.
+    :raises CommandError: there is no vault, or the person did not make or open one.
     """
-    if not around.home.secrets.exists():
-        refuse_lost(around)
-        _make_vault(around)
-    found = live_discovery(around.home) or start(around, None)
-    if vault_state(around, found) == "locked":
-        found = _unlock(around, found)
+    if not cli.home.secrets.exists():
+        refuse_lost(cli)
+        _make_vault(cli)
+    found = live_discovery(cli.home) or start(cli, None)
+    if vault_state(cli, found) == "locked":
+        found = _unlock(cli, found)
     return found
 
 
-def _make_vault(around: Surroundings) -> None:
-    if not around.interactive():
-        raise Trouble("There is no vault yet, so no agent can be launched.", "Make one: aileron vault init")
+def _make_vault(cli: CliContext) -> None:
+    if not cli.interactive():
+        raise CommandError("There is no vault yet, so no agent can be launched.", "Make one: aileron vault init")
     note("There is no vault yet. It keeps your keys; let us make one.")
-    if not run_child(around, "vault", "init"):
-        raise Trouble("There is no vault, so the agent was not started.")
+    if not run_child(cli, "vault", "init"):
+        raise CommandError("There is no vault, so the agent was not started.")
 
 
-def _unlock(around: Surroundings, found: Discovery) -> Discovery:
-    if not around.interactive():
+def _unlock(cli: CliContext, found: Discovery) -> Discovery:
+    if not cli.interactive():
         note(_LOCKED)
         return found
-    if not run_child(around, "vault", "unlock"):
-        raise Trouble("The vault was not unlocked, so the agent was not started.", "Again: aileron vault unlock")
-    return around.running()
+    if not run_child(cli, "vault", "unlock"):
+        raise CommandError("The vault was not unlocked, so the agent was not started.", "Again: aileron vault unlock")
+    return cli.running()
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Approve without asking; for scripts.")
+@click.option("--no", "refuse", is_flag=True, help="Deny without asking; for scripts.")
+@click.pass_context
+@pass_cli
+def demo(cli: CliContext, context: click.Context, yes: bool, refuse: bool) -> None:
+    """See the main job in a few seconds.
+
+    An agent asks, you approve, it is done and on record. Everything happens in a private home that is
+    removed at the end; nothing leaves this machine.
+    """
+    from aileron.demo import play
+
+    if yes and refuse:
+        raise click.UsageError("Give --yes or --no, not both.")
+    context.exit(play(cli.environ, answer=True if yes else False if refuse else None))

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from aileron.cli._context import CliContext
 from aileron.cli._output import block, heading, note, say, say_json, values
-from aileron.cli._surroundings import Surroundings
 from aileron.home import Discovery, live_discovery, load_ports
 from aileron.values import BUILT_IN_PROVIDERS
 
@@ -19,7 +19,7 @@ _NOWHERE = 0
 
 
 def show_plan(
-    around: Surroundings,
+    cli: CliContext,
     agent: IAgent,
     invocation: Invocation,
     *,
@@ -35,8 +35,8 @@ def show_plan(
     """
     from aileron.launch import preview_launch
 
-    found = live_discovery(around.home)
-    facts = _stand_in(around) if found is None else _facts(around, found)
+    found = live_discovery(cli.home)
+    facts = _stand_in(cli) if found is None else _facts(cli, found)
     described = preview_launch(agent, invocation, facts, sys.executable, through_gateway=through_gateway)
     if as_json:
         say_json({"agent": agent.name, "daemon": found is not None, "sandbox": sandbox, **described.to_json()})
@@ -46,28 +46,28 @@ def show_plan(
         note("No daemon runs; a launch would start it. Its address is the last one that is known.")
 
 
-def gateway_upstreams(around: Surroundings, found: Discovery) -> Mapping[str, Upstream] | None:
+def gateway_upstreams(cli: CliContext, found: Discovery) -> Mapping[str, Upstream] | None:
     """Where the daemon's gateway sends what comes for which provider; L{None}: it has none."""
     from aileron.launch import Upstream
 
-    gateway = around.probe(found.url, "/v1/status", found.launch_key).get("gateway")
+    gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
     # None of a daemon that was started before an upgrade.
     return gateway and {
         each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
     }
 
 
-def _facts(around: Surroundings, found: Discovery) -> DaemonFacts:
+def _facts(cli: CliContext, found: Discovery) -> DaemonFacts:
     from aileron.launch import DaemonFacts
 
-    return DaemonFacts(found.url, found.operator_url, "", gateway_upstreams(around, found))
+    return DaemonFacts(found.url, found.operator_url, "", gateway_upstreams(cli, found))
 
 
-def _stand_in(around: Surroundings) -> DaemonFacts:
+def _stand_in(cli: CliContext) -> DaemonFacts:
     """What is likely of a daemon that does not run: the address it had, and the providers as they come."""
     from aileron.launch import DaemonFacts, Upstream
 
-    ports = load_ports(around.home)
+    ports = load_ports(cli.home)
     upstreams = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
     url = f"http://127.0.0.1:{ports.agent or _NOWHERE}"
     return DaemonFacts(url, f"http://localhost:{ports.operator or _NOWHERE}", "", upstreams)

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException, IncompleteRead, RemoteDis
 from typing import Any
 from urllib.parse import urlsplit
 
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 
 _SECONDS = 30.0  # a daemon that is flooded answers late
 _MAX_BYTES = 64 * 1024
@@ -21,7 +21,7 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
 
     :param url: the site's, of loopback.
     :param token: sent as bearer.
-    :raises Trouble: no daemon answers there, or it refuses.
+    :raises CommandError: no daemon answers there, or it refuses.
     """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     for left in reversed(range(_TRIES)):
@@ -30,9 +30,9 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
             break
         except (OSError, HTTPException, ValueError) as error:
             if not left or not isinstance(error, _CUT_OFF):
-                raise Trouble(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
+                raise CommandError(f"No daemon answers at {url}.", "Look at it: aileron daemon status") from None
     if status != 200 or not isinstance(body, dict):
-        raise Trouble(
+        raise CommandError(
             f"What answers at {url} is not this home's daemon (HTTP {status}).",
             "Look at it: aileron daemon status",
         )

@@ -1,23 +1,23 @@
-"""Starts the daemon as a process of its own, waits until it is healthy, and stops it."""
+"""Starts and stops the daemon as a process of its own, and runs commands of ours as children in this terminal."""
 
 from __future__ import annotations
 
 import os
 import signal
+import site
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aileron.cli._context import CliContext
 from aileron.cli._entry import SERVE
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 from aileron.cli._output import note
-from aileron.cli._surroundings import Surroundings
 from aileron.home import Discovery, Home, live_discovery, prepare, running_pid
 from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES
-
-from .children import isolated, private_pair
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
@@ -48,46 +48,46 @@ _PASSED_ON = frozenset(
 )
 
 
-def start(around: Surroundings, key: DataKey | None) -> Discovery:
+def start(cli: CliContext, key: DataKey | None) -> Discovery:
     """A running, healthy daemon: the one that is there, or a new one.
 
     :param key: unlocks a new one's vault; it travels by a socket, never by arguments or environment.
-    :raises Trouble: it ended, or was not healthy in time; its last words are in the message.
+    :raises CommandError: it ended, or was not healthy in time; its last words are in the message.
     """
-    home = around.home
+    home = cli.home
     found = live_discovery(home)
     if found is not None:
         return found
     prepare(home)
-    _tell_of_upstreams(around.environ)
-    return _until_healthy(around, home, _spawn(around, home, key))
+    _tell_of_upstreams(cli.environ)
+    return _until_healthy(cli, home, _spawn(cli, home, key))
 
 
-def stop(around: Surroundings) -> bool:
+def stop(cli: CliContext) -> bool:
     """Ask the daemon to end, and wait until it has.
 
     :return: whether there was one.
-    :raises Trouble: it takes longer than L{STOP_SECONDS}; nothing is killed.
+    :raises CommandError: it takes longer than L{STOP_SECONDS}; nothing is killed.
     """
-    home = around.home
+    home = cli.home
     pid = running_pid(home)
     if pid is None:
         return False
     if pid == 0:
-        raise Trouble("The daemon runs where its process cannot be seen (another container): stop it there.")
+        raise CommandError("The daemon runs where its process cannot be seen (another container): stop it there.")
     os.kill(pid, signal.SIGTERM)
-    began, told = around.seconds(), False
+    began, told = cli.seconds(), False
     while running_pid(home) == pid:
-        waited = around.seconds() - began
+        waited = cli.seconds() - began
         if waited > STOP_SECONDS:
-            raise Trouble(
+            raise CommandError(
                 f"The daemon (pid {pid}) has not ended after {STOP_SECONDS:g} s; it was not killed.",
                 f"It finishes what was already sent. Its log: {home.log}",
             )
         if waited > _QUIET_SECONDS and not told:
             note("Waiting for the daemon (pid {pid}) to finish what it has begun to send …", pid=pid)
             told = True
-        around.sleep(_POLL_SECONDS)
+        cli.sleep(_POLL_SECONDS)
     return True
 
 
@@ -111,14 +111,14 @@ def _tell_of_upstreams(environ: Mapping[str, str]) -> None:
         note("By your environment ({names}) a provider is elsewhere: see aileron status", names=", ".join(said))
 
 
-def _spawn(around: Surroundings, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
+def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
     command = serve_command(home)
     if key is None:
-        return _detached(command, home, around.environ)
+        return _detached(command, home, cli.environ)
     reading, writing = private_pair()
     try:
         key.send(writing)  # 32 bytes: they are held until the child reads
-        return _detached((*command, "--key-fd", str(reading)), home, around.environ, (reading,))
+        return _detached((*command, "--key-fd", str(reading)), home, cli.environ, (reading,))
     finally:
         os.close(reading)
 
@@ -152,26 +152,28 @@ def _fresh_output(home: Home) -> subprocess.IO[bytes]:  # type: ignore[name-defi
     return open(descriptor, "wb")
 
 
-def _until_healthy(around: Surroundings, home: Home, child: subprocess.Popen[bytes]) -> Discovery:
-    deadline = around.seconds() + START_SECONDS
-    while around.seconds() < deadline:
+def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) -> Discovery:
+    deadline = cli.seconds() + START_SECONDS
+    while cli.seconds() < deadline:
         ended = child.poll()
         found = live_discovery(home)
-        if found is not None and _healthy(around, found):
+        if found is not None and _healthy(cli, found):
             return found
         if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
-            raise Trouble(f"The daemon ended at once (status {ended}).\n{last_words(home)}", f"Its log: {home.log}")
-        around.sleep(_POLL_SECONDS)
-    raise Trouble(
+            raise CommandError(
+                f"The daemon ended at once (status {ended}).\n{last_words(home)}", f"Its log: {home.log}"
+            )
+        cli.sleep(_POLL_SECONDS)
+    raise CommandError(
         f"The daemon (pid {child.pid}) is not healthy after {START_SECONDS:g} s.\n{last_words(home)}",
         f"It was left running. Its log: {home.log}",
     )
 
 
-def _healthy(around: Surroundings, found: Discovery) -> bool:
+def _healthy(cli: CliContext, found: Discovery) -> bool:
     try:
-        return around.probe(found.url, "/v1/health", None).get("service") == "aileron"
-    except Trouble:
+        return cli.probe(found.url, "/v1/health", None).get("service") == "aileron"
+    except CommandError:
         return False
 
 
@@ -183,3 +185,39 @@ def last_words(home: Home) -> str:
         return "It left no output."
     lines = data.decode("utf-8", "replace").rstrip().splitlines()[-_TAIL_LINES:]
     return "\n".join(lines) or "It left no output."
+
+
+def command(*arguments: str) -> tuple[str, ...]:
+    """How this very program is run once more."""
+    return (*isolated(), "-m", "aileron", *arguments)
+
+
+def isolated(executable: str = sys.executable, package: Path | None = None) -> tuple[str, ...]:
+    """Python, deaf to its environment and to the directory that it is started in.
+
+    :param package: where this package lies; below the user's own site directory C{-I} would not find it.
+    """
+    here = package or Path(__file__).parent
+    in_user_site = here.is_relative_to(site.getusersitepackages())
+    return (executable, "-E", "-P") if in_user_site else (executable, "-I")
+
+
+def private_pair() -> tuple[int, int]:
+    """Two descriptors, to read what is written to the other, one of them for a child.
+
+    A child cannot close itself to other processes of the user before it runs.  Until then they may open its pipes anew,
+    from C{/proc}, and read in its place; a socket cannot be opened so.
+    """
+    reading, writing = socket.socketpair()
+    return reading.detach(), writing.detach()
+
+
+def run_child(cli: CliContext, *arguments: str) -> bool:
+    """Run one of our commands in this terminal, and tell whether it did what it should.
+
+    Ctrl-C reaches the child as well, and ends both.
+    """
+    from aileron.cli._drive import interruptible
+
+    with interruptible():
+        return subprocess.run(command(*arguments), env=dict(cli.environ), check=False).returncode == 0

@@ -6,25 +6,24 @@ import click
 
 from aileron import __version__
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import note, say, say_json, values
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.records.record import in_status, in_words, tell_tampering
+from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 
-from .traffic import relayed
-from .upstreams import notable, proxies
+from .gateway import notable, proxies, relayed
 
 
 @click.command()
 @_options.as_json
-@pass_surroundings
-def status(around: Surroundings, as_json: bool) -> None:
+@pass_cli
+def status(cli: CliContext, as_json: bool) -> None:
     """Say how the daemon does.
 
     Its vault, what waits for you, who is at work; providers of the gateway that
     are not as they come, and proxies.
     """
-    found = around.running()
-    answer = around.probe(found.url, "/v1/status", found.launch_key)
+    found = cli.running()
+    answer = cli.probe(found.url, "/v1/status", found.launch_key)
     if as_json:
         say_json(answer)
         return

@@ -9,19 +9,17 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from aileron.cli import _options
-from aileron.cli._errors import FAILED, Trouble, lines_of
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import FAILED, CommandError, lines_of
 from aileron.cli._output import say_json
 from aileron.cli._session import as_operator, vault_state
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.errors import AileronError
 from aileron.home import Discovery
 
 from .authority import Authority, ask, authority, network
-from .daemon import found_daemon, process, vault
+from .daemon import found_daemon, gateway, notifications, process, vault
 from .files import files, search_path, this_program
 from .findings import Finding, Severity, remark, tell, wrong
-from .gateway import gateway
-from .notifications import notifications
 from .tracing import tracing
 
 _OF_LATE = timedelta(days=7)
@@ -33,9 +31,9 @@ _OF_LATE = timedelta(days=7)
 @_options.passphrase_fd
 @_options.as_json
 @click.pass_context
-@pass_surroundings
+@pass_cli
 def doctor(
-    around: Surroundings,
+    cli: CliContext,
     context: click.Context,
     offline: bool,
     over_network: bool,
@@ -46,11 +44,11 @@ def doctor(
 
     Nothing is changed. The exit code is 1 if anything is wrong; what only waits for you is no fault.
     """
-    found = found_daemon(around.home)
-    state = _state(around, found)
-    asks = state == "unlocked" and not offline and (passphrase_fd is not None or around.interactive())
-    told, obstacle = _told(around, passphrase_fd) if asks else (None, ())
-    findings = [*obstacle, *_all(around, found, state, told)]
+    found = found_daemon(cli.home)
+    state = _state(cli, found)
+    asks = state == "unlocked" and not offline and (passphrase_fd is not None or cli.interactive())
+    told, obstacle = _told(cli, passphrase_fd) if asks else (None, ())
+    findings = [*obstacle, *_all(cli, found, state, told)]
     if told is not None and over_network:
         findings += network(told)
     if as_json:
@@ -61,26 +59,26 @@ def doctor(
         context.exit(FAILED)
 
 
-def _told(around: Surroundings, descriptor: int | None) -> tuple[Authority | None, Sequence[Finding]]:
+def _told(cli: CliContext, descriptor: int | None) -> tuple[Authority | None, Sequence[Finding]]:
     """What the operator is told, or why not: the look at everything else goes on."""
     from aileron.client import DaemonError
 
     try:
-        return as_operator(around, descriptor, ask), ()
-    except (AileronError, DaemonError, Trouble) as error:
+        return as_operator(cli, descriptor, ask), ()
+    except (AileronError, DaemonError, CommandError) as error:
         says, *hints = lines_of(error)
         return None, (wrong(says, " ".join(hints) or None),)
 
 
-def _all(around: Surroundings, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:
-    yield from files(around.home, os.getuid())
+def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Authority | None) -> Iterator[Finding]:
+    yield from files(cli.home, os.getuid())
     yield from this_program()
-    yield from search_path(around.environ)
-    yield from vault(around, state)
-    yield from process(around, found)
+    yield from search_path(cli.environ)
+    yield from vault(cli, state)
+    yield from process(cli, found)
     yield from tracing()
-    yield from gateway(around, found)
-    yield from notifications(around, found)
+    yield from gateway(cli, found)
+    yield from notifications(cli, found)
     if told is not None:
         yield from authority(told, datetime.now(UTC) - _OF_LATE)
     else:
@@ -90,8 +88,8 @@ def _all(around: Surroundings, found: Discovery | None, state: str | None, told:
         )
 
 
-def _state(around: Surroundings, found: Discovery | None) -> str | None:
+def _state(cli: CliContext, found: Discovery | None) -> str | None:
     try:
-        return None if found is None else vault_state(around, found)
-    except Trouble:
+        return None if found is None else vault_state(cli, found)
+    except CommandError:
         return None  # that it does not answer is a finding of its own

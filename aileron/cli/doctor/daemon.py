@@ -1,4 +1,4 @@
-"""The vault's file, the daemon's process, and how it can be found."""
+"""The vault's file, the daemon's process, how it can be found, and what it tells of its gateway and notifications."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from aileron.cli._errors import DAMAGED, LOST, Trouble
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
+from aileron.cli._errors import DAMAGED, LOST, CommandError
+from aileron.cli.daemon.gateway import Upstream, notable, proxies
 from aileron.cli.vault.unlocking import state_of_file
 from aileron.errors import AileronError
 from aileron.home import Discovery, Home, live_discovery, load_ports, read_discovery, running_pid
+from aileron.values import BASE_URL_VARIABLES
 
 from .findings import Finding, remark, waits, wrong
 
 _CONNECT_SECONDS = 0.5
 _RESTART = "Restart it: aileron daemon stop, then aileron vault unlock"
 _CORE = re.compile(r"^Max core file size +0 +0 ", re.MULTILINE)
+_AGAIN = "aileron daemon stop, then aileron vault unlock"
 
 
-def vault(around: Surroundings, state: str | None) -> Iterator[Finding]:
+def vault(cli: CliContext, state: str | None) -> Iterator[Finding]:
     """What is to be said of the vault.
 
     :param state: as the daemon says; L{None}: none runs.
     """
     from aileron.vault.keys import check_file
 
-    state = state or state_of_file(around)
+    state = state or state_of_file(cli)
     if state == "missing":
         yield waits("There is no vault yet, so nothing can be bound, trusted or run.", "Make one: aileron vault init")
     elif state == "lost":
@@ -40,14 +43,14 @@ def vault(around: Surroundings, state: str | None) -> Iterator[Finding]:
         if state == "locked":
             yield waits("The vault is locked, so nothing runs.", "Unlock it: aileron vault unlock")
         try:
-            check_file(around.home.secrets)
+            check_file(cli.home.secrets)
         except AileronError as error:
             yield wrong(error.message, DAMAGED)
 
 
-def process(around: Surroundings, found: Discovery | None) -> Iterator[Finding]:
+def process(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
     """Whether the daemon runs, answers, and is closed to other processes."""
-    home = around.home
+    home = cli.home
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
         yield waits("No daemon runs.", "Start it: aileron daemon start")
@@ -59,7 +62,7 @@ def process(around: Surroundings, found: Discovery | None) -> Iterator[Finding]:
             f"If it stays so: {_RESTART}",
         )
     else:
-        yield from _answers(around, found)
+        yield from _answers(cli, found)
         yield from hardening(found.pid)
 
 
@@ -82,12 +85,12 @@ def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform
         yield wrong("Other processes of yours can read the daemon's memory.", _RESTART)
 
 
-def _answers(around: Surroundings, found: Discovery) -> Iterator[Finding]:
+def _answers(cli: CliContext, found: Discovery) -> Iterator[Finding]:
     from aileron import __version__
 
     try:
-        around.probe(found.url, "/v1/health", None)
-    except Trouble as error:
+        cli.probe(found.url, "/v1/health", None)
+    except CommandError as error:
         yield wrong(f"The daemon (pid {found.pid}) does not answer at {found.url}. {error.message}", _RESTART)
     if found.version != __version__:
         yield wrong(f"The daemon is version {found.version}, this command is {__version__}.", _RESTART)
@@ -122,3 +125,40 @@ def found_daemon(home: Home) -> Discovery | None:
         return live_discovery(home) if home.root.exists() else None
     except AileronError:
         return None
+
+
+def gateway(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
+    """What is to be said of the daemon's gateway.  None of it is a fault: only the operator knows what was meant."""
+    if found is None:
+        return
+    try:
+        status = cli.probe(found.url, "/v1/status", found.launch_key)
+    except CommandError:
+        return  # that it does not answer is a finding of its own
+    for upstream in notable(status):
+        yield _moved(upstream)
+    for variable, value in proxies(status).items():
+        if variable != "no_proxy":
+            yield remark(
+                f"The gateway reaches providers through the proxy {value} ({variable.upper()}).",
+                f"If you did not say that: unset it; then {_AGAIN}",
+            )
+
+
+def _moved(upstream: Upstream) -> Finding:
+    says = f"What agents send to {upstream.name} goes to {upstream.in_words}."
+    if upstream.said_by in BASE_URL_VARIABLES.values():
+        return remark(says, f"If you did not say that: unset {upstream.said_by}; then {_AGAIN}")
+    return remark(says)
+
+
+def notifications(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:
+    """Each channel whose last attempt failed."""
+    if found is None:
+        return
+    try:
+        status = cli.probe(found.url, "/v1/status", found.launch_key)
+    except CommandError:
+        return  # that it does not answer is a finding of its own
+    for name in status.get("notifications", {}).get("failing", ()):
+        yield wrong(f"You are not told by the notification {name} at present.", "See why: aileron notification list")

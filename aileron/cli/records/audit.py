@@ -7,11 +7,10 @@ from typing import Any
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import block, heading, in_words, listed, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.completing import names
 
 from .offline import export, verify
 
@@ -25,20 +24,18 @@ def audit() -> None:
 @click.option("--since", metavar="TIME", help="From this moment on (RFC 3339).")
 @click.option("--until", metavar="TIME", help="Before this moment.")
 @click.option("--type", "type", help="Such as approval.approved.")
-@click.option("--action", help="About this action only.", shell_complete=names.actions)
-@click.option("--connector", help="About this connector only.", shell_complete=names.all_connectors)
+@click.option("--action", help="About this action only.", shell_complete=_completion.actions)
+@click.option("--connector", help="About this connector only.", shell_complete=_completion.all_connectors)
 @click.option("--session", help="Of this session only.")
 @click.option("--run", help="Of this run only.")
-@click.option("--class", "class", help="Failures of this class only.", shell_complete=names.failures)
+@click.option("--class", "class", help="Failures of this class only.", shell_complete=_completion.failures)
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_records(
-    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | None
-) -> None:
+@pass_cli
+def list_records(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | None) -> None:
     """List records, newest first."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.audit(_options.given(**filters)))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.audit(_options.given(**filters)))
     rows = (
         (item["sequence"], item["at"], item["type"], _actor(item), item.get("action"), item.get("run_id"))
         for item in answer["items"]
@@ -51,10 +48,10 @@ def list_records(
 @click.argument("audit_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_record(around: Surroundings, audit_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_record(cli: CliContext, audit_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one record whole, with its place in the chain."""
-    record = as_operator(around, passphrase_fd, lambda operator: operator.audit_record(audit_id))
+    record = as_operator(cli, passphrase_fd, lambda operator: operator.audit_record(audit_id))
     if as_json:
         say_json(record)
         return

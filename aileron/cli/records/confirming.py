@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve, field, frozen
 
-from aileron.cli._errors import Trouble
-from aileron.cli._surroundings import Surroundings
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
+from aileron.cli._output import complain, note, say
 from aileron.errors import AileronError
-from aileron.home import database_pid, read_discovery, running_pid
+from aileron.home import Discovery, database_pid, read_discovery, running_pid
 from aileron.values import JSON, Break, Verdict
-
-from .record import record_of
 
 NAME = "the running daemon"
 """As what it is told of where it knows another record than the file."""
@@ -51,12 +51,12 @@ class Confirmation:
         return {"head": head, "tampered": self.record.get("tampered", 0), "problem": self.problem}
 
 
-def ask_daemon(around: Surroundings, path: Path) -> Confirmation | None:
+def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
     """What the daemon says that writes the record at C{path}, or may; L{None}: none does.
 
     To be asked before the file is read: the daemon may write on meanwhile, and never takes anything back.
     """
-    home = around.home
+    home = cli.home
     if not home.database.exists() or not path.samefile(home.database):
         return None
     pid, does = running_pid(home), "is this home's daemon"
@@ -69,15 +69,15 @@ def ask_daemon(around: Surroundings, path: Path) -> Confirmation | None:
         if found is None or found.pid != pid:
             who = f"Process {pid}" if pid else "A process in another container"
             return Confirmation(problem=_HIDDEN.format(who, does))
-        record = record_of(around, found)
-    except (AileronError, Trouble) as error:
+        record = record_of(cli, found)
+    except (AileronError, CommandError) as error:
         return Confirmation(problem=error.message)
     head = _head(record.get("head"))
     problem = None if head is not None else "The daemon does not say which record is its newest."
     return Confirmation(head, problem, record)
 
 
-def held_against(around: Surroundings, path: Path, found: Verdict) -> Verdict:
+def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
     """C{found}, unless the file ends with a record that the daemon did not write: then what was put in.
 
     What was committed a moment ago the daemon itself may not know yet, so it is asked for a while.
@@ -86,7 +86,7 @@ def held_against(around: Surroundings, path: Path, found: Verdict) -> Verdict:
     """
     newest = 0
     for _ in range(_TRIES):
-        now = ask_daemon(around, path)
+        now = ask_daemon(cli, path)
         if now is None or now.head is None or now.head[0] > found.last:
             return found  # it ended meanwhile, or went on: what it wrote since was not looked at
         if now.head == (found.last, found.head):
@@ -94,7 +94,7 @@ def held_against(around: Surroundings, path: Path, found: Verdict) -> Verdict:
         newest = now.head[0]
         if newest == found.last:
             break
-        around.sleep(_PAUSE_SECONDS)
+        cli.sleep(_PAUSE_SECONDS)
     kind, first = ("rewritten", newest) if newest == found.last else ("inserted", newest + 1)
     why = f"The record ends with another record {found.last} than {NAME} wrote; the newest that it wrote is {newest}."
     return evolve(found, broken=Break(kind, first, why))
@@ -105,3 +105,39 @@ def _head(told: object) -> tuple[int, str] | None:
         return None
     sequence, hash_ = told.get("sequence"), told.get("hash")
     return (sequence, hash_) if type(sequence) is int and isinstance(hash_, str) else None
+
+
+def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
+    """As its status has it; empty where it says nothing."""
+    return in_status(cli.probe(found.url, "/v1/status", found.launch_key))
+
+
+def in_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of a status that is about the record."""
+    told = answer.get("record")
+    return told if isinstance(told, Mapping) else {}
+
+
+def tell_key(cli: CliContext, found: Discovery) -> None:
+    """Show the key of a record that was just begun, to be noted."""
+    key = record_of(cli, found).get("key")
+    if key:
+        say("  The record of what happens is signed by {key}", key=key)
+        note(
+            "  Note this elsewhere: it shows later that nobody wrote the record anew. See: aileron audit verify --help"
+        )
+
+
+def tell_tampering(record: Mapping[str, Any]) -> None:
+    """Say so where signs of tampering are on record."""
+    if record.get("tampered"):
+        complain("Something was tampered with while you were away, or put back to what it was.")
+        note("  What was found: aileron audit list --type tamper.detected")
+
+
+def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
+    """What the status shows of it."""
+    if not record.get("key"):
+        return {}
+    signed = f"up to {record.get('signed_up_to')}, {record.get('signed_at')}" if record.get("signed_at") else "not yet"
+    return {"record signed": signed, "signed by": str(record["key"])}

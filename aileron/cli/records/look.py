@@ -8,7 +8,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from aileron.audit.verify import BEFORE_ALL, NotAnExport, Verification, read_export
-from aileron.cli._errors import Trouble
+from aileron.cli._errors import CommandError
 from aileron.errors import InvalidRequest
 from aileron.store.copy import is_database, opened
 from aileron.values import Checkpoint, Row, Verdict
@@ -31,7 +31,7 @@ class Evidence:
 def look_at(path: Path, evidence: Evidence | None = None) -> Verdict:
     """Verify the record at C{path}.
 
-    :raises Trouble: it is no record.
+    :raises CommandError: it is no record.
     """
     look = _at_database if is_database(path) else _at_export
     return look(path, evidence or Evidence())
@@ -51,7 +51,7 @@ def _at_export(path: Path, evidence: Evidence) -> Verdict:
         try:
             export = read_export(file)
         except NotAnExport as error:
-            raise Trouble(
+            raise CommandError(
                 f"{path} is neither a database nor an export: {error}.", "Make one: aileron audit export >FILE"
             ) from None
         part = export.exported

@@ -11,9 +11,9 @@ import click
 
 from aileron import __version__
 from aileron.cli import _options
-from aileron.cli._errors import FAILED, UNCONFIRMED, Trouble
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import FAILED, UNCONFIRMED, CommandError
 from aileron.cli._output import say_json
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.values import Checkpoint, from_timestamp
 
 from .confirming import ask_daemon, held_against
@@ -30,9 +30,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--public-key", "keys", multiple=True, metavar="K", help="The key you noted, or its fingerprint.")
 @click.option("--anchor", type=_FILE, help="A file that an anchor wrote: checkpoints kept elsewhere.")
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def verify(
-    around: Surroundings,
+    cli: CliContext,
     /,
     path: Path | None,
     keys: Sequence[str],
@@ -48,13 +48,13 @@ def verify(
     """
     from .look import Evidence, look_at
 
-    path = path or around.home.database
+    path = path or cli.home.database
     _present(path)
     anchored = () if anchor is None else _anchored(anchor)
-    running = ask_daemon(around, path)
+    running = ask_daemon(cli, path)
     found = look_at(path, Evidence(keys, anchored, {} if running is None else running.sealed))
     if found.sound and running is not None and running.head is not None:
-        found = held_against(around, path, found)
+        found = held_against(cli, path, found)
     if as_json:
         told = None if running is None else running.as_json()
         say_json({**found.as_json(), "fingerprints": fingerprints(found), "daemon": told})
@@ -69,15 +69,15 @@ def verify(
 @click.argument("path", required=False, type=_FILE)
 @click.option("--since", metavar="TIME", help="From this moment on (RFC 3339).")
 @click.option("--until", metavar="TIME", help="Before this moment.")
-@pass_surroundings
-def export(around: Surroundings, /, path: Path | None, since: str | None, until: str | None) -> None:
+@pass_cli
+def export(cli: CliContext, /, path: Path | None, since: str | None, until: str | None) -> None:
     """Write the record as lines of JSON, of your home or of a copy of its database.
 
     A part of it can be verified by itself: aileron audit verify FILE
     """
     from aileron.store.copy import opened
 
-    database = path or around.home.database
+    database = path or cli.home.database
     _present(database)
     with opened(database) as copy:
         # First: of a record that goes on growing none must tell of what is not in this part yet.
@@ -92,7 +92,7 @@ def _write(copy: Copy, after: int, until: int, checkpoints: Sequence[Checkpoint]
 
     previous = copy.at(after) if after else GENESIS
     if previous is None:
-        raise Trouble("The record has a gap where this part would begin.", "Look at it: aileron audit verify")
+        raise CommandError("The record has a gap where this part would begin.", "Look at it: aileron audit verify")
     exporting = Exporting(after, previous, max(after, until), checkpoints)
     for line in exporting.head(__version__):
         click.echo(line, nl=False)
@@ -109,14 +109,14 @@ def _anchored(path: Path) -> tuple[Checkpoint, ...]:
         with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             return read_anchor(file)
     except NotAnExport as error:
-        raise Trouble(
+        raise CommandError(
             f"{path} is no anchor: {error}.", "Leave --anchor out, or name a file that an anchor wrote."
         ) from None
 
 
 def _present(path: Path) -> None:
     if not path.is_file():
-        raise Trouble(
+        raise CommandError(
             f"{path} is not there, so there is no record to look at.", "Name a copy of the database, or an export."
         )
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import mimetypes
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from aileron.cli import _options
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import block, heading, in_words, listed, say, say_json, table, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.approvals.differences import show_edits
-from aileron.cli.completing import names
+from aileron.cli.approvals.review import show_edits
 from aileron.values import JSON, Attachment, set_apart
-
-from .saving import saved
 
 _FOUND: Mapping[bool | None, str] = {
     True: "It happened: it was found by its key.",
@@ -31,19 +29,17 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--state", help="Such as unknown or completed.", shell_complete=names.states)
-@click.option("--action", help="Of this action only.", shell_complete=names.actions)
+@click.option("--state", help="Such as unknown or completed.", shell_complete=_completion.states)
+@click.option("--action", help="Of this action only.", shell_complete=_completion.actions)
 @click.option("--session", help="Of this session only.")
 @click.option("--gated/--ungated", default=None, help="Only those that needed approval, or only others.")
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_runs(
-    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
-) -> None:
+@pass_cli
+def list_runs(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None) -> None:
     """List runs, newest first."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.runs(_options.given(**filters)))
     rows = (
         (item["id"], item["action"], item["state"], item["received_at"], item.get("session_id"))
         for item in answer["items"]
@@ -55,10 +51,10 @@ def list_runs(
 @click.argument("run_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_run(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one run: its arguments, its attempts, its result or why it failed."""
-    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.run(run_id))
     if as_json:
         say_json(run)
         return
@@ -77,14 +73,14 @@ def show_run(around: Surroundings, run_id: str, passphrase_fd: int | None, as_js
 @click.option("--note", default="", help="How you know; it goes on record.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def settle(
-    around: Surroundings, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
+    cli: CliContext, run_id: str, outcome: str | None, note: str, passphrase_fd: int | None, as_json: bool
 ) -> None:
     """Say what became of a run whose outcome is unknown, or have it done again."""
     if outcome is None:
         raise click.UsageError("Say what you found out: --happened or --did-not-happen; or --run-again.")
-    run = as_operator(around, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.resolve(run_id, outcome, note))
     if as_json:
         say_json(run)
     elif outcome == "run_again":
@@ -97,10 +93,10 @@ def settle(
 @click.argument("run_id", metavar="ID")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def reconcile(cli: CliContext, run_id: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Look whether a run whose outcome is unknown happened, where its connector says how."""
-    found = as_operator(around, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
+    found = as_operator(cli, passphrase_fd, lambda operator: operator.reconcile_run(run_id))
     if as_json:
         say_json(found)
         return
@@ -115,10 +111,10 @@ def reconcile(around: Surroundings, run_id: str, passphrase_fd: int | None, as_j
 @click.option("--reason", help="Why; the agent is told.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def cancel(cli: CliContext, run_id: str, reason: str | None, passphrase_fd: int | None, as_json: bool) -> None:
     """Take a run back that has not begun, approved or not: nothing is sent."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.withdraw(run_id, reason))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.withdraw(run_id, reason))
     if as_json:
         say_json(answer)
     else:
@@ -129,10 +125,10 @@ def cancel(around: Surroundings, run_id: str, reason: str | None, passphrase_fd:
 @click.argument("run_id", metavar="ID")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @_options.passphrase_fd
-@pass_surroundings
-def save(around: Surroundings, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
+@pass_cli
+def save(cli: CliContext, run_id: str, directory: Path, passphrase_fd: int | None) -> None:
     """Write what is attached to a run's answers into a directory: a file each, none of which is there already."""
-    run = as_operator(around, passphrase_fd, lambda operator: operator.run(run_id))
+    run = as_operator(cli, passphrase_fd, lambda operator: operator.run(run_id))
     _, attachments = _set_apart(run)
     if not attachments:
         say("Nothing is attached to it.")
@@ -185,3 +181,17 @@ def _show_attempts(run: Mapping[str, Any]) -> None:
         for each in run["attempts"]
     )
     table(("STEP", "NO", "STATE", "STARTED AT", "WHY"), rows)
+
+
+def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iterator[Path]:
+    """Write each into a file of its own, C{NAME-1.png} say, and tell its path.
+
+    :param directory: is made where it is not there.
+    :raises OSError: there is a file of that name, which stays as it is; or it cannot be written.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, attachment in enumerate(attachments, 1):
+        path = directory / f"{name}-{number}{mimetypes.guess_extension(attachment.media_type) or ''}"
+        with path.open("xb") as file:
+            file.write(attachment.content)
+        yield path

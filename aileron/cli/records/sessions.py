@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, Links, pass_cli
 from aileron.cli._output import listed, note, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Links, Surroundings, pass_surroundings
-from aileron.cli.approvals.flooding import deny_all_of
+from aileron.cli.approvals.deciding import deny_all_of
 from aileron.cli.approvals.review import process
-from aileron.cli.daemon.traffic import tokens
+from aileron.cli.daemon.gateway import tokens
 
 from .watching import watch_session
 
@@ -31,12 +31,12 @@ def sessions() -> None:
 @_options.paged
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def list_sessions(
-    around: Surroundings, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
+    cli: CliContext, /, passphrase_fd: int | None, as_json: bool, **filters: str | int | bool | None
 ) -> None:
     """List sessions, newest first; agent and directory are what each claims."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.sessions(_options.given(**filters)))
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.sessions(_options.given(**filters)))
     rows = (tuple(_fields(item).values()) for item in answer["items"])
     titles = ("ID", "STATE", "STARTED AT", "AGENT (CLAIMED)", "DIRECTORY (CLAIMED)", "PROCESS", "EXIT", "TOKENS")
     listed(as_json, answer, titles, rows, "There are no sessions.")
@@ -46,10 +46,10 @@ def list_sessions(
 @click.argument("session")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bool, session: str) -> None:
+@pass_cli
+def show_session(cli: CliContext, /, passphrase_fd: int | None, as_json: bool, session: str) -> None:
     """Show one session: what it claims, and the process that opened it."""
-    found = as_operator(around, passphrase_fd, lambda operator: operator.session(session))
+    found = as_operator(cli, passphrase_fd, lambda operator: operator.session(session))
     if as_json:
         say_json(found)
     else:
@@ -60,8 +60,8 @@ def show_session(around: Surroundings, /, passphrase_fd: int | None, as_json: bo
 @click.argument("name")
 @click.option("--hours", type=click.IntRange(1, 720), default=8, show_default=True, help="How long it may live.")
 @_options.as_json
-@pass_surroundings
-def open_session(around: Surroundings, name: str, hours: int, as_json: bool) -> None:
+@pass_cli
+def open_session(cli: CliContext, name: str, hours: int, as_json: bool) -> None:
     """Open a session for an agent elsewhere, such as in a container, and print what it needs, once.
 
     Lines for its environment: an agent with them can list actions, ask for them and read its own results, until its
@@ -69,11 +69,11 @@ def open_session(around: Surroundings, name: str, hours: int, as_json: bool) -> 
     """
 
     async def whole(links: Links) -> tuple[str, OpenedSession]:
-        found = around.running()
+        found = cli.running()
         daemon = links.daemon(found.url, found.launch_key)
         return found.url, await daemon.open_session(name, "", minutes=hours * 60)
 
-    url, opened = around.drive(whole)
+    url, opened = cli.drive(whole)
     needs = {"AILERON_URL": url, "AILERON_TOKEN": opened.token}
     if as_json:
         say_json({"id": opened.id, **needs, "gateway_key": opened.gateway_key})
@@ -88,18 +88,16 @@ def open_session(around: Surroundings, name: str, hours: int, as_json: bool) -> 
 @click.option("--deny", is_flag=True, help="And deny all that it asks.")
 @click.option("--reason", help="With --deny: why.")
 @_options.passphrase_fd
-@pass_surroundings
-def end_session(
-    around: Surroundings, /, passphrase_fd: int | None, session: str, deny: bool, reason: str | None
-) -> None:
+@pass_cli
+def end_session(cli: CliContext, /, passphrase_fd: int | None, session: str, deny: bool, reason: str | None) -> None:
     """End one session: its agent can ask for nothing more.  What it asked before still waits for you."""
     if reason is not None and not deny:
         raise click.UsageError("--reason goes with --deny.")
     if deny:
-        denied = as_operator(around, passphrase_fd, lambda operator: deny_all_of(operator, session, reason))
+        denied = as_operator(cli, passphrase_fd, lambda operator: deny_all_of(operator, session, reason))
         say("{session} is ended; {denied} of its requests were denied.", session=session, denied=denied)
         return
-    as_operator(around, passphrase_fd, lambda operator: operator.end_session(session))
+    as_operator(cli, passphrase_fd, lambda operator: operator.end_session(session))
     say("{session} is ended.", session=session)
 
 

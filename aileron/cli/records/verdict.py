@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from aileron.cli._output import note, say, values
 from aileron.values import Verdict
 
-from .confirming import Confirmation
-from .record import tell_tampering
+from .confirming import Confirmation, tell_tampering
 
 
 def is_unconfirmed(found: Verdict, running: Confirmation | None) -> bool:

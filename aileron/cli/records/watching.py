@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._output import note, say, say_json
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -25,8 +25,8 @@ _ENDED = "session.ended"
 @click.argument("session")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def watch_session(around: Surroundings, session: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def watch_session(cli: CliContext, session: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Follow one session: what was recorded of it, and then whatever happens, until it ends.
 
     With --json each record is one JSON object.
@@ -36,16 +36,16 @@ def watch_session(around: Surroundings, session: str, passphrase_fd: int | None,
         found = await operator.session(session)
         if not as_json:
             note("{agent}, session {id}, since {at}", agent=found["agent"], id=session, at=found["started_at"])
-        await Watch(around, operator, session, as_json).run()
+        await Watch(cli, operator, session, as_json).run()
 
-    as_operator(around, passphrase_fd, whole)
+    as_operator(cli, passphrase_fd, whole)
 
 
 class Watch:
     """One session's records, each told once, in order."""
 
-    def __init__(self, around: Surroundings, operator: Operator, session: str, as_json: bool) -> None:
-        self._around, self._operator, self._session, self._as_json = around, operator, session, as_json
+    def __init__(self, cli: CliContext, operator: Operator, session: str, as_json: bool) -> None:
+        self._cli, self._operator, self._session, self._as_json = cli, operator, session, as_json
         self._told = 0
         self._ended = False
         self._heard = False
@@ -62,7 +62,7 @@ class Watch:
                 while not self._heard and not self._ended:
                     if following.called:
                         following = Deferred.fromCoroutine(self._follow())
-                    await self._around.pause(_PAUSE_SECONDS)
+                    await self._cli.pause(_PAUSE_SECONDS)
         finally:
             following.addErrback(lambda _: None)
             following.cancel()

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.cli import _options
-from aileron.cli._errors import Trouble
+from aileron.cli import _completion, _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import CommandError
 from aileron.cli._output import heading, listed, note, say, say_json, values
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.cli.actions.commands import refuse_unasked
 from aileron.cli.actions.trusting import confirm
-from aileron.cli.completing import names
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -36,10 +35,10 @@ def binding() -> None:
 @binding.command("list")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_bindings(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def list_bindings(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
     """List what is bound to what; no secret is shown."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.bindings())
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.bindings())
     rows = (
         (item["name"], item["connector"], _state(item), item["base_url"], item["account"], item["created_at"])
         for item in answer["items"]
@@ -54,10 +53,10 @@ def list_bindings(around: Surroundings, passphrase_fd: int | None, as_json: bool
 @click.argument("name")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def show_binding(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def show_binding(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Show one binding: for what it opens, and whether that is what its connector wants; its secret is never shown."""
-    found = as_operator(around, passphrase_fd, lambda operator: operator.binding(name))
+    found = as_operator(cli, passphrase_fd, lambda operator: operator.binding(name))
     if as_json:
         say_json(found)
         return
@@ -70,7 +69,7 @@ def show_binding(around: Surroundings, name: str, passphrase_fd: int | None, as_
 
 
 @binding.command("setup")
-@click.argument("connector", shell_complete=names.bindable)
+@click.argument("connector", shell_complete=_completion.bindable)
 @click.option("--identity", default="default", show_default=True, help="Whose credential it is, in a word.")
 @click.option("--service", help="The service, in a word; else the last part of the connector's name.")
 @click.option("--kind", default="api_key", show_default=True, help="What kind of credential it is.")
@@ -81,9 +80,9 @@ def show_binding(around: Surroundings, name: str, passphrase_fd: int | None, as_
 )
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
+@pass_cli
 def setup(
-    around: Surroundings,
+    cli: CliContext,
     /,
     connector: str,
     service: str | None,
@@ -104,13 +103,13 @@ def setup(
     }
 
     def secret() -> str:
-        return around.secret(f"Secret for {connector}", secret_fd)
+        return cli.secret(f"Secret for {connector}", secret_fd)
 
     if connector.startswith(GATEWAY):
         work = _bind_provider(connector, body, secret, quiet=as_json)
     else:
         work = _bind({**body, "secret": secret()})
-    made = as_operator(around, passphrase_fd, work)
+    made = as_operator(cli, passphrase_fd, work)
     if as_json:
         say_json(made)
     else:
@@ -126,15 +125,15 @@ def setup(
 @click.option("--yes", is_flag=True, help="Do not ask: rebind to what is shown.")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def rebind(around: Surroundings, name: str, yes: bool, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def rebind(cli: CliContext, name: str, yes: bool, passphrase_fd: int | None, as_json: bool) -> None:
     """Let a bound credential go where its connector wants it now.
 
     A credential opens only for the hosts, the address and the place in a request that it was bound for. Where a
     connector that you trust asks for another, you are shown the difference.
     """
     refuse_unasked(as_json, yes)
-    made = as_operator(around, passphrase_fd, lambda operator: _rebind(around, operator, name, yes, as_json))
+    made = as_operator(cli, passphrase_fd, lambda operator: _rebind(cli, operator, name, yes, as_json))
     if as_json:
         say_json(made)
     else:
@@ -145,10 +144,10 @@ def rebind(around: Surroundings, name: str, yes: bool, passphrase_fd: int | None
 @click.argument("name")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def revoke(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def revoke(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Remove a binding and its secret; what still waits with it becomes stale."""
-    gone = as_operator(around, passphrase_fd, lambda operator: operator.revoke_binding(name))
+    gone = as_operator(cli, passphrase_fd, lambda operator: operator.revoke_binding(name))
     if as_json:
         say_json(gone)
     else:
@@ -182,21 +181,21 @@ def _tell_how_to_use(made: Mapping[str, Any]) -> None:
     note("  credential: vault:{name}", name=made["name"])
 
 
-async def _rebind(around: Surroundings, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
+async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
     """Rebind exactly what was shown.
 
-    :raises Trouble: it fits, its connector is not there, or the person said no.
+    :raises CommandError: it fits, its connector is not there, or the person said no.
     """
     shown = await operator.binding(name)
     now = shown["in_force"]
     if shown["fits"]:
-        raise Trouble(f"{name} fits its connector as it is; nothing was rebound.")
+        raise CommandError(f"{name} fits its connector as it is; nothing was rebound.")
     if now is None:
-        raise Trouble(f"The connector {shown['connector']} is not there.", "See: aileron connector list")
+        raise CommandError(f"The connector {shown['connector']} is not there.", "See: aileron connector list")
     if not quiet:
         _show_change(shown["scope"], now)
     if not sure:
-        confirm(around, "Let the credential go there? [y/N] ", "rebound")
+        confirm(cli, "Let the credential go there? [y/N] ", "rebound")
     return await operator.rebind(name, shown["revision"])
 
 
@@ -241,9 +240,9 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
 def service_of(connector: str) -> str:
     """The last part of a connector's name: C{slack} of C{builtin://slack}.
 
-    :raises Trouble: it has none that could name a service.
+    :raises CommandError: it has none that could name a service.
     """
     last = connector.rstrip("/").rpartition("/")[2]
     if not _service(last):
-        raise Trouble(f"{connector} names no service: add --service.")
+        raise CommandError(f"{connector} names no service: add --service.")
     return last

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from aileron.cli import _options
-from aileron.cli._errors import LOST, Trouble
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._errors import LOST, CommandError
 from aileron.cli._output import note, say, say_json
 from aileron.cli._session import as_operator, vault_state
-from aileron.cli._surroundings import Surroundings, pass_surroundings
-from aileron.cli.records.record import record_of, tell_key, tell_tampering
+from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.home import Discovery, live_discovery, prepare
 
 from .rekeying import change_passphrase
@@ -30,85 +30,85 @@ def vault() -> None:
 
 @vault.command("init")
 @_options.passphrase_fd
-@pass_surroundings
-def init(around: Surroundings, passphrase_fd: int | None) -> None:
+@pass_cli
+def init(cli: CliContext, passphrase_fd: int | None) -> None:
     """Make the vault, with a passphrase of your own or six generated words, and start the daemon."""
-    if around.home.secrets.exists():
-        raise Trouble("There is a vault already; it was left as it is.", "To open it: aileron vault unlock")
-    refuse_lost(around)
-    make_vault(around, passphrase_fd)
+    if cli.home.secrets.exists():
+        raise CommandError("There is a vault already; it was left as it is.", "To open it: aileron vault unlock")
+    refuse_lost(cli)
+    make_vault(cli, passphrase_fd)
 
 
-def make_vault(around: Surroundings, descriptor: int | None) -> bytes:
+def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
     """Make a vault where there is none, start the daemon with it, and say so; the operator's key to it."""
     from aileron.vault.keys import operator_key
 
-    key = _create(around, descriptor)
-    say("The vault is made: {path}", path=around.home.secrets)
+    key = _create(cli, descriptor)
+    say("The vault is made: {path}", path=cli.home.secrets)
     secret = operator_key(key)
-    found = restart_with(around, key)
+    found = restart_with(cli, key)
     _tell_open(found)
-    tell_key(around, found)
+    tell_key(cli, found)
     return secret
 
 
 @vault.command("unlock")
 @_options.passphrase_fd
 @click.option("--passphrase-file", type=click.Path(path_type=Path), help="Read the passphrase from this file.")
-@pass_surroundings
-def unlock(around: Surroundings, passphrase_fd: int | None, passphrase_file: Path | None) -> None:
+@pass_cli
+def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | None) -> None:
     """Open the vault for this life of the daemon, which is started, or started anew.
 
     Agents keep their sessions. The passphrase may also stand in AILERON_VAULT_PASSPHRASE.
     """
-    found = live_discovery(around.home)
-    if found is not None and vault_state(around, found) == "unlocked":
+    found = live_discovery(cli.home)
+    if found is not None and vault_state(cli, found) == "unlocked":
         say("The vault is unlocked already.")
         return
-    found = restart_with(around, unlocking_key(around, passphrase_fd, passphrase_file))
+    found = restart_with(cli, unlocking_key(cli, passphrase_fd, passphrase_file))
     _tell_open(found)
-    tell_tampering(record_of(around, found))
+    tell_tampering(record_of(cli, found))
 
 
 @vault.command("lock")
 @_options.passphrase_fd
-@pass_surroundings
-def lock(around: Surroundings, passphrase_fd: int | None) -> None:
+@pass_cli
+def lock(cli: CliContext, passphrase_fd: int | None) -> None:
     """Lock the vault: nothing runs until it is unlocked, and every login of yours ends."""
-    as_operator(around, passphrase_fd, lambda operator: operator.lock_vault())
+    as_operator(cli, passphrase_fd, lambda operator: operator.lock_vault())
     say("The vault is locked. What waits for approval keeps waiting.")
 
 
 @vault.command("passphrase")
 @_options.passphrase_fd
 @_options.new_passphrase_fd
-@pass_surroundings
-def passphrase(around: Surroundings, passphrase_fd: int | None, new_passphrase_fd: int | None) -> None:
+@pass_cli
+def passphrase(cli: CliContext, passphrase_fd: int | None, new_passphrase_fd: int | None) -> None:
     """Change the vault's passphrase; the daemon is started anew.
 
     Bindings and trust stay, and agents keep their sessions. What you approved and has not begun is asked again.
     """
-    _tell_open(change_passphrase(around, passphrase_fd, new_passphrase_fd))
+    _tell_open(change_passphrase(cli, passphrase_fd, new_passphrase_fd))
 
 
 @vault.command("reset")
 @_options.new_passphrase_fd
-@pass_surroundings
-def reset(around: Surroundings, new_passphrase_fd: int | None) -> None:
+@pass_cli
+def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
     """Begin anew with an empty vault, where the old one is lost or its passphrase forgotten.
 
     Credentials, trust and approvals that have not begun are void. The word reset is asked for in the terminal.
     """
-    _tell_open(begin_anew(around, new_passphrase_fd))
+    _tell_open(begin_anew(cli, new_passphrase_fd))
 
 
 @vault.command("status")
 @_options.as_json
-@pass_surroundings
-def vault_status(around: Surroundings, as_json: bool) -> None:
+@pass_cli
+def vault_status(cli: CliContext, as_json: bool) -> None:
     """Say whether the vault is missing, locked, unlocked or lost."""
-    found = live_discovery(around.home)
-    state = vault_state(around, found) if found is not None else state_of_file(around)
+    found = live_discovery(cli.home)
+    state = vault_state(cli, found) if found is not None else state_of_file(cli)
     if as_json:
         say_json({"state": state, "running": found is not None})
         return
@@ -119,11 +119,11 @@ def vault_status(around: Surroundings, as_json: bool) -> None:
         note(LOST)
 
 
-def _create(around: Surroundings, descriptor: int | None) -> DataKey:
+def _create(cli: CliContext, descriptor: int | None) -> DataKey:
     from aileron.vault.keys import create
 
-    prepare(around.home)
-    return create(around.home.secrets, around.new_passphrase(descriptor))
+    prepare(cli.home)
+    return create(cli.home.secrets, cli.new_passphrase(descriptor))
 
 
 def _tell_open(found: Discovery) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED
 from aileron.cli._output import listed, note, say, say_json
 from aileron.cli._session import as_operator
-from aileron.cli._surroundings import Surroundings, pass_surroundings
 from aileron.values import NOTICE
 
 if TYPE_CHECKING:
@@ -33,20 +33,20 @@ def notification() -> None:
 @notification.command("list")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def list_channels(around: Surroundings, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def list_channels(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
     """List the channels, and how each does."""
-    _tell(as_operator(around, passphrase_fd, lambda operator: operator.notifications()), as_json)
+    _tell(as_operator(cli, passphrase_fd, lambda operator: operator.notifications()), as_json)
 
 
 @notification.command("test")
 @_options.passphrase_fd
 @_options.as_json
 @click.pass_context
-@pass_surroundings
-def test(around: Surroundings, context: click.Context, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def test(cli: CliContext, context: click.Context, passphrase_fd: int | None, as_json: bool) -> None:
     """Send a test by every channel, once. The exit code is 1 if one did not take it, or there is none."""
-    answer = as_operator(around, passphrase_fd, lambda operator: operator.try_notifications())
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.try_notifications())
     _tell(answer, as_json)
     if not answer["items"] or any(item["problem"] for item in answer["items"]):
         context.exit(FAILED)
@@ -59,14 +59,14 @@ def test(around: Surroundings, context: click.Context, passphrase_fd: int | None
 )
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def add(around: Surroundings, name: str, secret_fd: int | None, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def add(cli: CliContext, name: str, secret_fd: int | None, passphrase_fd: int | None, as_json: bool) -> None:
     """Put into the vault what NAME of config.yaml needs.
 
     That is the address, such as ntfys://ntfy.sh/TOPIC or mailtos://USER:PASSWORD@example.com, or the key by which a
     webhook is signed. It is asked for in the terminal and not shown, or comes by --secret-fd.
     """
-    made = as_operator(around, passphrase_fd, _adding(name, lambda what: around.secret(what, secret_fd)))
+    made = as_operator(cli, passphrase_fd, _adding(name, lambda what: cli.secret(what, secret_fd)))
     if as_json:
         say_json(made)
     else:
@@ -77,10 +77,10 @@ def add(around: Surroundings, name: str, secret_fd: int | None, passphrase_fd: i
 @click.argument("name")
 @_options.passphrase_fd
 @_options.as_json
-@pass_surroundings
-def remove(around: Surroundings, name: str, passphrase_fd: int | None, as_json: bool) -> None:
+@pass_cli
+def remove(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Take the secret of NAME out of the vault; nothing is sent there any more."""
-    gone = as_operator(around, passphrase_fd, lambda operator: operator.revoke_binding(f"api_key/{_SERVICE}/{name}"))
+    gone = as_operator(cli, passphrase_fd, lambda operator: operator.revoke_binding(f"api_key/{_SERVICE}/{name}"))
     if as_json:
         say_json(gone)
     else:

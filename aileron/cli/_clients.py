@@ -1,0 +1,149 @@
+"""C{aileron mcp}: Aileron's tools in clients that C{aileron launch} does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from aileron.cli import _options
+from aileron.cli._context import CliContext, pass_cli
+from aileron.cli._output import note, say_json
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+SERVER_NAME = "aileron"
+_CALL_MILLISECONDS = 3_600_000
+
+
+@frozen
+class Server:
+    """How C{aileron-mcp} is started.
+
+    :ivar command: its path.
+    :ivar variables: what it needs; no secret.
+    """
+
+    command: str
+    variables: Mapping[str, str]
+
+    def entry(self) -> dict[str, Any]:
+        """As most clients write it."""
+        return {"command": self.command, "args": [], "env": dict(self.variables)}
+
+
+@frozen
+class Client:
+    """A program that starts MCP servers.
+
+    :ivar name: by which it is let in.
+    :ivar places: where the text goes, a line each.
+    :ivar text: the text.
+    """
+
+    name: str
+    places: tuple[str, ...]
+    text: Callable[[Server], str]
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2)
+
+
+def _usual(server: Server) -> str:
+    return _json({"mcpServers": {SERVER_NAME: server.entry()}})
+
+
+def _vscode(server: Server) -> str:
+    return _json({"servers": {SERVER_NAME: {"type": "stdio", **server.entry()}}})
+
+
+def _zed(server: Server) -> str:
+    return _json({"context_servers": {SERVER_NAME: {"source": "custom", **server.entry()}}})
+
+
+def _gemini(server: Server) -> str:
+    # Not trusted, in its words: it asks before a call of its own accord.  Its own limit is ten minutes.
+    entry = {**server.entry(), "timeout": _CALL_MILLISECONDS, "trust": False}
+    return _json({"mcpServers": {SERVER_NAME: entry}})
+
+
+def _continue(server: Server) -> str:
+    """YAML, whose quoted strings are JSON's."""
+    lines = ["mcpServers:", f"  - name: {SERVER_NAME}", "    type: stdio", f"    command: {json.dumps(server.command)}"]
+    lines += ["    env:", *(f"      {name}: {json.dumps(text)}" for name, text in server.variables.items())]
+    return "\n".join(lines)
+
+
+CLIENTS: Mapping[str, Client] = {
+    each.name: each
+    for each in (
+        Client("cursor", ("~/.cursor/mcp.json, for all your projects", ".cursor/mcp.json, for one"), _usual),
+        Client(
+            "vscode",
+            ("your user mcp.json (the command 'MCP: Open User Configuration')", ".vscode/mcp.json, for one workspace"),
+            _vscode,
+        ),
+        Client("zed", ("settings.json (the command 'zed: open settings')",), _zed),
+        Client("gemini", ("~/.gemini/settings.json", ".gemini/settings.json, for one project"), _gemini),
+        Client("continue", ("~/.continue/config.yaml",), _continue),
+        Client(
+            "claude-desktop",
+            (
+                "claude_desktop_config.json (Settings, Developer, Edit Config)",
+                "on macOS in ~/Library/Application Support/Claude, on Linux in ~/.config/Claude",
+            ),
+            _usual,
+        ),
+        Client("generic", ("wherever it is told of MCP servers over stdio; this is the usual form",), _usual),
+    )
+}
+"""By the name that the operator lets them in by."""
+
+
+@click.group()
+def mcp() -> None:
+    """Use Aileron's tools in a client that aileron launch does not know."""
+
+
+@mcp.command("config")
+@click.argument("client", type=click.Choice(sorted(CLIENTS)))
+@click.option("--name", help="The name by which you let it in, if not the client's own.")
+@_options.as_json
+@pass_cli
+def config(cli: CliContext, client: str, name: str | None, as_json: bool) -> None:
+    """Print what goes into the configuration of CLIENT, and say how it is let in; no key is in it."""
+    chosen = CLIENTS[client]
+    called = name or chosen.name
+    if not _NAME.fullmatch(called):
+        raise click.UsageError("A name is of a-z, 0-9 and -, 32 at most.")
+    text = chosen.text(Server(_command(), _variables(cli, called)))
+    if as_json:
+        say_json({"client": called, "places": list(chosen.places), "text": text})
+        return
+    click.echo(text)
+    note("")
+    note("It goes into, beside what is there:")
+    for place in chosen.places:
+        note("  {place}", place=place)
+    note("No key is in it. The client gets in by its name, once you have let it in:")
+    note("  1. in {path}: clients: [{name}]", path=cli.home.config, name=called)
+    note("  2. aileron config trust")
+    note("  3. aileron daemon stop, then aileron vault unlock: what is trusted counts from the next start")
+    note("Then aileron-mcp opens a session for it, which ends with it: aileron sessions list --live")
+
+
+def _command() -> str:
+    beside = Path(sys.executable).absolute().parent / "aileron-mcp"
+    return str(beside) if os.access(beside, os.X_OK) else "aileron-mcp"
+
+
+def _variables(cli: CliContext, name: str) -> dict[str, str]:
+    home = cli.environ.get("AILERON_HOME")
+    return {"AILERON_CLIENT": name, **({"AILERON_HOME": home} if home else {})}

@@ -1,0 +1,108 @@
+"""Names that a shell may complete: fast, silent, without a passphrase and without a trace on record.
+
+They are read from the home's files, which every program of the user can read, and from the daemon's status.  What waits
+for approval is nothing that the launch key is told of, so its ids are not completed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+from click.shell_completion import get_completion_class
+
+from aileron.cli._context import CliContext
+from aileron.cli._errors import CommandError
+from aileron.errors import STATUS, AileronError
+from aileron.home import read_private
+from aileron.values import GATEWAY, RunState
+
+Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_MAX_BYTES = 1024 * 1024
+_MOST = 500
+_NAME = re.compile(rb"""^name *= *["']([^"'\n]+)["'] *$""", re.MULTILINE)
+# Nothing that a shell would read as more than a name.
+_plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}").fullmatch
+
+
+_VARIABLE = "_AILERON_COMPLETE"
+
+
+def _completer(find: Callable[[CliContext], Iterable[str]]) -> Completer:
+    """Those of what C{find} finds that begin so; where it fails, none."""
+
+    def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        cli = context.find_object(CliContext)
+        found: list[str] = []
+        if cli is not None:
+            with suppress(AileronError, CommandError, OSError):
+                found.extend(find(cli))
+        return sorted({name for name in found if name.startswith(incomplete) and _plain(name)})
+
+    return complete
+
+
+def _actions(cli: CliContext) -> Iterator[str]:
+    return _named(cli.home.actions.glob("*.md"))
+
+
+def _connectors(cli: CliContext) -> Iterator[str]:
+    return _named(cli.home.connectors.glob("*.toml"))
+
+
+def _all_connectors(cli: CliContext) -> Iterator[str]:
+    builtin = files("aileron").joinpath("connectors", "builtin")
+    yield from (f"builtin://{each.name.removesuffix('.toml')}" for each in builtin.iterdir())
+    yield from _connectors(cli)
+
+
+def _bindable(cli: CliContext) -> Iterator[str]:
+    yield from _all_connectors(cli)
+    found = cli.running()
+    status = cli.probe(found.url, "/v1/status", found.launch_key)
+    yield from (f"{GATEWAY}{each['name']}" for each in status.get("gateway", {}).get("providers", ()))
+
+
+def _agents(_cli: CliContext) -> Iterable[str]:
+    from aileron.launch import find_agents
+
+    return find_agents()
+
+
+def _named(paths: Iterable[Path]) -> Iterator[str]:
+    """What the files say that they are called."""
+    for path in sorted(paths)[:_MOST]:
+        with suppress(AileronError):  # it is no file of ours: a link, or too long
+            found = _NAME.search(read_private(path, _MAX_BYTES) or b"")
+            if found is not None:
+                yield found[1].decode("utf-8", "replace")
+
+
+actions = _completer(_actions)
+connectors = _completer(_connectors)
+all_connectors = _completer(_all_connectors)
+bindable = _completer(_bindable)
+agents = _completer(_agents)
+states = _completer(lambda _: (state.value for state in RunState))
+failures = _completer(lambda _: STATUS)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that completes commands, options and names in your shell.
+
+    Into your shell's start file: eval "$(aileron completion bash)", the same with zsh; or, of fish:
+    aileron completion fish | source
+    """
+    scripts = get_completion_class(shell)
+    if scripts is None:
+        raise click.UsageError(f"There is no completion for {shell}.")
+    click.echo(scripts(context.find_root().command, {}, "aileron", _VARIABLE).source())

@@ -1,0 +1,197 @@
+"""What a command finds around itself: everything that a test replaces."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import click
+from attrs import frozen
+
+from aileron.errors import InvalidRequest
+from aileron.hardening import conceal, harden
+from aileron.home import Discovery, Home, find_home, live_discovery
+
+from ._errors import CommandError
+
+if TYPE_CHECKING:
+    from aileron.client import Daemon, Operator
+    from aileron.vault.keys import DataKey
+
+    from .credentials.passphrase import Unattended
+
+T = TypeVar("T")
+
+
+class Links(Protocol):
+    """Connections to the daemon, as L{aileron.client.Connections} makes them."""
+
+    def daemon(self, url: str, token: str | None) -> Daemon:
+        """The agent site."""
+
+    def operator(self, operator_url: str, token: str | None) -> Operator:
+        """The operator site."""
+
+
+class Drive(Protocol):
+    """Runs what is asynchronous to its end."""
+
+    def __call__(self, work: Callable[[Links], Awaitable[T]]) -> T:
+        """What C{work} returns or raises; once a process."""
+
+
+class Conversation(Protocol):
+    """The person's terminal, while other things go on."""
+
+    def put(self, prompt: str) -> None:
+        """Ask, and do not wait; what was typed before is thrown away."""
+
+    def answered(self) -> str | None:
+        """The line that was typed since, or L{None}."""
+
+
+def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
+    from ._drive import drive
+
+    return drive(work)
+
+
+def _probe(url: str, path: str, token: str | None) -> Mapping[str, Any]:
+    from .daemon.probe import probe
+
+    return probe(url, path, token)
+
+
+def _ask(prompt: str) -> str:
+    from ._drive import interruptible
+    from .credentials.terminal import Terminal
+
+    with interruptible(), Terminal.open() as terminal:
+        return terminal.ask(prompt)
+
+
+def _terminal() -> AbstractContextManager[Conversation]:
+    from .credentials.terminal import Terminal
+
+    return Terminal.open()
+
+
+def _passphrase(prompt: str, descriptor: int | None, unattended: Unattended | None) -> str:
+    harden()
+    from ._drive import interruptible
+    from .credentials.passphrase import read_passphrase
+
+    with interruptible():
+        return read_passphrase(prompt, descriptor, unattended)
+
+
+def _new_passphrase(descriptor: int | None) -> str:
+    harden()
+    from .credentials.passphrase import new_passphrase
+
+    return new_passphrase(descriptor)
+
+
+def _secret(prompt: str, descriptor: int | None) -> str:
+    harden()
+    from ._drive import interruptible
+    from .credentials.passphrase import from_descriptor
+    from .credentials.terminal import Terminal
+
+    if descriptor is not None:
+        try:
+            return from_descriptor(descriptor)
+        except InvalidRequest:
+            told = (
+                "The secret cannot be read: its descriptor is closed, empty, too long or no UTF-8; nothing was bound."
+            )
+            raise CommandError(told, "Hand it over as in: --secret-fd 4 4<file") from None
+    try:
+        with interruptible(), Terminal.open() as terminal:
+            return terminal.ask_secret(f"{prompt} (not shown): ")
+    except InvalidRequest:
+        raise CommandError(
+            "The secret cannot be asked for: there is no terminal.", "Hand it over by --secret-fd."
+        ) from None
+
+
+def _open_vault(path: Path, passphrase: str) -> DataKey:
+    from aileron.vault.keys import open_vault
+
+    return open_vault(path, passphrase)
+
+
+def _interactive() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+async def _pause(seconds: float) -> None:
+    from twisted.internet import reactor
+    from twisted.internet.task import deferLater
+
+    await deferLater(cast("Any", reactor), seconds)
+
+
+@frozen
+class CliContext:
+    """The environment, the clock, the terminal, the daemon and the vault's file, as commands use them.
+
+    :ivar drive: see L{Drive}.
+    :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
+    :ivar ask: one line from the person's terminal, after a prompt.
+    :ivar terminal: the same without waiting; L{InvalidRequest} where there is none.
+    :ivar passphrase: of the vault, as L{aileron.cli.credentials.passphrase.read_passphrase} finds it.
+    :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
+    :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
+        three first closes this process to others, and so to what it starts: no agent, editor or browser after that.
+    :ivar conceal: close this process alone to others, before a login's token comes to it.
+    :ivar interactive: whether a person is there to be asked.
+    :ivar sleep: for so many seconds, before any reactor runs.
+    :ivar pause: the same while it runs.
+    """
+
+    environ: Mapping[str, str]
+    drive: Drive = _drive
+    probe: Callable[[str, str, str | None], Mapping[str, Any]] = _probe
+    ask: Callable[[str], str] = _ask
+    terminal: Callable[[], AbstractContextManager[Conversation]] = _terminal
+    passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase
+    new_passphrase: Callable[[int | None], str] = _new_passphrase
+    secret: Callable[[str, int | None], str] = _secret
+    open_vault: Callable[[Path, str], DataKey] = _open_vault
+    conceal: Callable[[], None] = conceal
+    interactive: Callable[[], bool] = _interactive
+    randomness: Callable[[int], bytes] = secrets.token_bytes
+    seconds: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    wall: Callable[[], float] = time.time
+    pause: Callable[[float], Awaitable[None]] = _pause
+
+    @property
+    def home(self) -> Home:
+        """The home that the environment names."""
+        return find_home(self.environ)
+
+    def running(self) -> Discovery:
+        """Where the daemon is.
+
+        :raises CommandError: none runs.
+        """
+        found = live_discovery(self.home)
+        if found is None:
+            raise CommandError(f"No daemon runs for {self.home.root}.", "Start it: aileron daemon start")
+        return found
+
+
+def real_context() -> CliContext:
+    """The real ones."""
+    return CliContext(dict(os.environ))
+
+
+pass_cli = click.make_pass_decorator(CliContext)

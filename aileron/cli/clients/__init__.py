@@ -1,1 +1,0 @@
-"""Commands for clients of Aileron's tools that nobody launches."""

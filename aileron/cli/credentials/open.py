@@ -1,0 +1,219 @@
+"""C{aileron open}: your pages, in your browser, logged in.
+
+The browser comes by a private file, a form that posts itself to the operator site once, and shows two words, which the
+person types here.  Its command line has a path: nothing secret stands there.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._context import CliContext, Conversation, Links, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import note, say
+from aileron.cli._session import quietly
+from aileron.errors import InvalidRequest
+from aileron.home import Home
+from aileron.values import HandOverState
+
+from .operator import token_from_child
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_PASSKEYS = "/settings/passkeys"
+_POLL_SECONDS = 0.4
+_AGAIN = "Again: aileron open"
+_NO_BROWSER = "No browser came within a minute; the file is gone."
+_NO_WORDS = "The two words were not typed within two minutes, so nobody was let in."
+_ELSEWHERE = "Another hand-over took the place of this one."
+_TWICE = (
+    "Somebody else opened it: the file was used twice, so nobody was let in. If you did not open it twice, another "
+    "program of yours reads your files; it is on record."
+)
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<title>Aileron</title>
+<form method="post" action="{action}">
+<input type="hidden" name="code" value="{code}">
+<input type="hidden" name="next" value="{path}">
+<p>Opening your Aileron pages … <noscript><button>Go on</button></noscript></p>
+</form>
+<script>document.forms[0].submit()</script>
+</html>
+"""
+
+
+@click.command("open")
+@click.argument("what", required=False, type=click.Choice(["approval", "approvals", "passkeys"]))
+@click.argument("approval_id", metavar="[ID]", required=False)
+@_options.passphrase_fd
+@pass_cli
+def open_pages(cli: CliContext, what: str | None, approval_id: str | None, passphrase_fd: int | None) -> None:
+    """Open your pages in the browser.
+
+    All of them, or with `approval ID` the one where it is decided, or with `passkeys` the one where they are added.
+
+    The browser comes by a private file that works once, within a minute, and shows two words. You type them here; only
+    then is it let in. It stays logged in when this ends.
+    """
+    if (what == "approval") != (approval_id is not None):
+        raise click.UsageError("Want: aileron open, or: aileron open approval ID, or: aileron open passkeys")
+    path = _PASSKEYS if what == "passkeys" else f"/approvals/{approval_id}" if approval_id else "/"
+    url = cli.running().operator_url
+    with ExitStack() as stack:
+        terminal = _terminal(cli, stack)
+        # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
+        token = token_from_child(cli, url, passphrase_fd)
+
+        async def whole(links: Links) -> None:
+            # No logout once it is in: the browser's session ends with the login that made it.
+            await let_in(cli, terminal, links.operator(url, token), url, path)
+
+        cli.drive(whole)
+    say("The browser is logged in: {url}{path}", url=url, path=path)
+
+
+def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
+    """Had before anything is opened: without one nobody could be let in."""
+    try:
+        return stack.enter_context(cli.terminal())
+    except InvalidRequest:
+        raise CommandError(
+            "The browser's two words must be typed in a terminal, and there is none.",
+            "Decide without a browser: aileron approval list",
+        ) from None
+
+
+async def let_in(cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
+    """Let one browser in to the page at C{path}.  Where that fails, or is broken off, the login ends with it.
+
+    :param url: of the operator site.
+    :raises CommandError: none came, somebody else did, or the words did not come in time.
+    :raises DaemonFault: these were not the words.
+    """
+    try:
+        await _let_in(cli, terminal, operator, url, path)
+    except BaseException:
+        await quietly(operator.logout)
+        raise
+
+
+async def _let_in(cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str) -> None:
+    code = (await operator.hand_over())["code"]
+    sweep(cli.home)
+    file = write_page(cli.home, url, code, path)
+    try:
+        _tell(file, open_file(file, cli.environ))
+        while await _state(operator, _NO_BROWSER) is HandOverState.MADE:
+            await cli.pause(_POLL_SECONDS)
+    finally:
+        file.unlink(missing_ok=True)
+    await operator.confirm_hand_over(await _words(cli, terminal, operator, url))
+
+
+def _tell(file: Path, opened: bool) -> None:
+    if opened:
+        note("If no page comes up, open this file in your browser within a minute: {file}", file=file)
+    else:
+        note("There is no browser here. Open this file in one on this machine within a minute: {file}", file=file)
+        note("On a remote machine: ssh -L with the same port at both ends, or aileron approval in the terminal.")
+
+
+async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str) -> str:
+    """What the person types.  Meanwhile we hear of it if somebody else comes."""
+    note("A browser opened it. If yours shows no two words at {url}, somebody else did: press Ctrl-C.", url=url)
+    while True:
+        terminal.put(f"The two words that your page at {url}/ shows: ")
+        typed = terminal.answered()
+        while typed is None:
+            await _state(operator, _NO_WORDS)
+            await cli.pause(_POLL_SECONDS)
+            typed = terminal.answered()
+        if typed.strip():
+            return typed
+
+
+async def _state(operator: Operator, when_late: str) -> HandOverState:
+    """How far it is.
+
+    :raises CommandError: it has ended.
+    """
+    state = HandOverState((await operator.handed_over())["state"])
+    if state in (HandOverState.MADE, HandOverState.OPENED):
+        return state
+    raise CommandError({HandOverState.TWICE: _TWICE, HandOverState.LATE: when_late}.get(state, _ELSEWHERE), _AGAIN)
+
+
+def browser_command(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...] | None:
+    """What opens a page here, or L{None}: there is no browser.
+
+    C{BROWSER} comes first; the first of its words that can be run counts, a C{%s} is left out.
+    """
+    path = environ.get("PATH", os.defpath)
+    for choice in filter(None, environ.get("BROWSER", "").split(os.pathsep)):
+        words = [word for word in shlex.split(choice) if word != "%s"]
+        if words and shutil.which(words[0], path=path):
+            return tuple(words)
+    if platform == "darwin":
+        return ("open",)
+    if not any(environ.get(name) for name in _DISPLAYS):
+        return None
+    return ("xdg-open",) if shutil.which("xdg-open", path=path) else None
+
+
+def open_file(file: Path, environ: Mapping[str, str]) -> bool:
+    """Ask the person's browser to show C{file}; whether there is one to ask."""
+    command = browser_command(environ)
+    if command is None:
+        return False
+    try:
+        subprocess.Popen(
+            (*command, str(file)),
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return False
+    return True
+
+
+def write_page(home: Home, operator_url: str, code: str, path: str) -> Path:
+    """The file; only this user can read it.  Whoever writes it removes it.
+
+    :param code: works once, within 60 s.
+    :param path: of the page to show, below C{operator_url}.
+    """
+    directory = home.root / "run"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    file = directory / f"open-{secrets.token_hex(8)}.html"
+    page = _PAGE.format(action=html.escape(f"{operator_url}/handover"), code=html.escape(code), path=html.escape(path))
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as written:
+        written.write(page)
+    return file
+
+
+def sweep(home: Home) -> None:
+    """Remove files that a command which was killed has left; their codes are long dead."""
+    for left in (home.root / "run").glob("open-*.html"):
+        left.unlink(missing_ok=True)

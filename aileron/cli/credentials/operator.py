@@ -1,0 +1,126 @@
+"""C{aileron operator}: who is logged in as you, and a short-lived child that reads the passphrase for a token."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from aileron.cli import _options
+from aileron.cli._context import CliContext, Links, pass_cli
+from aileron.cli._errors import CommandError
+from aileron.cli._output import listed, say, say_json
+from aileron.cli._session import as_operator, log_in
+
+from .passkeys import passkey
+
+
+@click.group()
+def operator() -> None:
+    """See and end your own logins."""
+
+
+@operator.command("login")
+@click.option(
+    "--token-fd",
+    type=click.IntRange(min=0),
+    required=True,
+    metavar="N",
+    help="Write the token to this inherited descriptor; it is shown nowhere.",
+)
+@click.option("--at", metavar="URL", help="Log in there and nowhere else: the token is meant for that address.")
+@_options.passphrase_fd
+@pass_cli
+def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | None) -> None:
+    """Log in, and write the token to a descriptor of the command that started this one."""
+    found = cli.running()
+    if at not in (None, found.operator_url):
+        told = f"The daemon is at {found.operator_url} now, and the login was asked for at {at}."
+        raise CommandError(told, "Nobody was logged in. If you started it anew just now, give the command once more.")
+
+    async def whole(links: Links) -> str:
+        return await log_in(cli, links, found, passphrase_fd)
+
+    token = cli.drive(whole)
+    try:
+        with open(token_fd, "wb") as pipe:
+            pipe.write(token.encode("ascii"))
+    except (OSError, ValueError):
+        raise CommandError(
+            "The token's descriptor cannot be written to, so the login serves nobody.",
+            "End it: aileron operator revoke --all",
+        ) from None
+
+
+operator.add_command(passkey)
+
+
+def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> str:
+    """A token that a child got, in whose terminal the person typed the passphrase; we never hold that.
+
+    :param url: of the operator site that the token will be shown to.  Whoever replaces C{daemon.json} between our look
+        and the child's must not be shown a token of the true daemon.
+    :raises CommandError: the child could not log in, and has said why.
+    """
+    import subprocess
+
+    from aileron.cli.daemon.process import command, private_pair
+
+    cli.conceal()
+    reading, writing = private_pair()
+    try:
+        arguments = ["operator", "login", "--token-fd", str(writing), "--at", url]
+        passed = [writing]
+        if passphrase_fd is not None:
+            arguments += ["--passphrase-fd", str(passphrase_fd)]
+            passed.append(passphrase_fd)
+        child = subprocess.Popen(command(*arguments), env=dict(cli.environ), pass_fds=passed)
+    finally:
+        os.close(writing)
+    with open(reading, "rb") as pipe:
+        token = pipe.read().decode("ascii", "replace")
+    if child.wait() != 0 or not token:
+        raise CommandError("There was no login, so there is nothing to go on with.")
+    return token
+
+
+@operator.command("list")
+@_options.passphrase_fd
+@_options.as_json
+@pass_cli
+def list_logins(cli: CliContext, passphrase_fd: int | None, as_json: bool) -> None:
+    """List your live logins, newest first; one of them is this command's own."""
+    answer = as_operator(cli, passphrase_fd, lambda operator: operator.operator_sessions())
+    rows = (
+        (item["id"], _where(item), item["started_at"], item["used_at"], item["expires_at"]) for item in answer["items"]
+    )
+    listed(as_json, answer, ("ID", "WHERE", "SINCE", "LAST USED", "UNTIL"), rows, "Nobody is logged in.")
+
+
+def _where(item: Mapping[str, Any]) -> str:
+    if item["yours"]:
+        return "this command"
+    return "browser" if item["browser"] else "terminal"
+
+
+@operator.command("revoke")
+@click.argument("login", metavar="[ID]", required=False)
+@click.option("--all", "every", is_flag=True, help="All of them, which leaves you logged in nowhere.")
+@_options.passphrase_fd
+@_options.as_json
+@pass_cli
+def revoke(cli: CliContext, login: str | None, every: bool, passphrase_fd: int | None, as_json: bool) -> None:
+    """End one of your logins, or all: its browser or command can do nothing more."""
+    if every is (login is not None):
+        raise click.UsageError("Say which login: its ID, or --all.")
+    answer = as_operator(
+        cli,
+        passphrase_fd,
+        lambda operator: operator.end_operator_sessions() if login is None else operator.end_operator_session(login),
+    )
+    if as_json:
+        say_json(answer)
+    else:
+        say("Ended: {ids}.", ids=", ".join(answer["ended"]) or "none, for there was no other")

@@ -1,1 +1,0 @@
-"""A live view in the terminal: what waits, one whole, and the decision about exactly that."""
