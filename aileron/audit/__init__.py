@@ -1,14 +1,14 @@
 """What is recorded when: sealed into a chain that can be checked."""
 
-from ._check import check_chain
+from ._chain_verifier import PRUNED
 from ._checkpoints import fingerprint, is_signed
-from ._export import Exporting, record_line
+from ._export import Exporting
+from ._export_line import record_line
 from ._key_file import KeyFile
 from ._notary import Notary
 from ._retention import Retention
-from ._seal import GENESIS, payload_digest, seal
+from ._seal import GENESIS, check_chain, payload_digest, seal
 from ._types import RECORDED
-from ._walk import PRUNED
 from ._witness import Witness
 from .verify import Verification
 

@@ -1,16 +1,15 @@
-"""A record as lines of JSON: a header, the checkpoints, the records, and a line that says that this is all."""
+"""Writes and reads a record as lines of JSON: a header, the checkpoints, the records, and a line that says it ends."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from attrs import frozen
 
-from aileron.values import JSON, ROW, Checkpoint, Row, compact, writer
+from aileron.values import JSON, ROW, Checkpoint, Row, compact
 
-from ._own_line import own_row, read
+from ._export_line import json_line, read_json, read_own_line
 from ._seal import GENESIS
 
 FORMAT = "aileron.audit.export.v1"
@@ -26,8 +25,6 @@ _RECORD, _HEADER, _END = (
 _NO_END = "it does not end as an export does"
 SLICE = 1000
 """How many records are in hand at once."""
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_written = writer(sort_keys=False, allow_nan=False)
 
 
 class NotAnExport(ValueError):
@@ -36,7 +33,7 @@ class NotAnExport(ValueError):
 
 @frozen
 class Exporting:
-    """What one export holds.
+    """What one export holds beside its records.
 
     :ivar after: the sequence of the record before its first.
     :ivar previous: its hash.
@@ -54,7 +51,7 @@ class Exporting:
 
         :param version: of who writes it.
         """
-        yield _line(
+        yield json_line(
             {
                 "kind": "header",
                 "format": FORMAT,
@@ -67,34 +64,11 @@ class Exporting:
             }
         )
         for each in self.checkpoints:
-            yield _line({"kind": "checkpoint", **each.as_json()})
+            yield json_line({"kind": "checkpoint", **each.as_json()})
 
     def end(self) -> str:
         """The line after them."""
-        return _line({"kind": "end", "until": self.until})
-
-
-def record_line(row: Row) -> str:
-    """One record.  Its contents stand there as they were kept and hashed: nothing is read and written anew."""
-    rest = dict(zip(ROW[:_PAYLOAD], row[:_PAYLOAD], strict=True))
-    return _inert(f'{{"kind":"record",{_written(rest)[1:-1]},"payload":{_contents(row[_PAYLOAD])}}}') + "\n"
-
-
-def _contents(payload: str | None) -> str:
-    """C{payload}, if we can have written it; else, as a text, what a strange file has in its place."""
-    if payload is None:
-        return "null"
-    ours = isinstance(payload, str) and payload.isascii() and not _CONTROL.search(payload)
-    return payload if ours and payload else _written(str(payload))
-
-
-def _line(value: dict[str, JSON]) -> str:
-    return _inert(_written(value)) + "\n"
-
-
-def _inert(line: str) -> str:
-    """C{line} without the one control character that JSON leaves as it is."""
-    return line.replace("\x7f", "\\u007f")
+        return json_line({"kind": "end", "until": self.until})
 
 
 @frozen
@@ -128,12 +102,12 @@ def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
         raise NotAnExport("its header is not as an export's is")
     if after == 0 and previous != GENESIS:
         raise NotAnExport("its header names a record before the first")
-    rows = sliced(rows_to_end(chain([line] if line else [], left), after, until), slice_size)
+    rows = _slices(_rows(chain([line] if line else [], left), after, until), slice_size)
     return Export(Exporting(after, previous, until, tuple(checkpoints)), rows)
 
 
 def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
-    """The checkpoints that an anchor's file holds, one a line; a line that was cut off does not count.
+    """Read the checkpoints that an anchor's file holds, one a line; a line that was cut off does not count.
 
     :raises NotAnExport: another line is no checkpoint.
     """
@@ -141,11 +115,8 @@ def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
     return tuple(_checkpoint({**_object(line), "kind": None}) for line in whole)
 
 
-def sliced(rows: Iterator[Row], size: int = SLICE) -> Iterator[list[Row]]:
-    """Those rows in slices; those before a line that is none come before what is raised of it.
-
-    :raises NotAnExport: as C{rows} does.
-    """
+def _slices(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
+    """Yield those rows in slices; those before a line that is none come before what is raised of it."""
     held: list[Row] = []
     try:
         for row in rows:
@@ -159,16 +130,15 @@ def sliced(rows: Iterator[Row], size: int = SLICE) -> Iterator[list[Row]]:
     yield held
 
 
-def rows_to_end(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
-    """The records from here on, and a look at the end of the export.
+def _rows(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
+    """Yield the records, and look at the end of the export.
 
     :param after: the sequence of the record before them.
     :param until: that of the last, as the header has it.
-    :raises NotAnExport: a line is no record, or the end is missing or another one.
     """
     last: JSON = after
     for line in lines:
-        row = own_row(line)
+        row = read_own_line(line)
         if row is None:
             found = _object(line)
             if found.get("kind") != "record":
@@ -181,20 +151,6 @@ def rows_to_end(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
         raise NotAnExport(_NO_END)
     if next(lines, ""):
         raise NotAnExport("something was put behind its end")
-
-
-def record(line: str) -> Row:
-    """The record in one line.
-
-    :raises NotAnExport: there is none.
-    """
-    row = own_row(line)
-    if row is not None:
-        return row
-    found = _object(line)
-    if found.get("kind") != "record":
-        raise NotAnExport("a line of it is no record")
-    return _row(found)
 
 
 def _check_end(found: dict[str, JSON], last: JSON, until: int) -> None:
@@ -221,7 +177,7 @@ def _checkpoint(found: dict[str, JSON]) -> Checkpoint:
 
 def _object(line: str, kind: str | None = None) -> dict[str, JSON]:
     try:
-        found = read(line) if line else {}
+        found = read_json(line) if line else {}
     except (ValueError, RecursionError) as error:
         raise NotAnExport("a line of it is no JSON") from error
     if not isinstance(found, dict) or (kind is not None and found.get("kind") != kind):

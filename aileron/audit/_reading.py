@@ -13,7 +13,8 @@ from aileron.errors import Conflict
 from aileron.interfaces import IArchive
 from aileron.values import Checkpoint, Verdict
 
-from ._export import Exporting, record_line
+from ._export import Exporting
+from ._export_line import record_line
 from ._seal import GENESIS
 from .verify import BEFORE_ALL, Verification
 
@@ -36,8 +37,7 @@ class Reading:
         verification = Verification(await self._archive.checkpoints(), sealed=sealed)
         while verification.check(_SIGNATURES):
             await deferLater(self._clock, 0)
-        verification.feed(await self._archive.rows(BEFORE_ALL, _SLICE, 0))
-        after = 0
+        after = BEFORE_ALL
         while verification.going and (rows := await self._archive.rows(after, _SLICE)):
             verification.feed(rows)
             after = rows[-1][0]

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.interfaces import IArchive, IAudit
 from aileron.values import Event, utc
 
-from ._walk import PRUNED
+from ._chain_verifier import PRUNED
 
 _BATCH = 200
 

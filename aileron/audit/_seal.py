@@ -1,11 +1,12 @@
-"""Links the record into a chain: each hash covers one event and the hash before it."""
+"""Links the record into a chain, and checks it: each hash covers one event and the hash before it."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from json.encoder import encode_basestring
 
-from aileron.values import Link, timestamp
+from aileron.values import Link, Record, compact, timestamp
 
 GENESIS = "sha256:" + "0" * 64
 """The previous hash of the first record."""
@@ -35,7 +36,7 @@ _WRITTEN = "{" + ",".join(f'"{key}":%s' for key in KEYS) + "}"
 
 
 def seal(previous_hash: str, link: Link) -> str:
-    """The hash of a record: SHA-256 over RFC 8785 of everything but the payload, of which only its salted digest.
+    """Compute a record's hash: SHA-256 over RFC 8785 of everything but the payload, of which only its salted digest.
 
     :param previous_hash: of the record before it, or L{GENESIS}.
     :raises ValueError: a text in it is no Unicode (a lone surrogate).
@@ -50,7 +51,7 @@ def seal(previous_hash: str, link: Link) -> str:
 
 
 def sealed(previous_hash: str, link: Link) -> tuple[str | int | None, ...]:
-    """What L{seal} hashes, in the order of L{KEYS}."""
+    """List what L{seal} hashes, in the order of L{KEYS}."""
     event = link.event
     return (
         event.action,
@@ -71,9 +72,36 @@ def sealed(previous_hash: str, link: Link) -> tuple[str | int | None, ...]:
 
 
 def payload_digest(salt: str, payload: str) -> str:
-    """SHA-256 over C{salt}, a line feed and C{payload}.
+    """Compute SHA-256 over C{salt}, a line feed and C{payload}.
 
     :param salt: without a line feed; keeps a payload that can be guessed from being confirmed by its digest.
     :param payload: the text that is kept: L{aileron.values.compact} of the event's payload.
     """
     return "sha256:" + hashlib.sha256(f"{salt}\n{payload}".encode()).hexdigest()
+
+
+def check_chain(records: Iterable[Record], previous_hash: str = GENESIS, after: int = 0) -> int | None:
+    """Find the sequence of the first record that does not hold; L{None}: all do.
+
+    A record holds if it follows the one before it without a gap, and its hash and its payload's digest are right.
+    What was cut off at the end leaves no trace in the chain itself.
+
+    :param records: oldest first.
+    :param previous_hash: of the record before the first of C{records}.
+    :param after: its sequence.
+    """
+    for expected, record in enumerate(records, after + 1):
+        if not _holds(record, expected, previous_hash):
+            return expected
+        previous_hash = record.hash
+    return None
+
+
+def _holds(record: Record, sequence: int, previous_hash: str) -> bool:
+    link = Link(record.sequence, record.event, record.payload_digest)
+    return (
+        record.sequence == sequence
+        and record.previous_hash == previous_hash
+        and (record.salt is None or record.payload_digest == payload_digest(record.salt, compact(record.event.payload)))
+        and record.hash == seal(previous_hash, link)
+    )

@@ -7,45 +7,34 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from itertools import islice, takewhile
+from itertools import islice
 
 from attrs import define, field
 
 from aileron.values import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 
+from ._chain_verifier import ChainVerifier
 from ._checkpoints import Endorsement, fingerprint
 from ._diagnosis import diagnose
-from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
-from ._export_legs import ExportLeg, export_legs, export_lines
-from ._legs import LEG, Leg, seams
+from ._export import Export, Exporting, NotAnExport, read_anchor, read_export
+from ._export_line import record_line
 from ._seal import GENESIS
-from ._sharing import HelperLost, passages, processes_at_hand
-from ._walk import Passage, Walk
 
 __all__ = [
     "BEFORE_ALL",
     "GENESIS",
-    "LEG",
     "Export",
-    "ExportLeg",
     "Exporting",
-    "HelperLost",
-    "Leg",
     "NotAnExport",
     "Verification",
-    "export_legs",
-    "export_lines",
     "fingerprint",
-    "processes_at_hand",
     "read_anchor",
     "read_export",
     "record_line",
-    "seams",
 ]
 
 BEFORE_ALL = -(2**63) - 1
-"""Every number that a row can have is above this.  What stands from here to 0 is no record, and is fed first."""
+"""Every number that a row can have is above this.  What stands from here to 0 is no record, and must be fed first."""
 
 _LOOKAHEAD = 256
 
@@ -71,7 +60,7 @@ class Verification:
     keys: Collection[str] = ()
     after: int = 0
     previous: str = GENESIS
-    _walk: Walk = field(init=False)
+    _chain: ChainVerifier = field(init=False)
     _marks: dict[int, list[tuple[str, str]]] = field(init=False)
     _marked: Sequence[int] = field(init=False)
     _wrong: Sequence[Row] = field(init=False, default=())
@@ -80,7 +69,7 @@ class Verification:
     _off_mark: bool = field(init=False, default=False)  # the last record is another one; the next may tell why
 
     def __attrs_post_init__(self) -> None:
-        self._walk = Walk(self.after, self.previous)
+        self._chain = ChainVerifier(self.after, self.previous)
         self._marks = {}
         for name, (sequence, head) in self._named():
             self._marks.setdefault(sequence, []).append((head, name))
@@ -98,21 +87,7 @@ class Verification:
     @property
     def reached(self) -> int:
         """The sequence of the last record that was found to hold."""
-        return self._walk.last
-
-    def hurry(self, legs: Sequence[Leg], processes: int) -> int:
-        """Go along C{legs} in several processes, as far as all holds; how many did.  L{feed} it what comes then.
-
-        What is found is the same as without it: nothing is judged here that does not hold.
-
-        :param legs: of the record from L{reached} on.
-        :raises HelperLost: one of these processes was ended.
-        """
-        self._check_rest()
-        if self._broken is not None or self._wrong or not legs:
-            return 0
-        with closing(passages(legs, self._marked, processes)) as found:
-            return sum(1 for _ in takewhile(self._join, found))
+        return self._chain.last
 
     def check(self, most: int | None = None) -> bool:
         """Look at C{most} more checkpoints, or all of them; whether there may be more."""
@@ -136,13 +111,13 @@ class Verification:
         :param unreadable: why no more rows could be had, if the record did not simply end.
         """
         self._check_rest()
-        walk = self._walk
+        chain = self._chain
         signed = (each.sequence for each in (*self.checkpoints, *self.anchored))
         return Verdict(
             first=self.after + 1,
-            last=walk.last,
-            head=walk.head,
-            pruned=walk.pruned,
+            last=chain.last,
+            head=chain.head,
+            pruned=chain.pruned,
             checkpoints=len(self.checkpoints),
             signed=self._furthest(signed),
             covered=self._furthest(self._marks),
@@ -157,9 +132,9 @@ class Verification:
         return max((each for each in told if self.after <= each <= self.reached), default=0)
 
     def _conclusion(self, unreadable: str | None) -> Break | None:
-        last = self._walk.last
+        last = self._chain.last
         if self._wrong:
-            return diagnose(self._wrong[:_LOOKAHEAD], last, self._walk.head)
+            return diagnose(self._wrong[:_LOOKAHEAD], last, self._chain.head)
         if self._broken is not None:
             return self._broken
         if unreadable is not None:
@@ -168,18 +143,10 @@ class Verification:
         if missing is not None:
             told = self._marks[missing][0][1]
             return Break("truncated", last + 1, f"The record ends with {last}, but {told} tells of record {missing}.")
-        bare = self._walk.unexcused
+        bare = self._chain.unexcused
         if bare is not None:
             return Break("removed", bare, f"The contents of record {bare} were removed, and not by retention.")
         return None
-
-    def _join(self, passage: Passage | None) -> bool:
-        if passage is None or passage.after != self.reached:
-            return False
-        marked = self._marked[bisect(self._marked, passage.after) : bisect(self._marked, passage.last)]
-        if any(passage.marked.get(each) != head for each in marked for head, _ in self._marks[each]):
-            return False
-        return self._walk.join(passage)
 
     def _to_each_mark(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         """Those rows in pieces, each of which ends where somebody answers for the record, if all holds."""
@@ -195,9 +162,9 @@ class Verification:
             self._wrong = [*self._wrong, *rows]
         elif self._off_mark:
             self._off_mark = False
-            self._wrong = () if Walk(self.reached, self._walk.head).follow(rows[:1]) else rows
+            self._wrong = () if ChainVerifier(self.reached, self._chain.head).follow(rows[:1]) else rows
         else:
-            self._wrong = rows[self._walk.follow(rows) :]
+            self._wrong = rows[self._chain.follow(rows) :]
             self._broken = None if self._wrong else self._off_the_mark()
             self._off_mark = self._broken is not None
 
@@ -205,7 +172,7 @@ class Verification:
         """Whether the last record, which holds, is another than the one that somebody answers for."""
         last = self.reached
         for head, name in self._marks.get(last, ()):
-            if head != self._walk.head:
+            if head != self._chain.head:
                 since = max((each for each in self._marks if each < last), default=self.after)
                 why = f"Records {since + 1} to {last} are not those that {name} tells of: they were rewritten."
                 return Break("rewritten", since + 1, why)

@@ -6,10 +6,9 @@ A file that somebody else had in hand may say anything: it is read as a plain ta
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 
 from attrs import frozen
@@ -21,7 +20,7 @@ from . import _audit_checkpoints_table as checkpoints_table
 from . import _audit_events_table as events_table
 from ._migration import APPLICATION_ID
 
-__all__ = ["Copy", "CopyLeg", "is_database", "opened"]
+__all__ = ["Copy", "is_database", "opened"]
 
 _TABLES = ("audit_events", "audit_payloads", "audit_checkpoints")
 _SLICE = 2000
@@ -33,7 +32,6 @@ class Copy:
     """The record in one file."""
 
     _connection: sqlite3.Connection
-    _path: Path
 
     def checkpoints(self, after: int = 0, until: int | None = None) -> tuple[Checkpoint, ...]:
         """Those about records after the sequence C{after}, up to C{until}, in their order."""
@@ -60,18 +58,6 @@ class Copy:
             yield rows
             after = rows[-1][0]
 
-    def last(self) -> int:
-        """The sequence of the newest record as far as the file says one: what it is good for is for a look to tell."""
-        try:
-            sequence, _ = self.head() or (0, "")
-        except sqlite3.Error:
-            return 0
-        return sequence if type(sequence) is int else 0
-
-    def legs(self, seams: Sequence[int], until: int) -> tuple[CopyLeg, ...]:
-        """The records up to the sequence C{until} in legs, of which each begins after one of C{seams}."""
-        return tuple(CopyLeg(self._path, *ends) for ends in pairwise((*seams, until)))
-
     def _slice(self, after: int, until: int | None, size: int = _SLICE) -> list[Row]:
         try:
             return events_table.rows(self._connection.cursor(), after, size, until)
@@ -79,27 +65,6 @@ class Copy:
             if size > 1 and type(error) is sqlite3.DatabaseError:
                 return self._slice(after, until, size // 2)  # up to the record that cannot be read
             raise InvalidRequest(f"The database cannot be read: {error}") from error
-
-
-@frozen
-class CopyLeg:
-    """Consecutive records of one file.
-
-    :ivar after: the sequence of the record before the first.
-    :ivar until: that of the last.
-    """
-
-    _path: Path
-    after: int
-    until: int
-
-    def rows(self) -> Iterator[list[Row]]:
-        """Them in slices; opens the file anew.
-
-        :raises InvalidRequest: it cannot be opened, or is damaged where the next slice would be.
-        """
-        with opened(self._path) as copy:
-            yield from copy.rows(self.after, self.until)
 
 
 def is_database(path: Path) -> bool:
@@ -125,7 +90,7 @@ def opened(path: Path) -> Iterator[Copy]:
     except sqlite3.Error as error:
         raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
     with closing(connection):
-        yield Copy(connection, path)
+        yield Copy(connection)
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import attrs
 
-from aileron.audit.verify import LEG
 from aileron.home import running_pid
 from aileron.testing import example_event, unopened_store
 from tests.attacks.case import AttackTestCase
@@ -96,11 +95,12 @@ with open({mark!r}, "a") as file:
     file.write(f"{{os.getpid()}} {{__name__}}\\n")
 """
 _POISONED = ("sitecustomize.py", "usercustomize.py", "aileron/__init__.py", "twisted/plugins/evil.py")
-_SHADOWED = ("json.py", "attrs.py", "attr.py", "click.py", "site.py", "__future__.py", "twisted/__init__.py")
+_SHADOWED = (
+    *("json.py", "attrs.py", "attr.py", "click.py", "site.py", "__future__.py", "twisted/__init__.py"),
+    *("multiprocessing/__init__.py", "pickle.py", "struct.py", "socket.py", "selectors.py", "signal.py"),
+)
 # What Python itself loads before it runs a module by its name, in each of its versions.
 _BEFORE_US = ("types.py", "importlib/__init__.py", "aileron/__init__.py")
-# What a process that helps with a long record is made of.
-_HELPER = ("multiprocessing/__init__.py", "pickle.py", "struct.py", "socket.py", "selectors.py", "signal.py")
 
 
 class ReadersTests(AttackTestCase):
@@ -213,12 +213,12 @@ class PoisonCase(AttackTestCase):
             path.write_text(_MARK.format(mark=str(mark)))
         return mark
 
-    async def long_record(self) -> Path:
-        """A record that is verified by several processes."""
+    async def record(self) -> Path:
+        """A record in a file."""
         path = self.home.root / "copy.db"
         store = unopened_store(path)
         await store.open()
-        await store.audit.append(*(example_event(f"kind.{number}") for number in range(2 * LEG + 1)))
+        await store.audit.append(*(example_event(f"kind.{number}") for number in range(3)))
         await store.close()
         return path
 
@@ -235,7 +235,7 @@ class ModuleTests(PoisonCase):
 
     async def test_directory(self) -> None:
         """What lies in the directory is not loaded by anything of ours: neither before nor after the passphrase."""
-        mark = self.poison(self.home.project, (*_SHADOWED, *_HELPER, "sitecustomize.py", "twisted/plugins/evil.py"))
+        mark = self.poison(self.home.project, (*_SHADOWED, "sitecustomize.py", "twisted/plugins/evil.py"))
         (self.home.project / "evil.pth").write_text(f"import os; open({str(mark)!r}, 'a').close()\n")
         for command in (
             self.module("version", passphrase=False),
@@ -265,16 +265,16 @@ class SearchPathTests(PoisonCase):
     """``PYTHONPATH`` with an empty or a relative part, which has Python look where it is started first."""
 
     async def test_directory(self) -> None:
-        """No command loads what lies there, nor does the process of an agent's tools, or one that helps."""
-        record = await self.long_record()
-        mark = self.poison(self.home.project, (*_SHADOWED, *_HELPER, "twisted/plugins/evil.py"))
-        self.poison(self.home.project / "src", (*_SHADOWED, *_HELPER))
+        """No command loads what lies there, nor does the process of an agent's tools."""
+        record = await self.record()
+        mark = self.poison(self.home.project, (*_SHADOWED, "twisted/plugins/evil.py"))
+        self.poison(self.home.project / "src", _SHADOWED)
         by_module = (sys.executable, "-m", "aileron", "version")
         for command in (
             self.home.script("aileron", "version"),
             self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "init"),
             self.home.with_passphrase(PASSPHRASE, "aileron", "approval", "list"),
-            self.home.script("aileron", "audit", "verify", str(record), "--processes", "3"),
+            self.home.script("aileron", "audit", "verify", str(record)),
             self.home.script("aileron", "demo", "--yes"),
             self.home.script("aileron-mcp"),
             attrs.evolve(self.home.script("aileron"), arguments=by_module),
@@ -294,14 +294,14 @@ class SearchPathTests(PoisonCase):
         self.assertTrue(mark.exists())
 
 
-class HelperTests(PoisonCase):
-    """The processes that help with a long record."""
+class VerifyTests(PoisonCase):
+    """``aileron audit verify``, which is typed where a record lies that somebody else had in hand."""
 
     async def test_directory(self) -> None:
-        """What lies in the directory where a record is verified is loaded by none of them."""
-        path = await self.long_record()
-        mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED, *_HELPER))
-        verify = self.home.script("aileron", "audit", "verify", str(path), "--processes", "3", "--json")
+        """What lies in the directory where a record is verified is not loaded, nor where Python is deaf to PYTHON*."""
+        path = await self.record()
+        mark = self.poison(self.home.project, (*_POISONED, *_SHADOWED))
+        verify = self.home.script("aileron", "audit", "verify", str(path), "--json")
         deaf = attrs.evolve(verify, arguments=(sys.executable, "-E", *verify.arguments))
         for command in (verify, deaf):
             ended = await self.run_command(command, seconds=60)

@@ -18,7 +18,7 @@ GUARDS = (
     Guard(
         6,
         "a hash is over the one before",
-        "audit/_check.py",
+        "audit/_seal.py",
         "        and record.previous_hash == previous_hash\n",
         "",
         "ChainTests.test_link_altered",
@@ -26,7 +26,7 @@ GUARDS = (
     Guard(
         6,
         "a record's place is its number",
-        "audit/_check.py",
+        "audit/_seal.py",
         "        record.sequence == sequence\n        and",
         "        True\n        and",
         "ChainTests.test_begun_later",
@@ -34,7 +34,7 @@ GUARDS = (
     Guard(
         6,
         "a record's hash is its own",
-        "audit/_check.py",
+        "audit/_seal.py",
         "        and record.hash == seal(previous_hash, link)\n",
         "",
         "ChainTests.test_altered",
@@ -42,7 +42,7 @@ GUARDS = (
     Guard(
         6,
         "a payload is what was recorded",
-        "audit/_check.py",
+        "audit/_seal.py",
         "record.payload_digest == payload_digest(record.salt, compact(record.event.payload))",
         "True",
         "ChainTests.test_altered",

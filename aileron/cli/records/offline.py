@@ -29,7 +29,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("path", required=False, type=_FILE)
 @click.option("--public-key", "keys", multiple=True, metavar="K", help="The key you noted, or its fingerprint.")
 @click.option("--anchor", type=_FILE, help="A file that an anchor wrote: checkpoints kept elsewhere.")
-@click.option("--processes", type=click.IntRange(1), metavar="N", help="How many look at it; else as many as cores.")
 @_options.as_json
 @pass_surroundings
 def verify(
@@ -38,7 +37,6 @@ def verify(
     path: Path | None,
     keys: Sequence[str],
     anchor: Path | None,
-    processes: int | None,
     as_json: bool,
 ) -> int:
     """Check the record: in a copy of the database, in an export, or in your own home.
@@ -54,7 +52,7 @@ def verify(
     _present(path)
     anchored = () if anchor is None else _anchored(anchor)
     running = ask_daemon(around, path)
-    found = look_at(path, Evidence(keys, anchored, {} if running is None else running.sealed), processes=processes)
+    found = look_at(path, Evidence(keys, anchored, {} if running is None else running.sealed))
     if found.sound and running is not None and running.head is not None:
         found = held_against(around, path, found)
     if as_json:

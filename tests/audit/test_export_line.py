@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import payload_digest
-from aileron.audit._own_line import own_row
+from aileron.audit._export_line import read_own_line
 from aileron.audit.verify import GENESIS, Exporting, NotAnExport, read_export, record_line
 from aileron.values import JSON, Row, compact
 
@@ -38,15 +38,15 @@ class OwnLineTests(SynchronousTestCase):
     def test_same(self, payload: dict[str, JSON], text: str, maybe: str | None) -> None:
         """Whatever stands in it, the short way reads the same or leaves it to the long one."""
         line = record_line(row_of(compact(payload), text, maybe))
-        self.assertIn(own_row(line), (None, long_way(line)))
+        self.assertIn(read_own_line(line), (None, long_way(line)))
 
     def test_taken(self) -> None:
         """An ordinary line is read in the short way, with its contents or without."""
         for payload in ('{"a":[1,{"b":"\\u00e9\\n"}]}', None):
             for maybe in ("run-1", None):
                 line = record_line(row_of(payload, maybe=maybe))
-                self.assertEqual(own_row(line), row_of(payload, maybe=maybe))
-                self.assertEqual(own_row(line), long_way(line))
+                self.assertEqual(read_own_line(line), row_of(payload, maybe=maybe))
+                self.assertEqual(read_own_line(line), long_way(line))
 
     def test_left(self) -> None:
         """What was altered, or written by another tool, or is no JSON, is left to the long way, and found there."""
@@ -60,12 +60,12 @@ class OwnLineTests(SynchronousTestCase):
             ('"sequence":1', '"sequence":01'),
         ):
             self.assertIn(before, line)
-            self.assertIsNone(own_row(line.replace(before, after)))
+            self.assertIsNone(read_own_line(line.replace(before, after)))
 
     def test_hashed_as_it_is(self) -> None:
         """Contents that say a name twice, or are no JSON, are refused although their hash is right."""
         for payload in ('{"a":1,"a":2}', '{"a":1', '{},"more":{}', "[" * 100_000):
             line = record_line(row_of(payload))
-            self.assertIsNone(own_row(line))
+            self.assertIsNone(read_own_line(line))
             with self.assertRaises(NotAnExport):
                 long_way(line)

@@ -1,13 +1,13 @@
-"""The fast way along a chain: from row to row as long as everything holds, and no look at anything else."""
+"""Checks row after row of a chain, as fast as Python can, for as long as everything holds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from json.encoder import encode_basestring as quoted
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from aileron.values import Row
 
@@ -17,35 +17,13 @@ PRUNED = "audit.pruned"
 """The type of event that says up to which record the contents were deleted."""
 
 
-@frozen
-class Passage:
-    """A part of a chain that holds, if what its first record names as the hash before it is that.
-
-    :ivar after: the sequence of the record before its first.
-    :ivar previous: the hash that the first names.
-    :ivar last: the sequence of its last record.
-    :ivar head: its hash.
-    :ivar excused: up to which sequence this part says that contents were deleted.
-    :ivar gaps: its stretches of records without contents.
-    :ivar marked: the hashes of those of its records that were asked for, by sequence.
-    """
-
-    after: int
-    previous: str
-    last: int
-    head: str
-    excused: int
-    gaps: Sequence[tuple[int, int]]
-    marked: Mapping[int, str]
-
-
 @define(eq=False)
-class Walk:
-    """How far a chain was found to hold.
+class ChainVerifier:
+    """Knows how far a chain was found to hold, and goes on from there.
 
     :ivar last: the sequence of the last record that holds.
     :ivar head: its hash.
-    :ivar gaps: the stretches of records without contents, each as first and last sequence.
+    :ivar gaps: the runs of records without contents, each as first and last sequence.
     :ivar excused: up to which sequence the record says that contents were deleted.
     """
 
@@ -65,7 +43,7 @@ class Walk:
         return next((max(first, self.excused + 1) for first, end in self.gaps if end > self.excused), None)
 
     def follow(self, rows: Sequence[Row]) -> int:
-        """Go on along C{rows}; each must follow the one before.
+        """Check C{rows}, each of which must follow the one before.
 
         Written out for speed: it is what L{aileron.audit.seal} does, without a value and a call for each record.
 
@@ -95,7 +73,7 @@ class Walk:
                 ) = row
                 expected += 1
                 if payload is None and salt is None:
-                    self._widen(seq, seq)
+                    self._widen(seq)
                 elif "sha256:" + sha256(f"{salt}\n{payload}".encode()).hexdigest() != digest:
                     break
                 line = (
@@ -116,32 +94,22 @@ class Walk:
                 if type_ == PRUNED:
                     self._excuse(payload, seq)
         except (TypeError, ValueError, AttributeError):  # a column of another type, or no Unicode: it does not hold
-            return self._come(held, previous)
-        return self._come(held, previous)
-
-    def join(self, passage: Passage) -> bool:
-        """Go on to the end of C{passage}, if it begins where this one stands; whether it does."""
-        if (passage.after, passage.previous) != (self.last, self.head):
-            return False
-        self.last, self.head = passage.last, passage.head
-        self.excused = max(self.excused, passage.excused)
-        for first, end in passage.gaps:
-            self._widen(first, end)
-        return True
-
-    def _come(self, held: int, head: str) -> int:
-        self.last, self.head = self.last + held, head
+            pass
+        self.last, self.head = self.last + held, previous
         return held
 
-    def _widen(self, first: int, end: int) -> None:
-        if self.gaps and self.gaps[-1][1] == first - 1:
-            self.gaps[-1] = (self.gaps[-1][0], end)
+    def _widen(self, sequence: int) -> None:
+        if self.gaps and self.gaps[-1][1] == sequence - 1:
+            self.gaps[-1] = (self.gaps[-1][0], sequence)
         else:
-            self.gaps.append((first, end))
+            self.gaps.append((sequence, sequence))
 
     def _excuse(self, payload: str | None, sequence: int) -> None:
-        """What a record says of those before it; of those that come after it none can."""
-        told = {} if payload is None else json.loads(payload)
+        """Take in what a record says of those before it; of those that come after it none can."""
+        try:
+            told = {} if payload is None else json.loads(payload)
+        except (ValueError, RecursionError):  # of a strange file: such contents excuse nothing
+            return
         up_to = told.get("up_to") if isinstance(told, dict) else None
         if type(up_to) is int and up_to < sequence:
             self.excused = max(self.excused, up_to)

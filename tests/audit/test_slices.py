@@ -1,41 +1,23 @@
-"""A record that is looked at in legs is found to be what it is found to be in one go."""
+"""A record that is looked at in slices is found to be what it is found to be in one go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
-from attrs import evolve, frozen
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, PRUNED, Verification, payload_digest, seal
-from aileron.audit._legs import gone_along, seams
-from aileron.audit.verify import NotAnExport
 from aileron.testing import example_event
 from aileron.values import Checkpoint, Link, Row, Verdict, compact, timestamp
 from tests.audit.kit import Signer
 
 COUNT = 12
 FORGED = ("forged", None, 3, "sha256:0")
-
-
-@frozen
-class MemoryLeg:
-    """Some rows in memory, of which the last may not be had."""
-
-    after: int
-    until: int
-    kept: Sequence[Row]
-    damaged: bool = False
-
-    def rows(self) -> Iterator[Sequence[Row]]:
-        """Two at a time."""
-        yield from (self.kept[at : at + 2] for at in range(0, len(self.kept), 2))
-        if self.damaged:
-            raise NotAnExport("it is damaged")
 
 
 @cache
@@ -112,18 +94,13 @@ DAMAGES: Sequence[Callable[[list[Row], int, int], list[Row]]] = (
 
 
 class SameTests(SynchronousTestCase):
-    """One go, and legs with seams anywhere."""
+    """One go, and slices that end anywhere."""
 
-    def looked(self, rows: Sequence[Row], sealed: Mapping[str, tuple[int, str]], ends: Sequence[int]) -> Verdict:
-        """What is found in legs that end after these records; a look in slices goes on behind what held."""
+    def verdict(self, rows: Sequence[Row], sealed: Mapping[str, tuple[int, str]], ends: Sequence[int]) -> Verdict:
+        """Verify in slices that end at these places."""
         verification = Verification((), sealed=sealed)
-        legs = [
-            MemoryLeg(after, until, [row for row in rows if after < row[0] <= until]) for after, until in pairwise(ends)
-        ]
-        verification.hurry(legs, 1)
-        left = [row for row in rows if row[0] > verification.reached]
-        for at in range(0, len(left), 3):
-            verification.feed(left[at : at + 3])
+        for begin, end in pairwise((0, *ends, len(rows))):
+            verification.feed(rows[begin:end])
         return verification.end()
 
     @settings(deadline=None, max_examples=400)
@@ -131,68 +108,47 @@ class SameTests(SynchronousTestCase):
         st.lists(st.tuples(st.sampled_from(DAMAGES), st.integers(0, COUNT - 1), st.integers(0, 13)), max_size=2),
         st.sets(st.integers(1, COUNT - 1)),
         st.sets(st.integers(1, COUNT + 2), max_size=3),
-        st.integers(1, COUNT),
     )
     def test_same(
         self,
         damages: Sequence[tuple[Callable[[list[Row], int, int], list[Row]], int, int]],
         places: set[int],
         marks: set[int],
-        size: int,
     ) -> None:
-        """Whatever was done to it, wherever the seams and the slices are, the same is found."""
+        """Whatever was done to it, wherever the slices end, the same is found."""
         rows = list(record())
         for damage, at, other in damages:
             rows = damage(rows, min(at, len(rows) - 1), other) if rows else rows
         rows = sorted(rows, key=lambda row: row[0])
         sealed = {f"mark {each}": (each, record()[min(each, COUNT) - 1][13]) for each in sorted(marks)}
-        one = Verification((), sealed=sealed)
-        for at in range(0, len(rows), size):
-            one.feed(rows[at : at + size])
-        self.assertEqual(self.looked(rows, sealed, [0, *sorted(places), COUNT]), one.end())
+        ends = sorted(each for each in places if each <= len(rows))
+        self.assertEqual(self.verdict(rows, sealed, ends), self.verdict(rows, sealed, ()))
 
-    def test_all_in_legs(self) -> None:
-        """A record that holds is gone along in legs from one end to the other, wherever the seams are."""
-        for length in range(1, COUNT // 2 + 1):
-            ends = [*seams(COUNT, length), COUNT]
-            legs = [MemoryLeg(*pair, record()[slice(*pair)]) for pair in pairwise(ends)]
+    def test_all_holds(self) -> None:
+        """A record that holds is followed from one end to the other, wherever the slices end."""
+        for length in range(1, COUNT):
             verification = Verification(self.signed(3, 8))
-            self.assertEqual(verification.hurry(legs, 1), len(legs))
+            for begin in range(0, COUNT, length):
+                verification.feed(record()[begin : begin + length])
             found = verification.end()
             self.assertEqual((found.sound, found.last, found.pruned, found.covered), (True, COUNT, 2, 8))
+
+    def test_another_record(self) -> None:
+        """What holds by itself, but belongs to another record, is found where it begins."""
+        for end in range(1, COUNT):
+            rows = [*record()[:end], *record("other")[end:]]
+            for ends in ((), (end,)):
+                found = self.verdict(rows, {}, ends)
+                self.assertEqual((found.sound, found.last), (False, end))
+
+    def test_marked(self) -> None:
+        """A record that holds, but is not what somebody answers for, is found to be rewritten."""
+        for sequence in range(1, COUNT + 1):
+            broken = self.verdict(record(), {"the vault": (sequence, "sha256:another")}, (6,)).broken
+            assert broken is not None
+            self.assertEqual((broken.kind, broken.sequence), ("rewritten", 1))
 
     def signed(self, *sequences: int) -> Sequence[Checkpoint]:
         """Checkpoints of these records, one after the other."""
         signer = Signer()
         return [signer.sign(each, record()[each - 1][13]) for each in sequences]
-
-
-class LegTests(SynchronousTestCase):
-    """One leg."""
-
-    def test_damaged(self) -> None:
-        """What cannot be read to its end is left to another look."""
-        self.assertIsNotNone(gone_along(MemoryLeg(0, 4, record()[:4])))
-        self.assertIsNone(gone_along(MemoryLeg(0, 4, record()[:4], damaged=True)))
-
-    def test_nothing(self) -> None:
-        """A leg without a record says nothing."""
-        self.assertIsNone(gone_along(MemoryLeg(0, 4, ())))
-
-    def test_another_record(self) -> None:
-        """A leg that holds by itself, but belongs to another record, is not joined."""
-        legs = [MemoryLeg(0, 6, record()[:6]), MemoryLeg(6, COUNT, record("other")[6:])]
-        verification = Verification(())
-        self.assertEqual((verification.hurry(legs, 1), verification.reached), (1, 6))
-
-    def test_marked(self) -> None:
-        """A leg that holds, but is not what somebody answers for, is not joined."""
-        for sequence in range(1, 7):
-            verification = Verification((), sealed={"the vault": (sequence, "sha256:another")})
-            self.assertEqual(verification.hurry([MemoryLeg(0, 6, record()[:6])], 1), 0)
-
-    def test_never_too_many(self) -> None:
-        """However many records a file says it has, the legs are some thousands; a short record has none."""
-        self.assertLessEqual(len(seams(2**62)), 10_001)
-        self.assertEqual(len(seams(19_999)), 0)
-        self.assertEqual(len(seams(20_000)), 2)
