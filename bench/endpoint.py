@@ -47,7 +47,7 @@ from aileron.testing import (
     MemoryRecordKeys,
     MemoryTrust,
     MemoryVault,
-    example_notary,
+    example_signer,
     scripted_description,
 )
 from aileron.values import (
@@ -281,7 +281,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         runner=await started(reactor, store, home, connectors, bindings),
         sessions=store.sessions,
         audit=store.audit,
-        notary=example_notary(store, MemoryRecordKeys(vault), MemoryControl(vault), reactor),
+        signer=example_signer(store, MemoryRecordKeys(vault), MemoryControl(vault), reactor),
         vault=vault,
         bindings=bindings,
         flags=store.flags,

@@ -15,9 +15,9 @@ from aileron.interfaces import (
     IAudit,
     IBindingFlags,
     IBindings,
+    ICheckpointSigner,
     IConnectors,
     IMcp,
-    INotary,
     INotifier,
     IOperators,
     IPasskeys,
@@ -70,7 +70,7 @@ class Parts:
     runner: IRunner = field(validator=_provides(IRunner))
     sessions: ISessions = field(validator=_provides(ISessions))
     audit: IAudit = field(validator=_provides(IAudit))
-    notary: INotary = field(validator=_provides(INotary))
+    signer: ICheckpointSigner = field(validator=_provides(ICheckpointSigner))
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))

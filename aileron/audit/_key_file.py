@@ -1,4 +1,4 @@
-"""The key of the next record while the vault is locked, on the disk, and no longer there once it was used.
+"""Keeps the key of the next record on the disk while the vault is locked, and wipes it once it was used.
 
 It is no row of the database: a database keeps old pages, in its log above all, and with them the keys that are over.
 Two places are written in turn, the older one first, so that a crash leaves one that is whole; then the other is wiped.
@@ -21,29 +21,29 @@ _EVOLVE = b"aileron.audit.next-key.v1\n"
 
 
 @frozen
-class StretchState:
-    """Where a stretch stands.
+class EvolvingKey:
+    """The key by which the next record of a locked period gets its MAC; each is made from the one before.
 
-    :ivar stretch: its id.
-    :ivar index: how many of its records were written.
-    :ivar key: of the next one.
+    :ivar period: the id of the locked period.
+    :ivar index: how many records of it were written.
+    :ivar key: of the next record.
     """
 
-    stretch: str
+    period: str
     index: int
     key: bytes = field(repr=False)
 
-    def moved(self, steps: int) -> StretchState:
-        """So many records later."""
+    def advance(self, steps: int) -> EvolvingKey:
+        """Give the key of so many records later."""
         key = self.key
         for _ in range(steps):
             key = sha256(_EVOLVE + key).digest()
-        return StretchState(self.stretch, self.index + steps, key)
+        return EvolvingKey(self.period, self.index + steps, key)
 
 
 @frozen
 class KeyFile:
-    """One file with one L{StretchState}.
+    """A file with one L{EvolvingKey}.
 
     :ivar sync: makes a file's content durable.
     """
@@ -51,8 +51,8 @@ class KeyFile:
     path: Path
     sync: Callable[[int], None] = os.fsync
 
-    def load(self) -> StretchState | None:
-        """What stands there; L{None}: nothing that is whole, or nothing at all.
+    def load(self) -> EvolvingKey | None:
+        """Read the key; L{None}: nothing that is whole stands there, or nothing at all.
 
         :raises OSError: it cannot be read.
         """
@@ -67,8 +67,8 @@ class KeyFile:
         whole = [each for each in found if each is not None]
         return max(whole, key=lambda each: each[0])[1] if whole else None
 
-    def save(self, state: StretchState) -> None:
-        """Let C{state} stand there, durably, and nothing else.
+    def save(self, state: EvolvingKey) -> None:
+        """Put C{state} there, durably, and wipe what stood there.
 
         :raises OSError: it could not be written; what stood there, or C{state}, does.
         """
@@ -85,18 +85,18 @@ class KeyFile:
             os.close(descriptor)
 
 
-def _written(count: int, state: StretchState) -> bytes:
-    text = f"{count} {state.stretch} {state.index} {state.key.hex()}".encode("ascii")
+def _written(count: int, state: EvolvingKey) -> bytes:
+    text = f"{count} {state.period} {state.index} {state.key.hex()}".encode("ascii")
     return (text + b" " + sha256(text).hexdigest().encode("ascii") + b"\n").ljust(_PLACE, b"\0")
 
 
-def _read(place: bytes) -> tuple[int, StretchState] | None:
+def _read(place: bytes) -> tuple[int, EvolvingKey] | None:
     text, _, checked = place.rstrip(b"\0\n").rpartition(b" ")
     if sha256(text).hexdigest().encode("ascii") != checked:
         return None
     try:
-        count, stretch, index, key = text.decode("ascii").split(" ")
-        found = int(count), StretchState(stretch, int(index), bytes.fromhex(key))
+        count, period, index, key = text.decode("ascii").split(" ")
+        found = int(count), EvolvingKey(period, int(index), bytes.fromhex(key))
     except ValueError:
         return None
     # Others can write this too: nobody may be sent along billions of steps, nor over the border of a place.

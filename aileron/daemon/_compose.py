@@ -14,7 +14,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from aileron import __version__
-from aileron.audit import GENESIS, Witness, payload_digest, seal
+from aileron.audit import GENESIS, CommitObserver, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
 from aileron.manifests import DirectoryCatalogue
@@ -27,7 +27,7 @@ from ._config_file import ConfigFile
 from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._life import Life
-from ._record import keep_on, make_witness, take_over
+from ._record import keep_on, make_observer, take_over
 from ._settings import Settings
 from ._sites import Sites
 from ._threads import in_thread
@@ -67,24 +67,24 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     prepare(home)
     acquire_lock(home)
     life.at_end(lambda: release_lock(home))
-    witness = make_witness(home)
-    store = await _open_store(reactor, home, witness, life)
+    observer = make_observer(home)
+    store = await _open_store(reactor, home, observer, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
     vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
     own = _Own()
-    notary = await take_over(reactor, settings.audit, store, vault, witness, life)
+    signer = await take_over(reactor, settings.audit, store, vault, observer, life)
     runner, connectors, passkeys = await _start_runner(reactor, settings, store, vault, config_file, own, life, around)
-    notary.vouch()
-    sites = Sites(reactor, settings, store, vault, passkeys, runner, connectors, notary)
+    signer.vouch()
+    sites = Sites(reactor, settings, store, vault, passkeys, runner, connectors, signer)
     agent, operator = await sites.open(life)
     own.ports.update((agent.port, operator.port))
     own.urls.add(operator.url)
     life.at_end(sites.notifier.stop)
     await sites.notifier.start()
-    await keep_on(reactor, settings.audit, store, vault, notary, life)
+    await keep_on(reactor, settings.audit, store, vault, signer, life)
     await sites.look_at_leases()
     _watch_over(reactor, sites, life)
     sites.announce(life)
@@ -95,8 +95,8 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     _watch_turns(sites, life)
 
 
-async def _open_store(reactor: Any, home: Home, witness: Witness, life: Life) -> Store:
-    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), witness)
+async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: Life) -> Store:
+    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), observer)
     store = make_store(home.database, reactor, reactor, seals)
     life.at_end(store.close)
     await store.open()

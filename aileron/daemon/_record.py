@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from aileron.audit import KeyFile, Notary, Retention, Witness
+from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, Retention
 from aileron.home import Home
 from aileron.store import Store
 from aileron.values import DAEMON, JSON, Event, utc
@@ -27,22 +27,22 @@ _DAY_SECONDS = 86400.0
 _log = Logger()
 
 
-def make_witness(home: Home) -> Witness:
+def make_observer(home: Home) -> CommitObserver:
     """Who looks on while events are kept."""
-    return Witness(KeyFile(home.audit_key))
+    return CommitObserver(KeyFile(home.audit_key))
 
 
 async def take_over(
-    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, witness: Witness, life: Life
-) -> Notary:
+    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, observer: CommitObserver, life: Life
+) -> CheckpointSigner:
     """Answer for the record from here on; nothing else of this life was put on it yet."""
     anchors = _anchors(reactor, settings)
-    notary = Notary(
+    signer = CheckpointSigner(
         audit=store.audit,
         archive=store.archive,
         keys=vault.record_keys,
         control=vault,
-        witness=witness,
+        observer=observer,
         clock=reactor,
         write=_pen(reactor),
         randomness=secrets.token_bytes,
@@ -50,18 +50,18 @@ async def take_over(
     )
     for anchor in anchors:
         life.at_end(anchor.stop)
-    life.at_end(notary.close)
-    await notary.open(vault.ever_unlocked())
-    return notary
+    life.at_end(signer.close)
+    await signer.open(vault.ever_unlocked())
+    return signer
 
 
 async def keep_on(
-    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, notary: Notary, life: Life
+    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, signer: CheckpointSigner, life: Life
 ) -> None:
     """Everything else has started: say so on record, then sign and delete as time goes on."""
-    await notary.tell_unlocked()
-    vault.locked().addCallback(lambda _: _logged(notary.tell_locked, "recording that the vault is locked"))
-    _each(reactor, _LOOK_SECONDS, notary.look, "signing the record", life)
+    await signer.tell_unlocked()
+    vault.locked().addCallback(lambda _: _logged(signer.tell_locked, "recording that the vault is locked"))
+    _each(reactor, _LOOK_SECONDS, signer.sign_if_due, "signing the record", life)
     days = settings.keep_payloads_days
     if days is not None:
         retention = Retention(store.audit, store.archive, reactor, _pen(reactor), days)

@@ -11,7 +11,7 @@ from attrs import fields
 from twisted.internet.defer import Deferred
 
 from aileron import __version__
-from aileron.audit import Notary
+from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
 from aileron.runner import Runner
@@ -47,7 +47,7 @@ class Sites:
         passkeys: Passkeys,
         runner: Runner,
         connectors: Registry,
-        notary: Notary,
+        signer: CheckpointSigner,
     ) -> None:
         from aileron.api import LAUNCH_KEY, GuardedSite, Parts, SiteRules, agent_site, mint, operator_site, token_digest
 
@@ -63,7 +63,7 @@ class Sites:
             runner=runner,
             sessions=store.sessions,
             audit=store.audit,
-            notary=notary,
+            signer=signer,
             vault=vault,
             bindings=vault,
             flags=store.flags,

@@ -9,6 +9,8 @@ from ._audit import IAudit
 from ._bindings import IBindings
 from ._brakes import IBrakes
 from ._catalogue import ICatalogue
+from ._checkpoint_signer import ICheckpointSigner
+from ._commit_observer import ICommitObserver
 from ._config import IConfigFile
 from ._connector import IConnector
 from ._connectors import IConnectors
@@ -19,7 +21,6 @@ from ._flags import IBindingFlags
 from ._grants import IGrants
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
-from ._notary import INotary
 from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._passkeys import IPasskeyBook, IPasskeys
@@ -30,7 +31,6 @@ from ._sessions import ISessions
 from ._trust import ITrust
 from ._vault import IVault
 from ._watermarks import IWatermarks
-from ._witness import IWitness
 
 __all__ = [
     "IAnchor",
@@ -41,6 +41,8 @@ __all__ = [
     "IBrakes",
     "ICatalogue",
     "IChannel",
+    "ICheckpointSigner",
+    "ICommitObserver",
     "IConfigFile",
     "IConnector",
     "IConnectors",
@@ -52,7 +54,6 @@ __all__ = [
     "IMcpService",
     "IMeter",
     "IMeters",
-    "INotary",
     "INotifier",
     "IOperators",
     "IPasskeyBook",
@@ -65,5 +66,4 @@ __all__ = [
     "ITrust",
     "IVault",
     "IWatermarks",
-    "IWitness",
 ]

@@ -31,11 +31,11 @@ class IArchive(Interface):
     async def put_checkpoint(checkpoint: Checkpoint) -> None:
         """Keep C{checkpoint} after all others; durable when it returns."""
 
-    async def first_of(stretch: str) -> int | None:
-        """The sequence of the first record of a stretch, or L{None}: there is none."""
+    async def first_of(period: str) -> int | None:
+        """The sequence of the first record of a locked period, or L{None}: there is none."""
 
-    async def count_of(stretch: str) -> int:
-        """How many records of a stretch there are."""
+    async def count_of(period: str) -> int:
+        """How many records of a locked period there are."""
 
     async def macs(after: int, limit: int) -> Sequence[Maced]:
         """Records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from zope.interface import Interface
 
-from aileron.values import JSON, Stretch
+from aileron.values import JSON, LockedPeriod
 
 
 class IRecordKeys(Interface):
@@ -34,11 +34,11 @@ class IRecordKeys(Interface):
         :raises Conflict: there is no key yet.
         """
 
-    def stretches() -> tuple[Stretch, ...]:
-        """What was kept by L{put_stretches}."""
+    def locked_periods() -> tuple[LockedPeriod, ...]:
+        """What was kept by L{put_locked_periods}."""
 
-    def put_stretches(stretches: Sequence[Stretch]) -> None:
-        """Keep the first keys of C{stretches}, in the place of all earlier ones; durable when it returns.
+    def put_locked_periods(periods: Sequence[LockedPeriod]) -> None:
+        """Keep the first keys of C{periods}, in the place of all earlier ones; durable when it returns.
 
         :raises Conflict: there is no key yet.
         :raises StoreUnavailable: the file could not be written; what was kept before stands.

@@ -48,13 +48,13 @@ class SQLiteArchive:
         """See L{IArchive.put_checkpoint}."""
         await shielded(self._writer.write(checkpoints_table.insert, checkpoint))
 
-    async def first_of(self, stretch: str) -> int | None:
+    async def first_of(self, period: str) -> int | None:
         """See L{IArchive.first_of}."""
-        return await self._readers.read(macs_table.first, stretch)
+        return await self._readers.read(macs_table.first, period)
 
-    async def count_of(self, stretch: str) -> int:
+    async def count_of(self, period: str) -> int:
         """See L{IArchive.count_of}."""
-        return await self._readers.read(macs_table.count, stretch)
+        return await self._readers.read(macs_table.count, period)
 
     async def macs(self, after: int, limit: int) -> Sequence[Maced]:
         """See L{IArchive.macs}."""

@@ -14,19 +14,19 @@ _ALONG = """
 
 
 def insert(cursor: sqlite3.Cursor, macs: Iterable[tuple[int, str, bytes]]) -> None:
-    """Keep MACs: the sequence of the record, its stretch, the MAC."""
+    """Keep MACs: the sequence of the record, its locked period, the MAC."""
     cursor.executemany("INSERT INTO audit_macs (seq, stretch, mac) VALUES (?, ?, ?)", macs)
 
 
-def first(cursor: sqlite3.Cursor, stretch: str) -> int | None:
-    """The sequence of the first record of a stretch, or L{None}."""
-    row = cursor.execute("SELECT min(seq) FROM audit_macs WHERE stretch = ?", (stretch,)).fetchone()
+def first(cursor: sqlite3.Cursor, period: str) -> int | None:
+    """The sequence of the first record of a locked period, or L{None}."""
+    row = cursor.execute("SELECT min(seq) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()
     return None if row[0] is None else int(row[0])
 
 
-def count(cursor: sqlite3.Cursor, stretch: str) -> int:
-    """How many records of a stretch there are."""
-    row = cursor.execute("SELECT count(*) FROM audit_macs WHERE stretch = ?", (stretch,)).fetchone()
+def count(cursor: sqlite3.Cursor, period: str) -> int:
+    """How many records of a locked period there are."""
+    row = cursor.execute("SELECT count(*) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()
     return int(row[0])
 
 

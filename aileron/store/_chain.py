@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen
 
-from aileron.interfaces import IWitness
+from aileron.interfaces import ICommitObserver
 from aileron.values import Event, Link, compact
 
 from . import _audit_events_table as events_table
@@ -24,20 +24,20 @@ class Seals:
     :ivar seal: the hash of a record from the previous one's and its own link.
     :ivar payload_digest: of a salt and a payload's text.
     :ivar salt: a fresh one at each call, from a source that nobody can guess.
-    :ivar witness: who looks on, if anybody does.
+    :ivar observer: sees what is kept, if anybody does.
     """
 
     genesis: str
     seal: Callable[[str, Link], str]
     payload_digest: Callable[[str, str], str]
     salt: Callable[[], str]
-    witness: IWitness | None = None
+    observer: ICommitObserver | None = None
 
     def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
         """Write C{events} at the chain's end, in order."""
         sequence, previous = events_table.head(cursor) or (0, self.genesis)
-        if self.witness is not None:
-            self.witness.found((sequence, previous))
+        if self.observer is not None:
+            self.observer.compare_end((sequence, previous))
         links, payloads = [], []
         for event in events:
             sequence += 1
@@ -49,8 +49,8 @@ class Seals:
             previous = sealed
         events_table.insert(cursor, links)
         payloads_table.insert(cursor, payloads)
-        if self.witness is not None and links:
-            _show(cursor, self.witness, links)
+        if self.observer is not None and links:
+            _show(cursor, self.observer, links)
 
 
 def keep(batch: Batch, seals: Seals, events: Iterable[Event]) -> None:
@@ -58,22 +58,22 @@ def keep(batch: Batch, seals: Seals, events: Iterable[Event]) -> None:
     batch.owe(seals.append, events)
 
 
-def _show(cursor: sqlite3.Cursor, witness: IWitness, links: Sequence[tuple[Link, str, str]]) -> None:
+def _show(cursor: sqlite3.Cursor, observer: ICommitObserver, links: Sequence[tuple[Link, str, str]]) -> None:
     last, _, end = links[-1]
-    witness.put((last.sequence, end))
-    witness.saw(link.event for link, _, _ in links)
-    macs = [(link.sequence, witness.mac(link.sequence, sealed)) for link, _, sealed in links]
+    observer.expect_end((last.sequence, end))
+    observer.note_events(link.event for link, _, _ in links)
+    macs = [(link.sequence, observer.make_mac(link.sequence, sealed)) for link, _, sealed in links]
     macs_table.insert(cursor, [(sequence, *mac) for sequence, mac in macs if mac is not None])
 
 
 def after_commit(seals: Seals) -> Callable[[sqlite3.Cursor], Callable[[], None] | None]:
     """What a transaction asks at its end: what to call once it is durable, or L{None}."""
-    witness = seals.witness
+    observer = seals.observer
 
     def ask(cursor: sqlite3.Cursor) -> Callable[[], None] | None:
-        if witness is None or not witness.attentive:
+        if observer is None or not observer.wants_commit:
             return None
         end = events_table.head(cursor) or (0, seals.genesis)
-        return lambda: witness.kept(end)
+        return lambda: observer.note_commit(end)
 
     return ask

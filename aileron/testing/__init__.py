@@ -6,6 +6,7 @@ from ._brakes import BrakesContract, MemoryBrakes, example_caps, example_pauses
 from ._browser import SigningBrowser
 from ._catalogue import MemoryCatalogue
 from ._catalogue_contract import CatalogueContract
+from ._checkpoint_signer import example_signer
 from ._connector_contract import ConnectorContract, ConnectorRig, MemoryCredential
 from ._connectors import (
     EFFECT_HEADER,
@@ -19,7 +20,6 @@ from ._connectors import (
 from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
 from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
-from ._notary import example_notary
 from ._operators_contract import OperatorsContract
 from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
@@ -77,11 +77,11 @@ __all__ = [
     "example_decision",
     "example_event",
     "example_grant",
-    "example_notary",
     "example_pauses",
     "example_run",
     "example_scope",
     "example_session",
+    "example_signer",
     "example_transition",
     "memory_store",
     "new_binding",

@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 from aileron.audit import is_signed
 from aileron.errors import Conflict, VaultLocked
 from aileron.interfaces import IRecordKeys
-from aileron.values import JSON, NO_CHECKPOINT, Checkpoint, Stretch, canonical
+from aileron.values import JSON, NO_CHECKPOINT, Checkpoint, LockedPeriod, canonical
 
 from ._vault import MemoryVault
 
@@ -35,7 +35,7 @@ class MemoryRecordKeys:
         self._vault = MemoryVault() if vault is None else vault
         self._private = Ed25519PrivateKey.from_private_bytes(secret)
         self._made: str | None = None
-        self._stretches: tuple[Stretch, ...] = ()
+        self._locked_periods: tuple[LockedPeriod, ...] = ()
 
     def public_key(self) -> str | None:
         """See L{IRecordKeys}."""
@@ -52,15 +52,15 @@ class MemoryRecordKeys:
         self._check_made()
         return self._private.sign(canonical(statement)).hex()
 
-    def stretches(self) -> tuple[Stretch, ...]:
+    def locked_periods(self) -> tuple[LockedPeriod, ...]:
         """See L{IRecordKeys}."""
         self._vault.check()
-        return self._stretches
+        return self._locked_periods
 
-    def put_stretches(self, stretches: Sequence[Stretch]) -> None:
+    def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
         """See L{IRecordKeys}."""
         self._check_made()
-        self._stretches = tuple(stretches)
+        self._locked_periods = tuple(periods)
 
     def _check_made(self) -> None:
         self._vault.check()
@@ -99,20 +99,20 @@ class RecordKeysContract(_Case):
         self.assertFalse(is_signed(evolve(signed, sequence=2)))
 
     def test_no_key(self) -> None:
-        """Without a key nothing is signed and no stretch kept."""
+        """Without a key nothing is signed and no locked period kept."""
         keys = self.make_record_keys()
         self.assertRaises(Conflict, keys.endorse, {})
-        self.assertRaises(Conflict, keys.put_stretches, ())
+        self.assertRaises(Conflict, keys.put_locked_periods, ())
 
-    def test_stretches(self) -> None:
-        """Stretches are kept whole, each in the place of all earlier ones; a key shows in no repr."""
+    def test_locked_periods(self) -> None:
+        """LockedPeriodVerifier are kept whole, each in the place of all earlier ones; a key shows in no repr."""
         keys = self.make_record_keys()
         keys.make_key()
-        one, other = Stretch("one", b"1" * 32), Stretch("other", b"2" * 32)
-        keys.put_stretches((one, other))
-        self.assertEqual(keys.stretches(), (one, other))
-        keys.put_stretches((other,))
-        self.assertEqual(keys.stretches(), (other,))
+        one, other = LockedPeriod("one", b"1" * 32), LockedPeriod("other", b"2" * 32)
+        keys.put_locked_periods((one, other))
+        self.assertEqual(keys.locked_periods(), (one, other))
+        keys.put_locked_periods((other,))
+        self.assertEqual(keys.locked_periods(), (other,))
         self.assertNotIn("2222", repr(other))
 
     def test_locked(self) -> None:
@@ -121,7 +121,7 @@ class RecordKeysContract(_Case):
         public = keys.make_key()
         self.lock()
         self.assertRaises(VaultLocked, keys.endorse, {})
-        self.assertRaises(VaultLocked, keys.stretches)
-        self.assertRaises(VaultLocked, keys.put_stretches, ())
+        self.assertRaises(VaultLocked, keys.locked_periods)
+        self.assertRaises(VaultLocked, keys.put_locked_periods, ())
         self.assertRaises(VaultLocked, keys.make_key)
         self.assertEqual(keys.public_key(), public)

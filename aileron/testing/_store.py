@@ -11,16 +11,16 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import GENESIS, payload_digest, seal
-from aileron.interfaces import IWitness
+from aileron.interfaces import ICommitObserver
 from aileron.store import Seals, Store, Threads, Tuning, make_store
 
 from ._threads import UnthreadedPool, UnthreadedReactor
 
 
-def seals(witness: IWitness | None = None) -> Seals:
+def seals(observer: ICommitObserver | None = None) -> Seals:
     """The real seals, with salts that count."""
     numbers = count(1)
-    return Seals(GENESIS, seal, payload_digest, lambda: f"salt-{next(numbers)}", witness)
+    return Seals(GENESIS, seal, payload_digest, lambda: f"salt-{next(numbers)}", observer)
 
 
 def memory_store(
@@ -28,17 +28,17 @@ def memory_store(
     clock: IReactorTime | None = None,
     path: Path | None = None,
     threads: Threads = UnthreadedPool,
-    witness: IWitness | None = None,
+    observer: ICommitObserver | None = None,
 ) -> Store:
     """An open store whose Deferreds fire before the call returns; C{case} closes it at its end.
 
     :param path: an existing file to open again, or where to make one; by default a fresh temporary one.
-    :param witness: who looks on while events are kept.
+    :param observer: who looks on while events are kept.
     :param threads: C{lambda *_: pool} with an L{UnthreadedPool} of yours, to hold back what is read and written.
     """
     path = path or Path(case.mktemp())
     path.parent.mkdir(parents=True, exist_ok=True)
-    store = unopened_store(path, clock, threads, witness=witness)
+    store = unopened_store(path, clock, threads, observer=observer)
     case.successResultOf(Deferred.fromCoroutine(store.open()))
     case.addCleanup(lambda: case.successResultOf(Deferred.fromCoroutine(store.close())))
     return store
@@ -49,8 +49,8 @@ def unopened_store(
     clock: IReactorTime | None = None,
     threads: Threads = UnthreadedPool,
     tuning: Tuning | None = None,
-    witness: IWitness | None = None,
+    observer: ICommitObserver | None = None,
 ) -> Store:
     """A store on C{path} for tests; by default it neither waits for locks nor for the disk."""
     tuning = tuning or Tuning(busy_seconds=0, durable=False)
-    return make_store(path, UnthreadedReactor(), clock or Clock(), seals(witness), tuning, threads)
+    return make_store(path, UnthreadedReactor(), clock or Clock(), seals(observer), tuning, threads)

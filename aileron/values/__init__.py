@@ -20,7 +20,7 @@ from ._authorities import AUTHORITIES
 from ._base64 import LONG_ENOUGH, base64_inside
 from ._brakes import Halt, OwnCap, Pause
 from ._changes import differences, edits
-from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, Maced, Row, Stretch, Verdict
+from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, LockedPeriod, Maced, Row, Verdict
 from ._connectors import (
     READ,
     WRITE,
@@ -173,6 +173,7 @@ __all__ = [
     "Input",
     "Link",
     "LoadError",
+    "LockedPeriod",
     "LongTurns",
     "LoopLimits",
     "Maced",
@@ -220,7 +221,6 @@ __all__ = [
     "StandingGrant",
     "Step",
     "StepRow",
-    "Stretch",
     "Traffic",
     "Transition",
     "TrustItem",

@@ -142,8 +142,8 @@ class Verdict:
 
 
 @frozen
-class Stretch:
-    """A stretch of the record that is written while nothing can be signed.
+class LockedPeriod:
+    """A part of the record that is written while the vault is locked, so that nothing can be signed.
 
     :ivar key: the first of its keys, each of which is made from the one before and takes its place.
     """
@@ -158,5 +158,5 @@ class Maced:
 
     sequence: int
     hash: str
-    stretch: str | None
+    period: str | None
     mac: bytes | None

@@ -11,7 +11,7 @@ from zope.interface import implementer
 
 from aileron.errors import Conflict
 from aileron.interfaces import IRecordKeys
-from aileron.values import JSON, Stretch, canonical
+from aileron.values import JSON, LockedPeriod, canonical
 
 from ._document import RecordKeys
 from ._open_file import OpenFile
@@ -48,16 +48,16 @@ class FileRecordKeys:
         private = unseal_part(document, key, SIGNING, _made(document.record).signing)
         return Ed25519PrivateKey.from_private_bytes(private).sign(canonical(statement)).hex()
 
-    def stretches(self) -> tuple[Stretch, ...]:
+    def locked_periods(self) -> tuple[LockedPeriod, ...]:
         """See L{IRecordKeys}."""
         key, document = self._file.opened()
         kept = () if document.record is None else document.record.stretches
-        return tuple(Stretch(name, unseal_part(document, key, name, sealed)) for name, sealed in kept)
+        return tuple(LockedPeriod(name, unseal_part(document, key, name, sealed)) for name, sealed in kept)
 
-    def put_stretches(self, stretches: Sequence[Stretch]) -> None:
+    def put_locked_periods(self, periods: Sequence[LockedPeriod]) -> None:
         """See L{IRecordKeys}."""
         key, document = self._file.opened()
-        sealed = tuple((each.id, seal_part(document, key, each.id, each.key)) for each in stretches)
+        sealed = tuple((each.id, seal_part(document, key, each.id, each.key)) for each in periods)
         self._file.write(evolve(document, record=evolve(_made(document.record), stretches=sealed)))
 
 

@@ -16,8 +16,8 @@ from aileron.interfaces import (
     IAudit,
     IBindingFlags,
     IBindings,
+    ICheckpointSigner,
     IConnectors,
-    INotary,
     INotifier,
     IOperators,
     IPasskeys,
@@ -80,7 +80,7 @@ class PageParts:
     door: DoorRecord
     known_by: KnownBy
     audit: IAudit
-    notary: INotary
+    signer: ICheckpointSigner
     vault: IVault
     bindings: IBindings
     flags: IBindingFlags

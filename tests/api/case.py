@@ -30,7 +30,7 @@ from aileron.testing import (
     ScriptedConnector,
     ScriptedRunner,
     SigningBrowser,
-    example_notary,
+    example_signer,
     memory_store,
     scripted_offer,
 )
@@ -73,7 +73,7 @@ class ApiCase(SynchronousTestCase):
         self.runner = ScriptedRunner.of(scripted_offer(), scripted_offer("look-up", gated=False), clock=self.clock)
         self.store = memory_store(self, self.clock)
         self.control, self.record_keys = MemoryControl(self.vault), MemoryRecordKeys(self.vault)
-        self.notary = example_notary(self.store, self.record_keys, self.control, self.clock)
+        self.signer = example_signer(self.store, self.record_keys, self.control, self.clock)
         self.connector = ScriptedConnector()
         self._ids = 0
         self._random = 0
@@ -81,7 +81,7 @@ class ApiCase(SynchronousTestCase):
             runner=self.runner,
             sessions=self.store.sessions,
             audit=self.store.audit,
-            notary=self.notary,
+            signer=self.signer,
             vault=self.vault,
             bindings=MemoryBindings(self.vault),
             flags=self.store.flags,

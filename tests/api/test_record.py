@@ -7,9 +7,9 @@ from pathlib import Path
 
 from twisted.internet.defer import Deferred
 
-from aileron.audit import KeyFile, Witness
+from aileron.audit import CommitObserver, KeyFile
 from aileron.audit.verify import Verification, read_export
-from aileron.testing import example_event, example_notary, memory_store
+from aileron.testing import example_event, example_signer, memory_store
 from tests.api.case import LAUNCH_KEY, ApiCase
 
 
@@ -19,11 +19,11 @@ class RecordCase(ApiCase):
     def setUp(self) -> None:
         """The vault was just opened."""
         super().setUp()
-        witness = Witness(KeyFile(Path(self.mktemp())))
-        self.store = memory_store(self, self.clock, witness=witness)
-        self.notary = example_notary(self.store, self.record_keys, self.control, self.clock, witness)
-        self.build(notary=self.notary, audit=self.store.audit)
-        for work in (self.notary.open(True), self.notary.tell_unlocked()):
+        observer = CommitObserver(KeyFile(Path(self.mktemp())))
+        self.store = memory_store(self, self.clock, observer=observer)
+        self.signer = example_signer(self.store, self.record_keys, self.control, self.clock, observer)
+        self.build(signer=self.signer, audit=self.store.audit)
+        for work in (self.signer.open(True), self.signer.tell_unlocked()):
             self.successResultOf(Deferred.fromCoroutine(work))
         events = (example_event("one", payload={"text": "été"}), example_event("two"))
         self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(*events)))
@@ -40,7 +40,7 @@ class VerifyTests(RecordCase):
             (found.status, found.json["sound"], found.json["last"], found.json["signed"]), (200, True, 3, 1)
         )
         self.assertEqual(found.json["covered"], 3)  # this daemon knows what it wrote
-        self.assertEqual(found.json["keys"], [self.notary.public_key])
+        self.assertEqual(found.json["keys"], [self.signer.public_key])
 
     def test_not_for_agents(self) -> None:
         """An agent's site has no such route, and nobody without a login is told."""
@@ -51,7 +51,7 @@ class VerifyTests(RecordCase):
     def test_status(self) -> None:
         """The status tells the key's fingerprint, how far the record is signed, and whether it was touched."""
         told = self.operator.ask("GET", "/v1/status", self.token).json["record"]
-        self.assertEqual((told["key"], told["signed_up_to"], told["tampered"]), (self.notary.fingerprint, 1, 0))
+        self.assertEqual((told["key"], told["signed_up_to"], told["tampered"]), (self.signer.fingerprint, 1, 0))
         head = self.successResultOf(Deferred.fromCoroutine(self.store.audit.head()))
         assert head is not None
         for site, token in ((self.operator, self.token), (self.agents, LAUNCH_KEY)):
@@ -94,7 +94,7 @@ class LockTests(RecordCase):
     def test_handed_over(self) -> None:
         """The lock is on record, signed, before the key is gone; what comes after has a MAC."""
         self.assertEqual(self.operator.ask("POST", "/v1/vault/lock", self.token).json, {"state": "locked"})
-        latest = self.notary.latest
+        latest = self.signer.latest
         assert latest is not None
         self.assertEqual((self.events()[-1], latest.sequence), ("vault.locked", 4))
         (mac,) = self.successResultOf(Deferred.fromCoroutine(self.store.archive.macs(3, 10)))

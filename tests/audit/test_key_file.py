@@ -8,7 +8,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.audit._key_file import KeyFile, StretchState
+from aileron.audit._key_file import EvolvingKey, KeyFile
 
 
 class _CrashError(Exception):
@@ -22,7 +22,7 @@ class KeyFileTests(SynchronousTestCase):
         """No file yet, and a state."""
         self.path = Path(self.mktemp())
         self.file = KeyFile(self.path)
-        self.state = StretchState("stretch-1", 0, b"k" * 32)
+        self.state = EvolvingKey("stretch-1", 0, b"k" * 32)
 
     def test_nothing(self) -> None:
         """Where there is no file nothing stands there."""
@@ -31,17 +31,17 @@ class KeyFileTests(SynchronousTestCase):
     def test_kept(self) -> None:
         """What was written last stands there, for this user alone."""
         for steps in range(5):
-            self.file.save(self.state.moved(steps))
-            self.assertEqual(self.file.load(), self.state.moved(steps))
+            self.file.save(self.state.advance(steps))
+            self.assertEqual(self.file.load(), self.state.advance(steps))
         self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
 
     def test_erased(self) -> None:
         """Of a key that was used nothing is left in the file."""
         for steps in range(4):
-            self.file.save(self.state.moved(steps))
+            self.file.save(self.state.advance(steps))
         data = self.path.read_bytes()
         for steps in range(3):
-            self.assertNotIn(self.state.moved(steps).key.hex().encode(), data)
+            self.assertNotIn(self.state.advance(steps).key.hex().encode(), data)
 
     def test_crash(self) -> None:
         """Wherever a write ends, the old state or the new one stands there whole."""
@@ -57,8 +57,8 @@ class KeyFileTests(SynchronousTestCase):
 
             before = self.file.load()
             assert before is not None
-            self.assertRaises(_CrashError, KeyFile(self.path, sync).save, before.moved(1))
-            self.assertIn(self.file.load(), (before, before.moved(1)))
+            self.assertRaises(_CrashError, KeyFile(self.path, sync).save, before.advance(1))
+            self.assertIn(self.file.load(), (before, before.advance(1)))
 
     def test_torn(self) -> None:
         """A place that was written by half is no state."""
@@ -81,5 +81,5 @@ class KeyFileTests(SynchronousTestCase):
 
     def test_no_way_back(self) -> None:
         """Steps add up, and the key shows in no repr."""
-        self.assertEqual(self.state.moved(2).moved(3), self.state.moved(5))
+        self.assertEqual(self.state.advance(2).advance(3), self.state.advance(5))
         self.assertNotIn("kkkk", repr(self.state))

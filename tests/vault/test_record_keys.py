@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.audit import is_signed
 from aileron.interfaces import IRecordKeys
 from aileron.testing import MemoryRecordKeys, MemoryVault, RecordKeysContract
-from aileron.values import NO_CHECKPOINT, Checkpoint, Stretch
+from aileron.values import NO_CHECKPOINT, Checkpoint, LockedPeriod
 from aileron.vault import VaultDamaged, VaultFile, keys
 from tests.vault.case import PASSPHRASE, OpenCase
 
@@ -40,10 +40,10 @@ class VaultFileRecordKeysTests(RecordKeysContract, OpenCase):
     def test_another_life(self) -> None:
         """They are there in the next life, and after the passphrase was changed."""
         public = self.vault.record_keys.make_key()
-        self.vault.record_keys.put_stretches((Stretch("one", b"1" * 32),))
+        self.vault.record_keys.put_locked_periods((LockedPeriod("one", b"1" * 32),))
         key = keys.change_passphrase(self.path, PASSPHRASE, "Another battery staple 43")
         again = VaultFile(self.path, self.clock, lambda: True, key).record_keys
-        self.assertEqual((again.make_key(), again.stretches()), (public, (Stretch("one", b"1" * 32),)))
+        self.assertEqual((again.make_key(), again.locked_periods()), (public, (LockedPeriod("one", b"1" * 32),)))
         unsigned = Checkpoint("v", 1, "h", "t", NO_CHECKPOINT, public)
         self.assertTrue(is_signed(evolve(unsigned, signature=again.endorse(unsigned.statement()))))
 
@@ -57,9 +57,9 @@ class VaultFileRecordKeysTests(RecordKeysContract, OpenCase):
         self.assertIsNone(self.locked().record_keys.public_key())
 
     def test_no_secret_in_the_file(self) -> None:
-        """Neither the private key nor a stretch's key lies there in the clear, and none opens as the other."""
+        """Neither the private key nor a locked period's key lies there in the clear, and none opens as the other."""
         self.vault.record_keys.make_key()
-        self.vault.record_keys.put_stretches((Stretch("one", b"1" * 32),))
+        self.vault.record_keys.put_locked_periods((LockedPeriod("one", b"1" * 32),))
         content = self.content()
         self.assertNotIn((b"1" * 32).hex(), self.path.read_text())
         record = content["record"]

@@ -27,8 +27,8 @@ from aileron.testing import (
     ScriptedConnector,
     ScriptedRunner,
     SigningBrowser,
-    example_notary,
     example_session,
+    example_signer,
     memory_store,
     scripted_offer,
 )
@@ -203,7 +203,7 @@ class WebCase(SynchronousTestCase):
         known_by = KnownBy(COOKIE, POLL, TOLD, signed_request, keep_place)
         self.vault = MemoryVault(VaultState.UNLOCKED)
         self.store = memory_store(self, self.clock)
-        self.notary = example_notary(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)
+        self.signer = example_signer(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)
         self.connectors = MemoryConnectors.of([ScriptedConnector()])
         self.parts = PageParts(
             runner=self.runner,
@@ -213,7 +213,7 @@ class WebCase(SynchronousTestCase):
             door=self.door,
             known_by=known_by,
             audit=self.store.audit,
-            notary=self.notary,
+            signer=self.signer,
             vault=self.vault,
             bindings=MemoryBindings(self.vault),
             flags=self.store.flags,

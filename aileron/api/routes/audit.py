@@ -54,13 +54,13 @@ async def list_records(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("GET", "/v1/audit/verify", operators=Who.OPERATOR, answers={200: ref("Verdict")})
 async def verify_record(visit: Visit, parts: Parts) -> Answer:
     """Whether the whole record holds, and what does not."""
-    return answer((await parts.notary.verify()).as_json())
+    return answer((await parts.signer.verify()).as_json())
 
 
 @TABLE.route("GET", "/v1/audit/export", operators=Who.OPERATOR, query=_TIMES, answers={200: _LINES})
 async def export_record(visit: Visit, parts: Parts) -> Streamed:
     """The record, or a part of it, as lines of JSON that can be verified."""
-    return Streamed(parts.notary.export(_moment(visit, "since"), _moment(visit, "until")), "application/x-ndjson")
+    return Streamed(parts.signer.export(_moment(visit, "since"), _moment(visit, "until")), "application/x-ndjson")
 
 
 @TABLE.route("GET", "/v1/audit/<audit_id>", operators=Who.OPERATOR, answers={200: ref("Record")})

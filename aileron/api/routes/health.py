@@ -94,13 +94,13 @@ async def status(visit: Visit, parts: Parts) -> Answer:
 
 
 def _record(parts: Parts) -> JSON:
-    notary, latest = parts.notary, parts.notary.latest
+    signer, latest = parts.signer, parts.signer.latest
     return {
-        "key": notary.fingerprint,
+        "key": signer.fingerprint,
         "signed_up_to": 0 if latest is None else latest.sequence,
         "signed_at": None if latest is None else latest.at,
-        "head": None if notary.head is None else {"sequence": notary.head[0], "hash": notary.head[1]},
-        "tampered": notary.tampered,
+        "head": None if signer.head is None else {"sequence": signer.head[0], "hash": signer.head[1]},
+        "tampered": signer.tampered,
     }
 
 

@@ -42,7 +42,7 @@ async def lock_vault(visit: Visit, parts: Parts) -> Answer:
 
 async def _hand_over(parts: Parts) -> None:
     """Lock, whatever becomes of the last signature."""
-    telling = Deferred.fromCoroutine(parts.notary.tell_locked())
+    telling = Deferred.fromCoroutine(parts.signer.tell_locked())
     try:
         await telling.addTimeout(TELL_WITHIN_SECONDS, parts.clock)
     except Exception:  # noqa: BLE001 - the vault is locked in any case

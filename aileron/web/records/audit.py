@@ -117,10 +117,10 @@ def _moment(visit: Visit, name: str) -> datetime | None:
 
 
 def _standing(parts: PageParts) -> Tag:
-    latest = parts.notary.latest
+    latest = parts.signer.latest
     signed = "No checkpoint was signed yet."
     if latest is not None:
-        signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {parts.notary.fingerprint}."
+        signed = f"Signed up to record {latest.sequence:,} at {latest.at}, by {parts.signer.fingerprint}."
     verify = tags.button("Verify all of it", type="button", disabled="disabled", id="verify", **{"class": "small"})
     export = tags.button("Save all of it", type="button", disabled="disabled", id="export", **{"class": "small"})
     verdict = tags.output(id="verdict")

@@ -45,10 +45,10 @@ def _daemon(parts: PageParts) -> Iterator[tuple[str, Cell]]:
 
 
 def _record(parts: PageParts) -> Iterator[tuple[str, Cell]]:
-    latest = parts.notary.latest
-    yield "Signed by", parts.notary.fingerprint or "nobody yet: the vault was never open"
+    latest = parts.signer.latest
+    yield "Signed by", parts.signer.fingerprint or "nobody yet: the vault was never open"
     yield "Signed up to", None if latest is None else f"record {latest.sequence:,}"
-    yield "Signs of tampering in this life", parts.notary.tampered
+    yield "Signs of tampering in this life", parts.signer.tampered
 
 
 def _notifications(parts: PageParts) -> Iterator[Part]:

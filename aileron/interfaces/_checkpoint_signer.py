@@ -1,4 +1,4 @@
-"""Who answers for the record."""
+"""How the record is signed, verified and exported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zope.interface import Attribute, Interface
 from aileron.values import Verdict
 
 
-class INotary(Interface):
+class ICheckpointSigner(Interface):
     """Signs how far the record came, and tells whether it is what it was.
 
     Its attributes are for showing.

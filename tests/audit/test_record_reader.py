@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from aileron.audit._reading import Reading
+from aileron.audit._record_reader import RecordReader
 from aileron.testing import unopened_store
 from tests.audit.kit import RecordCase
 
@@ -21,7 +21,7 @@ class SlicesTests(RecordCase):
         clock, store = Clock(), unopened_store(path)
         self._do(store.open())
         self.addCleanup(lambda: self._do(store.close()))
-        looking = Deferred.fromCoroutine(Reading(store.archive, clock).verify({}))
+        looking = Deferred.fromCoroutine(RecordReader(store.archive, clock).verify({}))
         self.assertNoResult(looking)
         self.assertEqual(len(clock.getDelayedCalls()), 1)
         clock.advance(0)

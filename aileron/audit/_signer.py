@@ -1,4 +1,4 @@
-"""Answers for the record: signs how far it came, seals that into the vault, and hands it over while that is locked."""
+"""Signs how far the record came, seals that into the vault, and hands the record over while the vault is locked."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from zope.interface import implementer
 
 from aileron import __version__
 from aileron.errors import AileronError
-from aileron.interfaces import IAnchor, IArchive, IAudit, IControl, INotary, IRecordKeys
-from aileron.values import NO_CHECKPOINT, Checkpoint, Event, Stretch, Verdict, timestamp, utc
+from aileron.interfaces import IAnchor, IArchive, IAudit, ICheckpointSigner, IControl, IRecordKeys
+from aileron.values import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict, timestamp, utc
 
 from ._checkpoints import fingerprint
-from ._reading import Reading
-from ._stretches import Stretches
-from ._witness import TAMPER, Witness
+from ._commit_observer import TAMPER, CommitObserver
+from ._locked_period import LockedPeriodVerifier
+from ._record_reader import RecordReader
 
 EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 10.0
 _ID_BYTES, _KEY_BYTES = 8, 32
-_STRAYED = "While the daemon ran, another program wrote to the record, or took something from its end."
+_FOREIGN_WRITES = "While the daemon ran, another program wrote to the record, or took something from its end."
 _log = Logger()
 
 
-@implementer(INotary)
+@implementer(ICheckpointSigner)
 @define(eq=False)
-class Notary:
-    """One life's.  L{open} it before anything is put on record, and L{close} it after the last.
+class CheckpointSigner:
+    """Signs checkpoints with the key of the vault, in one life of the daemon.
+
+    L{open} it before anything is put on record, and L{close} it after the last.
 
     :param control: of the same vault as C{keys}.
     :param write: an event of the daemon's own, now: its type and payload.
@@ -43,7 +45,7 @@ class Notary:
     _archive: IArchive
     _keys: IRecordKeys
     _control: IControl
-    _witness: Witness
+    _observer: CommitObserver
     _clock: IReactorTime
     _write: Callable[..., Event]
     _randomness: Callable[[int], bytes]
@@ -57,7 +59,7 @@ class Notary:
 
     @property
     def public_key(self) -> str | None:
-        """By which checkpoints are signed, in hexadecimal."""
+        """The key by which checkpoints are signed, in hexadecimal."""
         return self._keys.public_key()
 
     @property
@@ -74,12 +76,12 @@ class Notary:
     @property
     def tampered(self) -> int:
         """How many signs of tampering were put on record in this life."""
-        return self._witness.tampered
+        return self._observer.tampered
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """See L{INotary}."""
-        return self._witness.end
+        """See L{ICheckpointSigner}."""
+        return self._observer.end
 
     async def open(self, unlocked: bool) -> None:
         """Take the record over, from the life before or from the time in which the vault was locked.
@@ -88,13 +90,13 @@ class Notary:
         :raises StoreUnavailable: the record or the vault cannot be read or written.
         """
         self._latest = await self._archive.latest_checkpoint()
-        self._witness.load()
+        self._observer.load()
         if unlocked:
             await self._take_over()
         else:
             await self._go_on()
-        if self._witness.end is None:
-            self._witness.end = await self._audit.head()
+        if self._observer.end is None:
+            self._observer.end = await self._audit.head()
 
     def vouch(self) -> None:
         """Record and vault were held against each other: from here on, the end of this life is signed as well."""
@@ -119,18 +121,18 @@ class Notary:
         try:
             self._hand_over()
         finally:
-            self._witness.locked = True
+            self._observer.locked = True
             await self._audit.append(self._write("vault.locked"))
         await self.checkpoint()
 
     async def verify(self) -> Verdict:
-        """See L{INotary.verify}.  What this life wrote counts, and where the vault is open, what that sealed."""
+        """See L{ICheckpointSigner.verify}.  What this life wrote counts, and what an open vault sealed."""
         own = {} if self.head is None else {"this daemon": self.head}
-        return await Reading(self._archive, self._clock).verify({**self._sealed(), **own})
+        return await RecordReader(self._archive, self._clock).verify({**self._sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """See L{INotary.export}."""
-        return Reading(self._archive, self._clock).export(since, until, __version__)
+        """See L{ICheckpointSigner.export}."""
+        return RecordReader(self._archive, self._clock).export(since, until, __version__)
 
     def _sealed(self) -> dict[str, tuple[int, str]]:
         try:
@@ -144,22 +146,22 @@ class Notary:
 
         A life that did not get as far as L{vouch} signs nothing.
         """
-        if self._witness.strayed:
-            await self._try(self._tell_strayed())
+        if self._observer.foreign_writes:
+            await self._try(self._record_foreign_writes())
         if self._unlocked and self._vouching:
             await self._try(self.checkpoint())
 
-    def look(self) -> Deferred[None] | None:
+    def sign_if_due(self) -> Deferred[None] | None:
         """Sign, where a decision was taken since or an hour is over; the daemon calls it each second.
 
         :return: when that is done, if there is something to do.
         """
-        if self._witness.strayed:
-            return Deferred.fromCoroutine(self._try(self._tell_strayed()))
+        if self._observer.foreign_writes:
+            return Deferred.fromCoroutine(self._try(self._record_foreign_writes()))
         if self._clock.seconds() < self._not_before:
             return None
         hour_over = self._clock.seconds() - self._signed_at >= EVERY_SECONDS
-        if not self._unlocked or not (self._witness.due or hour_over) or self._signing.locked:
+        if not self._unlocked or not (self._observer.due or hour_over) or self._signing.locked:
             return None
         return Deferred.fromCoroutine(self._try(self.checkpoint()))
 
@@ -171,15 +173,15 @@ class Notary:
         await self._signing.run(lambda: Deferred.fromCoroutine(self._checkpoint()))
 
     async def _checkpoint(self) -> None:
-        self._witness.due = False  # what comes from here on is not in this one
+        self._observer.due = False  # what comes from here on is not in this one
         try:
-            head = self._witness.end  # never what another wrote meanwhile
+            head = self._observer.end  # never what another wrote meanwhile
             if head is not None:
                 if self._latest is None or self._latest.sequence != head[0]:
                     await self._sign(*head)
                 self._seal(*head)
         except BaseException:
-            self._witness.due = True
+            self._observer.due = True
             raise
         self._signed_at = self._clock.seconds()
 
@@ -189,12 +191,12 @@ class Notary:
         if sealed is None or sealed[0] < sequence:
             self._control.seal(sequence, head)
 
-    async def _tell_strayed(self) -> None:
-        self._witness.strayed = False  # what is found from here on is told by itself
+    async def _record_foreign_writes(self) -> None:
+        self._observer.foreign_writes = False  # what is found from here on is told by itself
         try:
-            await self._audit.append(self._write(TAMPER, found=[_STRAYED], kind="inserted", sequence=None))
+            await self._audit.append(self._write(TAMPER, found=[_FOREIGN_WRITES], kind="inserted", sequence=None))
         except BaseException:
-            self._witness.strayed = True
+            self._observer.foreign_writes = True
             raise
         _log.error("another program wrote to the record")
 
@@ -214,7 +216,9 @@ class Notary:
         if self._keys.public_key() is None:
             key = fingerprint(self._keys.make_key())
             _log.info("the record is signed from now on by {key}: note it", key=key)
-        broken = await Stretches(self._archive).first_wrong(self._keys.stretches(), self._witness.state)
+        broken = await LockedPeriodVerifier(self._archive).first_wrong(
+            self._keys.locked_periods(), self._observer.state
+        )
         if broken is not None:
             _log.error("the record was touched while the vault was locked: {why}", why=broken.why)
             first = broken.sequence or None
@@ -222,23 +226,23 @@ class Notary:
         self._hand_over()
 
     async def _go_on(self) -> None:
-        """Nothing can be signed in this life: the stretch of the last lock goes on, or the one that was put aside."""
-        state = self._witness.state
+        """Nothing can be signed in this life: the period of the last lock goes on, or the one that was put aside."""
+        state = self._observer.state
         if state is not None:
-            self._witness.go_on(await self._archive.count_of(state.stretch))
-        self._witness.locked = True
+            self._observer.catch_up(await self._archive.count_of(state.period))
+        self._observer.locked = True
 
     def _hand_over(self) -> None:
-        """Have a fresh stretch ready: known to the vault before the first record can be of it, the only one after.
+        """Have a fresh period ready: known to the vault before the first record can be of it, and the only one after.
 
         :raises StoreUnavailable: its key, or the vault, cannot be written.
         """
-        fresh = Stretch(self._randomness(_ID_BYTES).hex(), self._randomness(_KEY_BYTES))
-        state = self._witness.state
-        standing = [each for each in self._keys.stretches() if state is not None and each.id == state.stretch]
-        self._keys.put_stretches((*standing, fresh))
-        self._witness.begin(fresh.id, fresh.key)
-        self._keys.put_stretches((fresh,))
+        fresh = LockedPeriod(self._randomness(_ID_BYTES).hex(), self._randomness(_KEY_BYTES))
+        state = self._observer.state
+        standing = [each for each in self._keys.locked_periods() if state is not None and each.id == state.period]
+        self._keys.put_locked_periods((*standing, fresh))
+        self._observer.begin_period(fresh.id, fresh.key)
+        self._keys.put_locked_periods((fresh,))
 
     async def _try(self, work: Awaitable[None]) -> None:
         try:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
 
-from aileron.audit import GENESIS, KeyFile, Notary, Witness, fingerprint, payload_digest, seal
+from aileron.audit import GENESIS, CheckpointSigner, CommitObserver, KeyFile, fingerprint, payload_digest, seal
 from aileron.errors import StoreUnavailable
 from aileron.store import Store
-from aileron.testing import example_event, example_notary, example_run, example_transition, unopened_store
+from aileron.testing import example_event, example_run, example_signer, example_transition, unopened_store
 from aileron.values import DAEMON, Actor, AuditQuery, Event, Link, RunState
 from aileron.vault import VaultFile
 from tests.audit.kit import RecordCase
@@ -41,7 +41,7 @@ class LifeCase(VaultCase, RecordCase):
         """What it came to."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
-    def begin(self, unlocked: bool, *, whole: bool = True) -> Notary:
+    def begin(self, unlocked: bool, *, whole: bool = True) -> CheckpointSigner:
         """Another life begins, whether or not the last one ended as planned.
 
         :param whole: whether it comes as far as to vouch for what it found, and to say that it has begun.
@@ -49,17 +49,17 @@ class LifeCase(VaultCase, RecordCase):
         if self.store is not None:
             self.do(self.store.close())
         self.vault: VaultFile = self.unlocked() if unlocked else self.locked()
-        self.witness = Witness(KeyFile(self.key_path))
-        self.store = unopened_store(self.database, self.clock, witness=self.witness)
+        self.observer = CommitObserver(KeyFile(self.key_path))
+        self.store = unopened_store(self.database, self.clock, observer=self.observer)
         self.addCleanup(lambda store: self.do(store.close()), self.store)
         self.do(self.store.open())
         keys, control = self.vault.record_keys, self.vault
-        self.notary = example_notary(self.store, keys, control, self.clock, self.witness)
-        self.do(self.notary.open(unlocked))
+        self.checkpoint_signer = example_signer(self.store, keys, control, self.clock, self.observer)
+        self.do(self.checkpoint_signer.open(unlocked))
         if whole:
-            self.notary.vouch()
-            self.do(self.notary.tell_unlocked())
-        return self.notary
+            self.checkpoint_signer.vouch()
+            self.do(self.checkpoint_signer.tell_unlocked())
+        return self.checkpoint_signer
 
     def happen(self, *types: str, actor: Actor = DAEMON) -> None:
         """Put events on record."""
@@ -68,7 +68,7 @@ class LifeCase(VaultCase, RecordCase):
 
     def lock(self) -> None:
         """As the route does."""
-        self.do(self.notary.tell_locked())
+        self.do(self.checkpoint_signer.tell_locked())
         self.vault.lock()
 
     def types(self) -> list[str]:
@@ -107,32 +107,32 @@ class OtherWriterTests(LifeCase):
 
     def test_told(self) -> None:
         """What was put in is noticed with the next record, and told once."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("a")
         self.put_in()
         self.happen("b", "c")
-        self.assertIsNotNone(notary.look())
+        self.assertIsNotNone(signer.sign_if_due())
         self.happen("d")
-        notary.look()
+        signer.sign_if_due()
         (found,) = self.told()
         self.assertIn("another program wrote to the record", found)
 
     def test_taken_away(self) -> None:
         """So is what was taken from its end."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("a")
         self.alter(self.database, "DELETE FROM audit_payloads WHERE seq = ?", self.last())
         self.alter(self.database, "DELETE FROM audit_events WHERE seq = ?", self.last())
         self.happen("b")
-        notary.look()
+        signer.sign_if_due()
         self.assertEqual(len(self.told()), 1)
 
     def test_at_the_end(self) -> None:
         """What nobody was told of yet is told before the daemon ends."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.put_in()
         self.happen("b")
-        self.do(notary.close())
+        self.do(signer.close())
         self.assertEqual(len(self.told()), 1)
 
     def cut(self) -> int:
@@ -145,22 +145,22 @@ class OtherWriterTests(LifeCase):
 
     def test_cut_shows(self) -> None:
         """A look that the daemon takes itself finds what was cut off, before it writes again, signed or not."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("a", "b")
-        self.assertTrue(self.do(notary.verify()).sound)
+        self.assertTrue(self.do(signer.verify()).sound)
         last = self.cut()
-        broken = self.do(notary.verify()).broken
+        broken = self.do(signer.verify()).broken
         assert broken is not None
         self.assertEqual((broken.kind, broken.sequence), ("truncated", last))
         self.assertIn("this daemon", broken.why)
 
     def test_rewritten_shows(self) -> None:
         """So it finds another record in the place of its newest one, as sound as any."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("a", "b")
         self.cut()
         self.put_in()
-        broken = self.do(notary.verify()).broken
+        broken = self.do(signer.verify()).broken
         assert broken is not None
         self.assertEqual(broken.kind, "rewritten")
 
@@ -168,38 +168,38 @@ class OtherWriterTests(LifeCase):
         """A life knows where it found the record: what is cut off before it has written anything shows as well."""
         self.begin(unlocked=True)
         self.happen("a")
-        notary = self.begin(unlocked=False)
-        self.assertEqual(notary.head, self.do(self.notary._audit.head()))
+        signer = self.begin(unlocked=False)
+        self.assertEqual(signer.head, self.do(self.checkpoint_signer._audit.head()))
         last = self.cut()
-        broken = self.do(notary.verify()).broken
+        broken = self.do(signer.verify()).broken
         assert broken is not None
         self.assertEqual((broken.kind, broken.sequence), ("truncated", last))
         self.happen("b")
-        notary.look()
+        signer.sign_if_due()
         self.assertEqual(len(self.told()), 1)
 
     def test_head(self) -> None:
         """What the daemon knows as its newest record is the newest one, and none where there is none."""
-        notary = self.begin(unlocked=False)
-        self.assertIsNone(notary.head)
+        signer = self.begin(unlocked=False)
+        self.assertIsNone(signer.head)
         self.happen("a", "b")
         assert self.store is not None
-        self.assertEqual(notary.head, self.do(self.store.audit.head()))
+        self.assertEqual(signer.head, self.do(self.store.audit.head()))
         self.put_in()
-        self.assertEqual((notary.head or (0, ""))[0], 2)
+        self.assertEqual((signer.head or (0, ""))[0], 2)
 
     def test_not_signed(self) -> None:
         """What another put behind the last record is not signed with it."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("a")
         own = self.last()
         self.put_in()
-        self.do(notary.checkpoint())
-        self.assertEqual(notary.latest.sequence if notary.latest else 0, own)
+        self.do(signer.checkpoint())
+        self.assertEqual(signer.latest.sequence if signer.latest else 0, own)
 
     def test_alone(self) -> None:
         """Whatever is refused, undone and written again: where nobody else writes nothing is told."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         assert self.store is not None
         for _ in range(3):
             wrong = example_transition(example_run("nobody"), RunState.APPROVED)
@@ -207,9 +207,9 @@ class OtherWriterTests(LifeCase):
             written = Deferred.fromCoroutine(self.store.audit.append(example_event("a"), example_event("b")))
             self.failureResultOf(refused)
             self.successResultOf(written)
-            notary.look()
-        self.assertEqual((self.told(), self.witness.strayed), ([], False))
-        self.assertEqual(self.witness.end, self.do(self.store.audit.head()))
+            signer.sign_if_due()
+        self.assertEqual((self.told(), self.observer.foreign_writes), ([], False))
+        self.assertEqual(self.observer.end, self.do(self.store.audit.head()))
 
 
 class CheckpointTests(LifeCase):
@@ -222,14 +222,14 @@ class CheckpointTests(LifeCase):
 
     def test_unlock_and_lock(self) -> None:
         """An unlock and a lock are signed, and sealed into the vault; the record verifies by the vault's key."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.assertEqual((self.types(), self.checkpoints()), (["vault.unlocked"], [1]))
         self.assertEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
-        self.do(notary.tell_locked())
-        self.do(notary.tell_locked())
+        self.do(signer.tell_locked())
+        self.do(signer.tell_locked())
         self.assertEqual((self.types()[1:], self.checkpoints()), (["vault.locked"], [1, 2]))
         self.while_nobody_runs()
-        key = notary.fingerprint
+        key = signer.fingerprint
         assert key is not None
         found = self.verify(self.database, keys=[key])
         self.assertEqual((found.sound, found.covered), (True, 2))
@@ -237,72 +237,72 @@ class CheckpointTests(LifeCase):
 
     def test_decisions(self) -> None:
         """What a person did is signed at the next look, at most once a second; what an agent did waits for the hour."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("execution.succeeded")
-        self.assertIsNone(notary.look())
+        self.assertIsNone(signer.sign_if_due())
         self.happen("approval.approved", actor=PERSON)
         self.happen("approval.denied", actor=PERSON)
-        self.assertIsNotNone(notary.look())
-        self.assertIsNone(notary.look())
+        self.assertIsNotNone(signer.sign_if_due())
+        self.assertIsNone(signer.sign_if_due())
         self.assertEqual(self.checkpoints(), [1, 4])
         self.happen("execution.succeeded")
         self.clock.advance(3600)
-        self.assertIsNotNone(notary.look())
+        self.assertIsNotNone(signer.sign_if_due())
         self.assertEqual(self.checkpoints(), [1, 4, 5])
 
     def test_stop(self) -> None:
         """A planned stop signs what was last."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("execution.succeeded")
-        self.do(notary.close())
+        self.do(signer.close())
         self.assertEqual(self.checkpoints(), [1, 2])
 
     def test_failed_start(self) -> None:
         """A life that fails before it has begun signs and seals nothing: it may not have looked at what lies there."""
         self.begin(unlocked=True)
         self.happen("execution.succeeded")
-        notary = self.begin(unlocked=True, whole=False)
+        signer = self.begin(unlocked=True, whole=False)
         sealed = self.vault.sealed()
-        self.do(notary.close())
+        self.do(signer.close())
         self.assertEqual((self.checkpoints(), self.vault.sealed()), ([1], sealed))
 
     def test_sealed_further(self) -> None:
         """What was sealed further meanwhile, when a grant was used, stays sealed."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("execution.succeeded")
         self.vault.seal(100, "later")
-        self.do(notary.checkpoint())
+        self.do(signer.checkpoint())
         self.assertEqual((self.checkpoints(), self.vault.sealed()), ([1, 2], (100, "later")))
 
     def test_not_left_out(self) -> None:
         """A decision that could not be signed is, as soon as it can be."""
-        notary = self.begin(unlocked=True)
+        signer = self.begin(unlocked=True)
         self.happen("approval.approved", actor=PERSON)
         fsync = os.fsync
         self.fill_disk()
-        self.successResultOf(notary.look())  # type: ignore[arg-type]
+        self.successResultOf(signer.sign_if_due())  # type: ignore[arg-type]
         self.assertNotEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
         self.patch(os, "fsync", fsync)
-        self.assertIsNone(notary.look())
+        self.assertIsNone(signer.sign_if_due())
         self.clock.advance(10)
-        self.successResultOf(notary.look())  # type: ignore[arg-type]
+        self.successResultOf(signer.sign_if_due())  # type: ignore[arg-type]
         self.assertEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
 
     def test_nothing_new(self) -> None:
         """Where nothing happened nothing is signed again."""
-        notary = self.begin(unlocked=True)
-        self.do(notary.checkpoint())
+        signer = self.begin(unlocked=True)
+        self.do(signer.checkpoint())
         self.clock.advance(3600)
-        notary.look()
+        signer.sign_if_due()
         self.assertEqual(self.checkpoints(), [1])
 
     def test_locked(self) -> None:
         """A life that begins locked signs nothing."""
         self.begin(unlocked=True)
-        notary = self.begin(unlocked=False)
+        signer = self.begin(unlocked=False)
         self.happen("approval.requested", actor=PERSON)
         self.clock.advance(3600)
-        self.assertIsNone(notary.look())
+        self.assertIsNone(signer.sign_if_due())
         self.assertEqual(self.checkpoints(), [1])
 
 
@@ -327,7 +327,7 @@ class StretchTests(LifeCase):
         self.begin(unlocked=True)
         self.assertEqual(self.told(), [])
         self.happen("unlocked")
-        self.begin(unlocked=False)  # it was killed: the stretch that was put aside begins
+        self.begin(unlocked=False)  # it was killed: the period that was put aside begins
         self.happen("six")
         self.begin(unlocked=True)
         self.assertEqual(self.told(), [])
@@ -351,7 +351,7 @@ class StretchTests(LifeCase):
                 self.begin(unlocked=True)
                 (found,) = self.told()
                 self.assertIn(f"Record {number} was altered", found)
-                self.assertEqual(self.notary.tampered, 1)
+                self.assertEqual(self.checkpoint_signer.tampered, 1)
 
     def test_inserted(self) -> None:
         """A record that was put in at the end, without its key, is found."""
@@ -400,8 +400,8 @@ class StretchTests(LifeCase):
         self.begin(unlocked=True)
         self.assertEqual(self.told(), [])
 
-    def test_earlier_stretch(self) -> None:
-        """The key of a stretch that is over does not stand in for that of the next."""
+    def test_earlier_period(self) -> None:
+        """The key of a locked period that is over does not stand in for that of the next."""
         earlier = self.key_path.read_bytes()
         self.begin(unlocked=True)
         self.lock()
@@ -474,11 +474,11 @@ class StretchTests(LifeCase):
         left[0] = 1000
 
     def test_no_first_key(self) -> None:
-        """The key that lies there is not the one that the stretch began with."""
+        """The key that lies there is not the one that the locked period began with."""
         state = KeyFile(self.key_path).load()
         assert state is not None
-        (stretch,) = self.unlocked().record_keys.stretches()
-        self.assertNotEqual(state.key, stretch.key)
+        (period,) = self.unlocked().record_keys.locked_periods()
+        self.assertNotEqual(state.key, period.key)
         self.assertEqual(state.index, 4)
 
     def last_of_file(self) -> int:

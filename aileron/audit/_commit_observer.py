@@ -1,4 +1,4 @@
-"""Looks on while events are kept: seals what is written while nothing can be signed, and notices what must be."""
+"""Sees every event that is kept: seals what is written while nothing can be signed, and notices what must be."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
-from aileron.interfaces import IWitness
+from aileron.interfaces import ICommitObserver
 from aileron.values import Event
 
-from ._key_file import KeyFile, StretchState
+from ._key_file import EvolvingKey, KeyFile
 
 TAMPER = "tamper.detected"
 
@@ -23,22 +23,22 @@ _MAC = b"aileron.audit.mac.v1\n"
 _log = Logger()
 
 
-def mac_of(state: StretchState, sealed: str) -> bytes:
-    """HMAC-SHA256 over a record's hash, under the key of its place in the stretch."""
+def mac_of(state: EvolvingKey, sealed: str) -> bytes:
+    """HMAC-SHA256 over a record's hash, under the key of its place in the locked period."""
     return hmac.digest(state.key, _MAC + sealed.encode("utf-8", "surrogatepass"), sha256)
 
 
-@implementer(IWitness)
+@implementer(ICommitObserver)
 @define(eq=False)
-class Witness:
-    """See L{IWitness}.
+class CommitObserver:
+    """Seals what is written while nothing can be signed, and notices what must be.
 
     Which key a record gets hangs on its sequence alone, counted from the last one that is durable: what was undone and
     is written anew gets the same.
 
     :ivar locked: whether records get MACs.
     :ivar due: whether something is durable that a person did, or that was found, and of which no checkpoint tells yet.
-    :ivar strayed: whether somebody else wrote to the record while this life did.
+    :ivar foreign_writes: whether somebody else wrote to the record while this life did.
     :ivar end: the last record that this life wrote, sequence and hash, once durable, or before that the last one that
         it found; L{None}: there is none.
     :ivar tampered: how many C{tamper.detected} were kept in this life.
@@ -47,38 +47,38 @@ class Witness:
     _file: KeyFile
     locked: bool = False
     due: bool = False
-    strayed: bool = False
+    foreign_writes: bool = False
     end: tuple[int, str] | None = None
     tampered: int = 0
-    _state: StretchState | None = None
+    _state: EvolvingKey | None = None
     _next: int | None = None  # the sequence that gets the key of C{_state}
-    _ahead: list[StretchState] = field(factory=list)  # what comes after it, as far as it was used
+    _ahead: list[EvolvingKey] = field(factory=list)  # what comes after it, as far as it was used
     _seen: set[str] = field(factory=set)
     _put: set[tuple[int, str]] = field(factory=set)  # where it ended since, in transactions that may be undone
 
     @property
-    def state(self) -> StretchState | None:
-        """Where the stretch stands, as far as it is durable."""
+    def state(self) -> EvolvingKey | None:
+        """The key of the next record, as far as it is durable."""
         return self._state
 
     def load(self) -> None:
-        """Take up what stands in the file."""
+        """Take up the key that stands in the file."""
         try:
             self._state = self._file.load()
         except OSError as error:
             _log.error("the key of the locked record cannot be read: {error}", error=error.strerror)
 
-    def go_on(self, index: int) -> None:
-        """The database has come to C{index} in this stretch: a crash may have left the file a little behind."""
+    def catch_up(self, index: int) -> None:
+        """The database has come to C{index} in this period: a crash may have left the file a little behind."""
         if self._state is not None and index > self._state.index:
-            self._keep(self._state.moved(index - self._state.index))
+            self._keep(self._state.advance(index - self._state.index))
 
-    def begin(self, stretch: str, key: bytes) -> None:
-        """Let another stretch begin; no record has a MAC of it yet.
+    def begin_period(self, period: str, key: bytes) -> None:
+        """Begin another locked period; no record has a MAC of it yet.
 
         :raises StoreUnavailable: it could not be written; the old one stands.
         """
-        state = StretchState(stretch, 0, key)
+        state = EvolvingKey(period, 0, key)
         try:
             self._file.save(state)
         except OSError as error:
@@ -86,29 +86,29 @@ class Witness:
         self._state, self._next, self._ahead = state, None, []
 
     @property
-    def attentive(self) -> bool:
-        """See L{IWitness}."""
+    def wants_commit(self) -> bool:
+        """See L{ICommitObserver}."""
         return self.locked or bool(self._seen) or bool(self._put)
 
-    def found(self, end: tuple[int, str]) -> None:
-        """See L{IWitness}."""
+    def compare_end(self, end: tuple[int, str]) -> None:
+        """See L{ICommitObserver}."""
         if self.end is not None and end != self.end and end not in self._put:
-            self.strayed = True
+            self.foreign_writes = True
 
-    def put(self, end: tuple[int, str]) -> None:
-        """See L{IWitness}."""
+    def expect_end(self, end: tuple[int, str]) -> None:
+        """See L{ICommitObserver}."""
         self._put.add(end)
 
-    def saw(self, events: Iterable[Event]) -> None:
-        """See L{IWitness}."""
+    def note_events(self, events: Iterable[Event]) -> None:
+        """See L{ICommitObserver}."""
         for event in events:
             if event.type == TAMPER:
                 self._seen.add(event.id)
             elif event.actor.type == _PERSON:
                 self._seen.add("")
 
-    def mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
-        """See L{IWitness}."""
+    def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
+        """See L{ICommitObserver}."""
         if not self.locked or self._state is None:
             return None
         if self._next is None:
@@ -117,12 +117,12 @@ class Witness:
         if place < 0:  # of a database that was put back under us; the next unlock tells
             return None
         while place >= len(self._ahead):
-            self._ahead.append(self._ahead[-1].moved(1))
-        return self._state.stretch, mac_of(self._ahead[place], sealed)
+            self._ahead.append(self._ahead[-1].advance(1))
+        return self._state.period, mac_of(self._ahead[place], sealed)
 
-    def kept(self, end: tuple[int, str]) -> None:
-        """See L{IWitness}."""
-        self.found(end)
+    def note_commit(self, end: tuple[int, str]) -> None:
+        """See L{ICommitObserver}."""
+        self.compare_end(end)
         last, _ = self.end = end
         self._put.clear()
         if self._seen:
@@ -130,10 +130,10 @@ class Witness:
             self._seen.clear()
             self.due = True
         if self.locked and self._state is not None and self._next is not None and last >= self._next:
-            self._keep(self._state.moved(last + 1 - self._next))
+            self._keep(self._state.advance(last + 1 - self._next))
             self._next, self._ahead = last + 1, [self._state]
 
-    def _keep(self, state: StretchState) -> None:
+    def _keep(self, state: EvolvingKey) -> None:
         try:
             self._file.save(state)
         except OSError as error:  # the file lags behind: the next start goes on from what the database says

@@ -23,14 +23,14 @@ _SLICE, _SIGNATURES = 500, 40
 
 
 @frozen
-class Reading:
+class RecordReader:
     """The record as a whole, read slice by slice; others are served between two slices."""
 
     _archive: IArchive
     _clock: IReactorTime
 
     async def verify(self, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
-        """See L{INotary.verify}.
+        """See L{ICheckpointSigner.verify}.
 
         :param sealed: who else tells how far the record must reach, and to which hash.
         """
@@ -44,7 +44,7 @@ class Reading:
         return verification.end()
 
     async def export(self, since: datetime | None, until: datetime | None, version: str) -> AsyncIterator[bytes]:
-        """See L{INotary.export}.
+        """See L{ICheckpointSigner.export}.
 
         :raises Conflict: the record has a gap where the part would begin.
         """

@@ -1,4 +1,4 @@
-"""At an unlock: whether what was written while the vault was locked is what was written."""
+"""Verifies, at an unlock, that what was written while the vault was locked is what stands there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from aileron.interfaces import IArchive
-from aileron.values import Break, Maced, Stretch
+from aileron.values import Break, LockedPeriod, Maced
 
-from ._key_file import StretchState
+from ._commit_observer import mac_of
+from ._key_file import EvolvingKey
 from ._seal import GENESIS
-from ._witness import mac_of
 from .verify import Verification
 
 _SLICE = 500
@@ -20,24 +20,24 @@ _GONE = "The key of the record that goes on while the vault is locked is gone, o
 
 
 @frozen
-class Stretches:
-    """Looks along what was written in the stretches that a vault knows of."""
+class LockedPeriodVerifier:
+    """Verifies the records of the locked periods that a vault knows of."""
 
     _archive: IArchive
 
-    async def first_wrong(self, known: Sequence[Stretch], state: StretchState | None) -> Break | None:
-        """The first thing that does not hold, or L{None}: all does, or this vault knows of no stretch.
+    async def first_wrong(self, known: Sequence[LockedPeriod], state: EvolvingKey | None) -> Break | None:
+        """Find the first thing that does not hold, or L{None}: all does, or this vault knows of no locked period.
 
         :param known: the one that was handed out last; before it the earlier one, if that may not be over yet.
         :param state: what stands in the file.
         """
         if not known:
             return None
-        stretch = next((each for each in known if state is not None and state.stretch == each.id), None)
-        if stretch is None or state is None:
+        period = next((each for each in known if state is not None and state.period == each.id), None)
+        if period is None or state is None:
             return Break("removed", await self._first(known) or 0, f"{_GONE} cannot be told from what was put in.")
-        first = await self._archive.first_of(stretch.id)
-        reached = StretchState(stretch.id, 0, stretch.key)
+        first = await self._archive.first_of(period.id)
+        reached = EvolvingKey(period.id, 0, period.key)
         if first is not None:
             wrong = await self._chain(first)
             if wrong is not None:
@@ -46,14 +46,14 @@ class Stretches:
             if isinstance(found, Break):
                 return found
             reached = found
-        return _left(reached, state, StretchState(stretch.id, 0, stretch.key))
+        return _left(reached, state, EvolvingKey(period.id, 0, period.key))
 
-    async def _first(self, known: Sequence[Stretch]) -> int | None:
+    async def _first(self, known: Sequence[LockedPeriod]) -> int | None:
         firsts = [await self._archive.first_of(each.id) for each in known]
         return min((each for each in firsts if each is not None), default=None)
 
     async def _chain(self, first: int) -> Break | None:
-        """Whether each record says what its hash says."""
+        """Check that each record says what its hash says."""
         before = await self._archive.rows(first - 2, 1) if first > 1 else ()
         previous = before[0][13] if before else GENESIS
         verification = Verification((), after=first - 1, previous=previous)
@@ -63,20 +63,20 @@ class Stretches:
             after = rows[-1][0]
         return verification.end().broken
 
-    async def _along(self, first: int, state: StretchState) -> Break | StretchState:
-        """Whether each record from C{first} on has the MAC of its place; where the stretch stands after the last."""
+    async def _along(self, first: int, state: EvolvingKey) -> Break | EvolvingKey:
+        """Check that each record from C{first} on has the MAC of its place; give the key after the last."""
         after = first - 1
         while records := await self._archive.macs(after, _SLICE):
             for record in records:
                 if not _holds(record, state):
                     return Break("altered", record.sequence, _why(record))
-                state = state.moved(1)
+                state = state.advance(1)
             after = records[-1].sequence
         return state
 
 
-def _holds(record: Maced, state: StretchState) -> bool:
-    if record.stretch != state.stretch or record.mac is None:
+def _holds(record: Maced, state: EvolvingKey) -> bool:
+    if record.period != state.period or record.mac is None:
         return False
     return hmac.compare_digest(record.mac, mac_of(state, record.hash))
 
@@ -87,11 +87,11 @@ def _why(record: Maced) -> str:
     return f"Record {record.sequence} was altered, or put in, while the vault was locked: its MAC does not hold."
 
 
-def _left(reached: StretchState, state: StretchState, first: StretchState) -> Break | None:
-    """Whether the file stands where the records end.  A crash leaves it behind them, never before."""
+def _left(reached: EvolvingKey, state: EvolvingKey, first: EvolvingKey) -> Break | None:
+    """Check that the file stands where the records end.  A crash leaves it behind them, never before."""
     if state.index > reached.index:
         gone = state.index - reached.index
         return Break("truncated", 0, f"{gone} records that were written last, while the vault was locked, are gone.")
-    if not hmac.compare_digest(first.moved(state.index).key, state.key):
+    if not hmac.compare_digest(first.advance(state.index).key, state.key):
         return Break("removed", 0, f"{_GONE} cannot be told from what was put in.")
     return None
