@@ -93,7 +93,7 @@ class IRunner(Interface):
         :raises Paused: everything is, or its session; nothing is kept.
         :raises LimitExceeded: too many pending; a limit is full; or its session or action is stopped for a while, for
             what was denied or called too often; nothing is kept.
-        :raises ApprovalDenied: an agent's, and this or nearly this was denied lately; nothing is kept.
+        :raises ApprovalDenied: an agent's, and the same was denied lately; nothing is kept.
         :raises VaultLocked: ungated, and the vault is not unlocked; nothing is kept.
         :raises BindingRequired, CapabilityDenied: what it needs is not there; nothing is kept.
         :raises StoreUnavailable: nothing is kept.

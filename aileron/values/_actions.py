@@ -84,7 +84,7 @@ class ApprovalRule:
     """What the manifest says of approval.
 
     :ivar undo_seconds: how long an approved run can still be taken back before it begins.
-    :ivar cool_down_seconds: how long agents are refused what is like a call that was denied.
+    :ivar cool_down_seconds: how long agents are refused the same call once it was denied.
     :ivar withdrawn_on_cancel: whether an agent's program that cancels its call takes back what still waits.
     """
 

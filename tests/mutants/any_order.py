@@ -128,8 +128,8 @@ GUARDS = (
         ANY_ORDER,
         "what was denied is not asked again",
         "runner/brakes/denials.py",
-        "            if alike(each.intent, asked):\n",
-        "            if each.intent is asked:\n",
+        "            if each.request == asked:\n",
+        "            if each.request is asked:\n",
         _TEST,
     ),
     Guard(

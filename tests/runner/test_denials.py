@@ -26,7 +26,7 @@ class DeniedCase(DecidedCase):
         return run
 
     def turned_away(self, text: str = "hello", session: str = "session-1") -> ApprovalDenied:
-        """A call that is refused since its like was denied."""
+        """A call that is refused since the same was denied."""
         call = self.call("gated", {"text": text}, session=session)
         error = self.fails(self.runner.submit(call), ApprovalDenied)
         assert isinstance(error, ApprovalDenied)
@@ -71,11 +71,13 @@ class CoolDownTests(DeniedCase):
         self.deny(reason=None)
         self.assertNotIn("reason", self.turned_away().details)
 
-    def test_reworded(self) -> None:
-        """Other case, blanks and signs are the same."""
+    def test_written_otherwise(self) -> None:
+        """Other case, whitespace and forms of letters are the same; another sign or word is another call."""
         self.deny("Send it to Anna, please!")
-        self.turned_away("send it  to ANNA please")
-        self.submit("gated", {"text": "Send it to Bela, please!"})
+        for text in ("send it  to ANNA, please!", " Send\tit to Anna,\nplease! ", "Ｓｅｎｄ it to\u00a0Anna, please!"):
+            self.turned_away(text)
+        for text in ("Send it to Anna, please", "Send it to Bela, please!"):
+            self.submit("gated", {"text": text})
 
     def test_other_arguments(self) -> None:
         """Another number is another call."""

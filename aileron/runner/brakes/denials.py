@@ -1,9 +1,10 @@
-"""What the operator denied is not asked again so soon, by whichever session."""
+"""Refuses for a while what the operator denied, by whichever session it is asked again."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from attrs import define, field, frozen
@@ -11,16 +12,60 @@ from attrs import define, field, frozen
 from aileron.errors import ApprovalDenied, Conflict
 from aileron.interfaces import IAudit, IRuns
 from aileron.runner._pen import Pen
-from aileron.values import JSON, Action, Actor, Approval, AuditQuery, RunState, Session, timestamp
+from aileron.values import (
+    JSON,
+    Action,
+    Actor,
+    Approval,
+    AuditQuery,
+    RunState,
+    Session,
+    compact,
+    digest_of_bytes,
+    timestamp,
+)
 
 from .breaker import Breaker
-from .likeness import Intent, alike, intent_of
 
 LONGEST = timedelta(days=1)
 """No manifest's cool-down is longer."""
 
 FORGIVEN = "approval.forgiven"
 _MOST = 100  # of one action: the oldest beyond are forgotten
+_MOST_OF_WORD = 256
+"""Longer words are normalised in pieces of so many characters: marks that are piled on one letter are put in order in
+quadratic time."""
+
+
+def request_digest(arguments: JSON) -> str:
+    """Compute the digest by which two requests for the same action are told to be the same.
+
+    Texts count in NFKC, without case, and with each run of whitespace as one blank.  Everything else counts as it is:
+    names, numbers, the order of lists, every word and every sign.
+    """
+    return digest_of_bytes(compact(_normal(arguments)).encode("ascii"))
+
+
+def _normal(value: JSON) -> JSON:
+    if isinstance(value, str):
+        return normal_text(value)
+    if isinstance(value, Mapping):
+        return {key: _normal(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_normal(item) for item in value]
+    return value
+
+
+def normal_text(text: str) -> str:
+    """Write C{text} in NFKC, case-folded, and with single blanks."""
+    if not text.isascii():
+        text = " ".join(map(_composed, text.split()))
+    return " ".join(text.casefold().split())
+
+
+def _composed(word: str) -> str:
+    pieces = (word[at : at + _MOST_OF_WORD] for at in range(0, len(word), _MOST_OF_WORD))
+    return "".join(unicodedata.normalize("NFKC", each) for each in pieces)
 
 
 @frozen
@@ -28,7 +73,7 @@ class _Denied:
     """One denial, as later calls are compared with it."""
 
     run_id: str
-    intent: Intent
+    request: str
     at: datetime
     reason: str | None
     session_id: str | None
@@ -36,7 +81,7 @@ class _Denied:
 
 @define(eq=False)
 class Denials:
-    """Those of the last day, by action: in memory, learnt from the table at the start."""
+    """Keeps the denials of the last day by action, in memory; they are learnt from the table at the start."""
 
     _runs: IRuns
     _audit: IAudit
@@ -63,7 +108,7 @@ class Denials:
         self._breaker.denied(approval)
 
     def admit(self, session: Session, action: Action, arguments: Mapping[str, JSON]) -> None:
-        """Pass an agent's call only where neither it nor its like is stopped.
+        """Pass an agent's call only where it is not stopped.
 
         :raises LimitExceeded: the session or the action is.
         :raises ApprovalDenied: it was denied lately.
@@ -72,7 +117,7 @@ class Denials:
         self.refuse(action, arguments)
 
     def refuse(self, action: Action, arguments: Mapping[str, JSON]) -> None:
-        """Pass only what was not denied, or not lately, in these or nearly these words.
+        """Pass only what was not denied, or not lately.
 
         :raises ApprovalDenied: it was.
         """
@@ -80,13 +125,13 @@ class Denials:
         lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
         if not lately:
             return
-        asked = intent_of(arguments)
+        asked = request_digest(arguments)
         for each in reversed(lately):
-            if alike(each.intent, asked):
+            if each.request == asked:
                 raise _refusal(each, each.at + cool_down, now)
 
     async def forgive(self, approval: Approval, actor: Actor) -> None:
-        """Let the like of it be asked again, and those go on who were stopped for it.  Twice is safe.
+        """Let the same be asked again, and those go on who were stopped for it.  Twice is safe.
 
         :raises Conflict: it was not denied.
         :raises StoreUnavailable: it counts on.
@@ -104,7 +149,7 @@ class Denials:
         run = approval.run
         asked = run.arguments if run.asked is None else run.asked
         at = approval.decided_at or run.changed_at
-        denied = _Denied(run.id, intent_of(asked), at, approval.reason, run.session_id)
+        denied = _Denied(run.id, request_digest(asked), at, approval.reason, run.session_id)
         kept = self._of.setdefault(run.action, deque(maxlen=_MOST))
         kept.append(denied)
         while kept[0].at <= at - LONGEST:
@@ -121,7 +166,7 @@ def _refusal(denied: _Denied, until: datetime, now: datetime) -> ApprovalDenied:
     if denied.reason is not None:
         details["reason"] = denied.reason
     return ApprovalDenied(
-        f"The operator denied this, or nearly this, at {timestamp(denied.at)}.{because} "
-        f"It is not asked again before {timestamp(until)}: do not reword it; ask your user.",
+        f"The operator denied this at {timestamp(denied.at)}.{because} "
+        f"It is not asked again before {timestamp(until)}: do not repeat or reword it; ask your user.",
         details,
     )

@@ -115,7 +115,7 @@ class Kind:
     def text(self) -> str:
         """Its file."""
         steps = "\n".join(_STEP.format(id=id_, operation=operation) for id_, operation in self.steps.items())
-        # Their texts are nearly the same: one denial would keep all others from being asked.
+        # Some of their texts are the same: one denial would keep the others from being asked.
         approval = "" if self.approval is None else f'[approval]\ncool_down = "0s"\n{self.approval}'
         limits = "" if self.most is None else f"[limits]\nper_hour = {self.most}\n"
         return _ACTION.format(name=self.name, steps=steps, approval=limits + approval)

@@ -128,13 +128,13 @@ class Allowing(Calling):
         runner = self.home.runner
         self.meets(fate, lambda: runner.set_caps([cap], OPERATOR) if most else runner.remove_cap(cap, OPERATOR))
 
-    @rule(which=NUMBER, words=st.sampled_from(("{}", "{}!", " {}.")), who=SESSION)
-    def insist(self, which: int, words: str, who: str) -> None:
-        """An agent asks once more what was denied, in other words."""
+    @rule(which=NUMBER, written=st.sampled_from(("{}", "\n{}  ", " {}\t")), who=SESSION)
+    def insist(self, which: int, written: str, who: str) -> None:
+        """An agent asks once more what was denied, written in another way."""
         denied = [run for run in self.last.values() if run.action == "sticky" and run.state.value == "denied"]
         if denied:
             text = str(denied[which % len(denied)].asked_for["text"])
-            self.call("sticky", words.format(text), who, _WELL)
+            self.call("sticky", written.format(text.upper()), who, _WELL)
 
     @rule(which=NUMBER, fate=FATE)
     def forgive(self, which: int, fate: Fate) -> None:

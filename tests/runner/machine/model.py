@@ -145,7 +145,7 @@ class Model:
         return None if why is None else f"begun by a grant, and {why}"
 
     def sticks(self, action: str, text: str, standing: dict[str, Run], now: float) -> bool:
-        """Whether the same, or nearly, was denied lately and is not forgiven."""
+        """Whether the same was denied lately and is not forgiven."""
         return action == "sticky" and any(
             run.action == action
             and run.state is RunState.DENIED
@@ -157,4 +157,4 @@ class Model:
 
 
 def _plain(text: str) -> str:
-    return text.casefold().strip("!. ")
+    return " ".join(text.casefold().split())
