@@ -210,7 +210,7 @@ class CallsTests(RuleCase):
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.connectors._x", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway.injecting.injection", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.gateway._gateway", caught=True)
-        self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._secret", caught=False)
+        self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._channels", caught=False)
         self.check(rules.secrets_opened, "credential.reveal()", "aileron.notices._webhook", caught=True)
 
 

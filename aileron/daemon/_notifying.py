@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from aileron.notices import Collaborators, Notifier, build
+from aileron.notices import MessageComposer, Notifier, build_channels
 from aileron.store import Store
 from aileron.values import NoticeSettings
 from aileron.vault import VaultFile
@@ -18,20 +18,17 @@ from ._threads import in_thread
 def make_notifier(
     reactor: Any, settings: NoticeSettings, store: Store, vault: VaultFile, operator_url: Callable[[], str]
 ) -> Notifier:
-    """The notifier; it tells once it is started."""
-    return build(
-        settings,
-        Collaborators(
-            audit=store.audit,
-            runs=store.runs,
-            sessions=store.sessions,
-            watermarks=store.watermarks,
-            vault=vault,
-            bindings=vault,
-            reactor=reactor,
-            in_thread=in_thread(reactor),
-            ids=fresh_ids(reactor),
-            operator_url=operator_url,
-            environ=os.environ,
-        ),
+    """Build the notifier; it tells once it is started."""
+    composer = MessageComposer(
+        runs=store.runs,
+        sessions=store.sessions,
+        vault=vault,
+        clock=reactor,
+        ids=fresh_ids(reactor),
+        operator_url=operator_url,
+        contents=settings.contents,
     )
+    channels = build_channels(
+        settings, bindings=vault, reactor=reactor, in_thread=in_thread(reactor), environ=os.environ
+    )
+    return Notifier(audit=store.audit, watermarks=store.watermarks, composer=composer, clock=reactor, channels=channels)

@@ -16,7 +16,8 @@ class IChannel(Interface):
     async def deliver(message: Message) -> None:
         """Bring C{message} there, once.  Cancelling gives it up.
 
-        :raises Undelivered: it did not get there, as far as can be told; it says whether another attempt is worth it.
+        :raises aileron.notices.Undelivered: it did not arrive, as far as can be told; it says whether another attempt
+            is worth it.  Whatever else is raised counts as a failure too, of which only the class is told.
         """
 
 

@@ -1,10 +1,13 @@
 """Tells the operator what waits for them, by the channels that they have configured.
 
-Enter by L{build}; the values are in L{aileron.values}.
+The record is followed, what concerns the operator is coalesced into messages, and each message is queued for every
+channel.  A channel is anything that provides L{aileron.interfaces.IChannel}.
 """
 
-from ._build import Collaborators, build
+from ._channels import build_channels
+from ._composer import MessageComposer
+from ._delivery import Undelivered
 from ._notifier import Notifier
-from ._posting import post
+from ._webhook import post
 
-__all__ = ["Collaborators", "Notifier", "build", "post"]
+__all__ = ["MessageComposer", "Notifier", "Undelivered", "build_channels", "post"]

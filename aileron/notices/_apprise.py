@@ -1,4 +1,4 @@
-"""Tells by any of the services that C{apprise} knows: ntfy, mail, chats, telephones."""
+"""Tells the operator by any service that C{apprise} knows: ntfy, mail, chats, telephones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from zope.interface import implementer
 from aileron.interfaces import IChannel
 from aileron.values import Message
 
-from ._secret import Secret
-from ._undelivered import Undelivered
+from ._delivery import Undelivered
 
 InThread = Callable[..., "Deferred[Any]"]
 """Calls a function in another thread."""
@@ -26,16 +25,17 @@ _CHATTY = ("apprise", "requests", "urllib3")
 
 @implementer(IChannel)
 @define(eq=False)
-class Apprise:
-    """One address, which lies in the vault, and is told in a thread: that library waits for the network.
+class AppriseChannel:
+    """Tells one address, which lies in the vault, in a thread: that library waits for the network.
 
-    :param deliver: L{tell}, or another that waits; it says what went wrong, if anything did.
+    :param open_address: opens it.
+    :param notify: L{notify}, or another that waits; it says what went wrong, if anything did.
     """
 
     name: str
-    _secret: Secret
+    _open_address: Callable[[], bytes]
     _in_thread: InThread
-    _deliver: Callable[[str, Message], str | None]
+    _notify: Callable[[str, Message], str | None] = field(factory=lambda: notify)
     kind: str = "apprise"
     _busy: bool = field(default=False, init=False)
 
@@ -43,8 +43,8 @@ class Apprise:
         """See L{IChannel}.  A thread cannot be called back: while one is under way there is no second."""
         if self._busy:
             raise Undelivered("It has not yet come back from an earlier message.")
-        address = self._secret.open().decode("ascii")
-        telling = self._in_thread(self._deliver, address, message)
+        address = self._open_address().decode("ascii")
+        telling = self._in_thread(self._notify, address, message)
         self._busy = True
         answered: Deferred[str | None] = Deferred()
         telling.addBoth(self._over, answered)
@@ -62,8 +62,8 @@ class Apprise:
             answered.callback(result)
 
 
-def tell(address: str, message: Message) -> str | None:
-    """Tell one address of C{message}, however long that takes; what went wrong, or L{None}."""
+def notify(address: str, message: Message) -> str | None:
+    """Notify one address of C{message}, however long that takes; return what went wrong, or L{None}."""
     try:
         from apprise import Apprise as Library
         from apprise import AppriseAsset, NotifyFormat, NotifyType

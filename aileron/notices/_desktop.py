@@ -1,4 +1,4 @@
-"""Tells the desktop, by the program that comes with most."""
+"""Tells the operator on the desktop, by the program that comes with most of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zope.interface import implementer
 from aileron.interfaces import IChannel
 from aileron.values import Message
 
-from ._undelivered import Undelivered
+from ._delivery import Undelivered
 
 PLACES = (Path("/usr/bin/notify-send"), Path("/usr/local/bin/notify-send"), Path("/bin/notify-send"))
 _PASSED_ON = ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "LANG", "HOME")
@@ -27,14 +27,14 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"})
 
 
 def find_command(configured: Path | None, places: tuple[Path, ...] = PLACES) -> Path | None:
-    """The program: what the operator configured, or the first of C{places} that can be run; L{None}: there is none."""
+    """Find the program: what is configured, or the first of C{places} that can be run; L{None}: there is none."""
     candidates = places if configured is None else (configured,)
     return next((each for each in candidates if each.is_file() and os.access(each, os.X_OK)), None)
 
 
 @implementer(IChannel)
 @frozen
-class Desktop:
+class DesktopChannel:
     """Runs C{notify-send} for each message, without contents: every user of this machine sees its arguments.
 
     :param command: absolute; L{None}: it was not found.
@@ -52,7 +52,7 @@ class Desktop:
         """See L{IChannel}."""
         if self._command is None:
             raise Undelivered("There is no notify-send on this machine (package libnotify-bin).", again=False)
-        running = _Running()
+        running = _Run()
         argv = [str(self._command), *_arguments(message)]
         environ = {name: self._environ[name] for name in _PASSED_ON if name in self._environ}
         try:
@@ -68,7 +68,7 @@ def _arguments(message: Message) -> tuple[str, ...]:
     return "--app-name=Aileron", f"--urgency={urgency}", "--category=im.received", "--", message.title, body
 
 
-class _Running(ProcessProtocol):
+class _Run(ProcessProtocol):
     """One run of the program; what it writes is dropped.
 
     :ivar ended: fires when it has ended well; cancelling ends it.

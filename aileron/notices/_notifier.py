@@ -1,8 +1,9 @@
-"""The notifier: hears what is put on record, gathers it, says it, and sends it by every channel."""
+"""Tells the operator of what is put on record: the one way from the record to the channels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
@@ -12,105 +13,94 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.interfaces import IAudit, IChannel, INotifier, IWatermarks
-from aileron.values import ChannelState, Event, Message, Notice, NoticeKind, utc
+from aileron.values import ChannelState, Notice, NoticeKind, utc
 
-from ._details import Details
-from ._following import Following
-from ._gathering import Gathering
-from ._hearing import Floods, notice_of
-from ._outbox import Outbox
-from ._wording import message_of
+from ._coalescer import Coalescer
+from ._composer import MessageComposer
+from ._delivery import DeliveryQueue
+from ._record_follower import RecordFollower
 
 _log = Logger()
 
 
 @implementer(INotifier)
-@define(eq=False)
+@define(eq=False, kw_only=True)
 class Notifier:
-    """See L{INotifier}.  Without a channel nothing is read and nothing is done."""
+    """Follows the record, coalesces notices into messages, and queues each message for every channel.
+
+    Without a channel nothing is read and nothing is done.
+    """
 
     _audit: IAudit
     _watermarks: IWatermarks
-    _details: Details
+    _composer: MessageComposer
     _clock: IReactorTime
     _channels: Sequence[IChannel]
-    _floods: Floods = field(factory=Floods, init=False)
-    _outboxes: tuple[Outbox, ...] = field(init=False)
-    _gathering: Gathering = field(init=False)
-    _following: Following = field(init=False)
+    _queues: tuple[DeliveryQueue, ...] = field(init=False)
+    _coalescer: Coalescer = field(init=False)
+    _follower: RecordFollower = field(init=False)
     _working: set[Deferred[None]] = field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._outboxes = tuple(Outbox(each, self._clock) for each in self._channels)
-        self._gathering = Gathering(self._clock, self._tell)
-        self._following = Following(self._audit, self._watermarks, self._clock, self._hear)
+        self._queues = tuple(DeliveryQueue(each, self._clock) for each in self._channels)
+        self._coalescer = Coalescer(self._clock, self._on_due)
+        self._follower = RecordFollower(self._audit, self._watermarks, self._clock, self._coalescer.add)
 
     async def start(self) -> None:
         """Tell from here on, beginning with what an earlier life left untold.
 
         :raises StoreUnavailable: it cannot be told where that is.
         """
-        if self._outboxes:
-            await self._following.begin()
-            self._keep(Deferred.fromCoroutine(self._following.follow()))
+        if self._queues:
+            await self._follower.begin()
+            self._keep(self._follower.follow())
 
     def stop(self) -> None:
         """Tell nothing more; what has not arrived by now is told after the next start."""
-        self._gathering.stop()
-        for outbox in self._outboxes:
-            outbox.stop()
+        self._coalescer.stop()
+        for queue in self._queues:
+            queue.stop()
         for work in tuple(self._working):
             work.cancel()
 
     def channels(self) -> tuple[ChannelState, ...]:
         """See L{INotifier}."""
-        return tuple(each.state() for each in self._outboxes)
+        return tuple(each.state for each in self._queues)
 
     async def test(self) -> tuple[ChannelState, ...]:
         """See L{INotifier}."""
-        notice = Notice(NoticeKind.TEST, utc(self._clock.seconds()))
-        message = message_of((notice,), 0, await self._details.around())
-        await gatherResults([Deferred.fromCoroutine(each.attempt(message)) for each in self._outboxes])
+        message = await self._composer.compose([Notice(NoticeKind.TEST, utc(self._clock.seconds()))])
+        if message is not None:
+            await gatherResults([Deferred.fromCoroutine(each.attempt(message)) for each in self._queues])
         return self.channels()
 
-    def _hear(self, event: Event) -> None:
-        notice = notice_of(event)
-        if notice is None:
+    def _on_due(self, notices: Sequence[Notice], more: int) -> None:
+        self._keep(self._tell(notices, more, self._follower.sequence))
+
+    async def _tell(self, notices: Sequence[Notice], more: int, sequence: int) -> None:
+        """Queue a message; told is what arrived somewhere, and what every channel gave up."""
+        message = await self._composer.compose(notices, more)
+        if message is None:
+            await self._follower.mark_told(sequence)
             return
-        self._gathering.add(notice)
-        flood = self._floods.follow(notice)
-        if flood is not None:
-            self._gathering.add(flood)
-
-    def _tell(self, notices: Sequence[Notice], more: int) -> None:
-        self._keep(Deferred.fromCoroutine(self._say(notices, more, self._following.sequence)))
-
-    async def _say(self, notices: Sequence[Notice], more: int, sequence: int) -> None:
-        current = await self._details.current(notices)
-        if not current:
-            await self._following.told(sequence)
-            return
-        self._send(message_of(current, more, await self._details.around()), sequence)
-
-    def _send(self, message: Message, sequence: int) -> None:
-        """Told is what arrived somewhere, and what every channel gave up."""
-        left = len(self._outboxes)
+        left = len(self._queues)
 
         def done(arrived: bool) -> None:
             nonlocal left
             left -= 1
             if arrived or left == 0:
-                self._keep(Deferred.fromCoroutine(self._following.told(sequence)))
+                self._keep(self._follower.mark_told(sequence))
 
-        for outbox in self._outboxes:
-            outbox.put(message, done)
+        for queue in self._queues:
+            queue.put(message, done)
 
-    def _keep(self, work: Deferred[None]) -> None:
+    def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        work = Deferred.fromCoroutine(coroutine)
         self._working.add(work)
-        work.addErrback(_note)
+        work.addErrback(_log_failure)
         work.addBoth(lambda _: self._working.discard(work))
 
 
-def _note(failure: Failure) -> None:
+def _log_failure(failure: Failure) -> None:
     if not failure.check(CancelledError):
         _log.failure("telling the operator has failed", failure)

@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Callable, Mapping
 from hashlib import sha256
+from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 from attrs import frozen
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Cooperator
+from twisted.web.http_headers import Headers
 from zope.interface import implementer
 
 from aileron.interfaces import IChannel
 from aileron.values import Message
 
-from ._posting import post
-from ._secret import Secret
-from ._undelivered import Undelivered
+from ._delivery import Undelivered
 
+ANSWER_SECONDS = 30.0
 _NO_USE = range(400, 500)
 _TOO_SOON = frozenset((408, 425, 429))
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 @implementer(IChannel)
 @frozen
-class Webhook:
+class WebhookChannel:
     """Posts a message as JSON; a status of 2xx says that it arrived.
 
     Where a key is bound to it the header C{Aileron-Signature: t=SECONDS,v1=HEX} is an HMAC-SHA256 over the seconds, a
     full stop and the body.
 
-    :param secret: where the key lies; L{None}: nothing is signed.
+    :param open_key: opens the key; L{None}: nothing is signed.
     :param reactor: connects, and tells the time.
     """
 
     name: str
     _url: str
     _reactor: Any
-    _secret: Secret | None = None
+    _open_key: Callable[[], bytes] | None = None
     kind: str = "webhook"
 
     async def deliver(self, message: Message) -> None:
@@ -48,8 +54,41 @@ class Webhook:
             raise Undelivered(f"It answered {status}.", again=status not in _NO_USE or status in _TOO_SOON)
 
     def _signature(self, body: bytes) -> dict[str, str]:
-        if self._secret is None:
+        if self._open_key is None:
             return {}
         seconds = int(self._reactor.seconds())
-        signed = hmac.digest(self._secret.open(), b"%d." % seconds + body, sha256).hex()
+        signed = hmac.digest(self._open_key(), b"%d." % seconds + body, sha256).hex()
         return {"Aileron-Signature": f"t={seconds},v1={signed}"}
+
+
+async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] = _NO_HEADERS) -> int:
+    """Post C{body}, JSON, and return the status of the answer; nothing is followed anywhere.
+
+    :param clock: the reactor.
+    :raises Exception: no answer came.
+    """
+    import treq
+    from twisted.web.client import FileBodyProducer
+
+    producer = FileBodyProducer(BytesIO(body), Cooperator(scheduler=lambda work: clock.callLater(0, work)))
+    answer = await treq.post(
+        url,
+        producer,
+        headers=Headers({"Content-Type": ["application/json"], **{name: [each] for name, each in headers.items()}}),
+        reactor=clock,
+        timeout=ANSWER_SECONDS,
+        allow_redirects=False,
+        persistent=False,
+        unbuffered=True,
+    )
+    answer.deliverBody(_HangUp())  # a server may never end it
+    return int(answer.code)
+
+
+class _HangUp(Protocol):
+    """Drops whatever is answered besides a status."""
+
+    def connectionMade(self) -> None:
+        """Hang up."""
+        if self.transport is not None:
+            self.transport.loseConnection()

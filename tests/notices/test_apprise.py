@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from unittest import SkipTest
 
 from twisted.internet.defer import Deferred
@@ -13,9 +14,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IChannel
-from aileron.notices._apprise import Apprise, tell
-from aileron.notices._secret import Secret
-from aileron.notices._undelivered import Undelivered
+from aileron.notices import Undelivered
+from aileron.notices._apprise import AppriseChannel, notify
+from aileron.notices._channels import open_secret
 from aileron.testing import MemoryBindings, MemoryVault
 from aileron.values import ChannelSettings, Message, NewBinding
 
@@ -32,7 +33,7 @@ class AppriseTests(SynchronousTestCase):
         bindings = MemoryBindings(self.vault)
         bindings.add(NewBinding("api_key", "notice", "phone", CHANNEL.fqn, ADDRESS, scope=CHANNEL.scope()))
         self.threads: list[tuple[str, Message, Deferred[str | None]]] = []
-        self.channel = Apprise("phone", Secret(bindings, CHANNEL), self.in_thread, lambda *_: None)
+        self.channel = AppriseChannel("phone", partial(open_secret, bindings, CHANNEL), self.in_thread)
 
     def in_thread(self, work: Callable[..., object], address: str, told: Message) -> Deferred[str | None]:
         """Note what would be called there."""
@@ -107,5 +108,5 @@ class LibraryTests(SynchronousTestCase):
         root.addHandler(ear)
         self.addCleanup(root.removeHandler, ear)
         for address in ("canary", "canary://canary/canary"):
-            self.assertEqual(tell(address, message()), "What is bound to it is no address that apprise knows.")
+            self.assertEqual(notify(address, message()), "What is bound to it is no address that apprise knows.")
         self.assertEqual(ear.heard, [])

@@ -15,8 +15,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IChannel
-from aileron.notices._desktop import Desktop, find_command
-from aileron.notices._undelivered import Undelivered
+from aileron.notices import Undelivered
+from aileron.notices._desktop import DesktopChannel, find_command
 
 from .case import message
 
@@ -70,7 +70,7 @@ class DesktopTests(SynchronousTestCase):
     def setUp(self) -> None:
         """A desktop."""
         self.machine = Machine()
-        self.desktop = Desktop(Path("/usr/bin/notify-send"), ENVIRON, self.machine)
+        self.desktop = DesktopChannel(Path("/usr/bin/notify-send"), ENVIRON, self.machine)
 
     def deliver(self, **more: Any) -> Deferred[None]:
         """Tell it."""
@@ -114,7 +114,7 @@ class DesktopTests(SynchronousTestCase):
         self.failureResultOf(done, Undelivered)
         self.machine.broken = OSError(12, "Cannot allocate memory")
         self.assertIn("Cannot allocate", self.failureResultOf(self.deliver(), Undelivered).value.problem)
-        self.desktop = Desktop(None, ENVIRON, self.machine)
+        self.desktop = DesktopChannel(None, ENVIRON, self.machine)
         failed = self.failureResultOf(self.deliver(), Undelivered).value
         self.assertEqual((failed.again, "libnotify-bin" in failed.problem), (False, True))
 

@@ -14,11 +14,9 @@ from zope.interface import provider
 from zope.interface.verify import verifyObject
 
 from aileron.interfaces import INotifier
-from aileron.notices._details import Details
-from aileron.notices._following import MOST_BEHIND, ROW, _place
-from aileron.notices._gathering import GATHER_SECONDS
-from aileron.notices._notifier import Notifier
-from aileron.notices._undelivered import Undelivered
+from aileron.notices import MessageComposer, Notifier, Undelivered
+from aileron.notices._coalescer import GATHER_SECONDS
+from aileron.notices._record_follower import MOST_BEHIND, ROW, _place
 from aileron.testing import (
     MemoryVault,
     example_ask,
@@ -71,16 +69,22 @@ class NotifierCase(SynchronousTestCase):
     def life(self, *, contents: bool = False, runs: Any = None) -> Notifier:
         """A notifier that has started; the test's end stops it."""
         store = self.store
-        details = Details(
-            runs or store.runs,
-            store.sessions,
-            self.vault,
-            self.clock,
-            lambda: "message-1",
-            lambda: "http://localhost:7001",
-            contents,
+        composer = MessageComposer(
+            runs=runs or store.runs,
+            sessions=store.sessions,
+            vault=self.vault,
+            clock=self.clock,
+            ids=lambda: "message-1",
+            operator_url=lambda: "http://localhost:7001",
+            contents=contents,
         )
-        notifier = Notifier(store.audit, store.watermarks, details, self.clock, self.channels)
+        notifier = Notifier(
+            audit=store.audit,
+            watermarks=store.watermarks,
+            composer=composer,
+            clock=self.clock,
+            channels=self.channels,
+        )
         self.do(notifier.start())
         self.addCleanup(notifier.stop)
         return notifier

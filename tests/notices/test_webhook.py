@@ -5,6 +5,8 @@ from __future__ import annotations
 import hmac
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 
 from twisted.internet.defer import Deferred
@@ -13,9 +15,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from aileron.interfaces import IChannel
-from aileron.notices._secret import Secret
-from aileron.notices._undelivered import Undelivered
-from aileron.notices._webhook import Webhook
+from aileron.notices import Undelivered
+from aileron.notices._channels import open_secret
+from aileron.notices._webhook import WebhookChannel
 from aileron.testing import MemoryBindings, MemoryVault
 from aileron.values import ChannelSettings, NewBinding
 
@@ -35,9 +37,9 @@ class WebhookTests(SynchronousTestCase):
         self.vault = MemoryVault()
         self.bindings = MemoryBindings(self.vault)
 
-    def deliver(self, secret: Secret | None = None) -> Deferred[None]:
+    def deliver(self, open_key: Callable[[], bytes] | None = None) -> Deferred[None]:
         """Send one message."""
-        webhook = Webhook("office", URL, self.reactor, secret)
+        webhook = WebhookChannel("office", URL, self.reactor, open_key)
         self.assertTrue(verifyObject(IChannel, webhook))
         return Deferred.fromCoroutine(webhook.deliver(message(contents=("to: me",))))
 
@@ -63,7 +65,7 @@ class WebhookTests(SynchronousTestCase):
     def test_signed(self) -> None:
         """With a key the body and the moment are signed, and the key itself does not travel."""
         self.bind()
-        self.deliver(Secret(self.bindings, CHANNEL))
+        self.deliver(partial(open_secret, self.bindings, CHANNEL))
         server = Server.accept(self.reactor)
         found = re.search(r"^Aileron-Signature: t=(\d+),v1=([0-9a-f]{64})\r?$", server.head, re.MULTILINE)
         assert found is not None
@@ -73,12 +75,12 @@ class WebhookTests(SynchronousTestCase):
 
     def test_no_key(self) -> None:
         """Without its key, with the vault locked, or with a key for another address, nothing is sent at all."""
-        secret = Secret(self.bindings, CHANNEL)
-        self.assertIn("aileron notification add office", self.failureResultOf(self.deliver(secret)).value.problem)
+        open_key = partial(open_secret, self.bindings, CHANNEL)
+        self.assertIn("aileron notification add office", self.failureResultOf(self.deliver(open_key)).value.problem)
         self.bind("http://127.0.0.1:8800/else")
-        self.assertIn("another address", self.failureResultOf(self.deliver(secret)).value.problem)
+        self.assertIn("another address", self.failureResultOf(self.deliver(open_key)).value.problem)
         self.vault.lock()
-        failed = self.failureResultOf(self.deliver(secret), Undelivered)
+        failed = self.failureResultOf(self.deliver(open_key), Undelivered)
         self.assertIn("locked", failed.value.problem)
         self.assertFalse(failed.value.again)
         self.assertEqual(self.reactor.tcpClients, [])

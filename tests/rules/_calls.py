@@ -12,7 +12,7 @@ _CONNECTOR_SIDE = ("aileron.connectors", "aileron.testing")
 _HOLDS_A_CONNECTOR = ("aileron.runner", "aileron.inband")
 _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault")
 _PUTS_KEYS_IN = "aileron.gateway.injecting.injection"
-_OPENS_CHANNELS = "aileron.notices._secret"
+_OPENS_CHANNELS = "aileron.notices._channels"
 _USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
 
 

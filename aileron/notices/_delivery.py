@@ -1,4 +1,4 @@
-"""One channel's messages on their way: each is tried a few times, and none keeps anything waiting."""
+"""Delivers messages by one channel: each is tried a few times, and none keeps anything waiting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
@@ -16,19 +16,29 @@ from twisted.python.failure import Failure
 from aileron.interfaces import IChannel
 from aileron.values import ChannelState, Message, utc
 
-from ._undelivered import Undelivered
-
 PAUSES_SECONDS = (2.0, 10.0, 60.0)
 ATTEMPT_SECONDS = 30.0
 MOST_WAITING = 20
 _log = Logger()
 
 Done = Callable[[bool], None]
-"""Called once for each message: whether it got there."""
+"""Called once for each message: whether it arrived."""
+
+
+@frozen
+class Undelivered(Exception):
+    """A channel could not be told.
+
+    :ivar problem: for the operator and the log: a sentence of ours, so that no address and no secret is in it.
+    :ivar again: whether another attempt is worth it.
+    """
+
+    problem: str
+    again: bool = True
 
 
 @define(eq=False)
-class Outbox:
+class DeliveryQueue:
     """Delivers messages one after the other, in their order; where too many wait the oldest are given up."""
 
     _channel: IChannel
@@ -41,6 +51,7 @@ class Outbox:
     def _idle(self) -> ChannelState:
         return ChannelState(self._channel.name, self._channel.kind)
 
+    @property
     def state(self) -> ChannelState:
         """How the channel does."""
         return evolve(self._state, waiting=len(self._waiting))
@@ -56,15 +67,29 @@ class Outbox:
             if self._delivering.called:  # it went through at once
                 self._delivering = None
 
-    async def attempt(self, message: Message) -> bool:
-        """Deliver C{message} now, by one attempt; whether it got there."""
-        return await self._try(message) is None
-
     def stop(self) -> None:
         """Deliver nothing more."""
         self._waiting.clear()
         if self._delivering is not None:
             self._delivering.cancel()
+
+    async def attempt(self, message: Message) -> Undelivered | None:
+        """Deliver C{message} now, by one attempt.
+
+        :return: why it did not arrive; L{None}: it did.
+        """
+        delivering = Deferred.fromCoroutine(self._channel.deliver(message))
+        try:
+            await delivering.addTimeout(ATTEMPT_SECONDS, self._clock)
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, the rest goes on
+            failed = _undelivered(error)
+            self._state = evolve(self._state, problem=failed.problem, problem_at=self._now())
+            _log.warn("{channel} cannot be notified: {why}", channel=self._channel.name, why=failed.problem)
+            return failed
+        self._state = evolve(self._state, sent=self._state.sent + 1, sent_at=self._now(), problem=None, problem_at=None)
+        return None
 
     async def _deliver_all(self) -> None:
         while self._waiting:
@@ -79,29 +104,13 @@ class Outbox:
         self._delivering = None
 
     async def _insist(self, message: Message) -> bool:
-        for pause in (*PAUSES_SECONDS, None):
-            failed = await self._try(message)
-            if failed is None:
-                return True
-            if pause is None or not failed.again:
-                return False
+        failed = await self.attempt(message)
+        for pause in PAUSES_SECONDS:
+            if failed is None or not failed.again:
+                break
             await deferLater(self._clock, pause)
-        return False
-
-    async def _try(self, message: Message) -> Undelivered | None:
-        """One attempt; why it failed."""
-        delivering = Deferred.fromCoroutine(self._channel.deliver(message))
-        try:
-            await delivering.addTimeout(ATTEMPT_SECONDS, self._clock)
-        except CancelledError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, the rest goes on
-            failed = _undelivered(error)
-            self._state = evolve(self._state, problem=failed.problem, problem_at=self._now())
-            _log.warn("{channel} cannot be notified: {why}", channel=self._channel.name, why=failed.problem)
-            return failed
-        self._state = evolve(self._state, sent=self._state.sent + 1, sent_at=self._now(), problem=None, problem_at=None)
-        return None
+            failed = await self.attempt(message)
+        return failed is None
 
     def _give_up(self, done: Done) -> None:
         self._state = evolve(self._state, failed=self._state.failed + 1)

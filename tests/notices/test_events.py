@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.audit import RECORDED
-from aileron.notices._hearing import Floods, notice_of
+from aileron.notices._record_follower import FloodDetector, notice_of
 from aileron.testing import example_event
 from aileron.values import Notice, NoticeKind
 
@@ -60,14 +60,14 @@ class NoticeTests(SynchronousTestCase):
 class FloodTests(SynchronousTestCase):
     """A session that asks and asks."""
 
-    def follow(self, floods: Floods, *seconds: float, session: str = "session-1") -> list[Notice]:
+    def follow(self, floods: FloodDetector, *seconds: float, session: str = "session-1") -> list[Notice]:
         """What is told of questions asked at these moments."""
         asked = (notice(at=AT + timedelta(seconds=each), session_id=session) for each in seconds)
-        return [told for each in asked if (told := floods.follow(each)) is not None]
+        return [told for each in asked if (told := floods.check(each)) is not None]
 
     def test_many(self) -> None:
         """The tenth question within a minute is told once, and once more after ten minutes."""
-        floods = Floods()
+        floods = FloodDetector()
         self.assertEqual(self.follow(floods, *range(9)), [])
         (told,) = self.follow(floods, *range(9, 30))
         self.assertEqual((told.kind, told.session_id), (NoticeKind.FLOOD, "session-1"))
@@ -75,10 +75,10 @@ class FloodTests(SynchronousTestCase):
 
     def test_slow(self) -> None:
         """Ten questions in more than a minute are none, nor are those of ten sessions."""
-        floods = Floods()
+        floods = FloodDetector()
         self.assertEqual(self.follow(floods, *range(0, 200, 7)), [])
         self.assertEqual([self.follow(floods, 300, session=f"session-{number}") for number in range(20)], [[]] * 20)
 
     def test_else(self) -> None:
         """What is no question is not counted."""
-        self.assertEqual([Floods().follow(notice(NoticeKind.UNKNOWN)) for _ in range(20)], [None] * 20)
+        self.assertEqual([FloodDetector().check(notice(NoticeKind.UNKNOWN)) for _ in range(20)], [None] * 20)

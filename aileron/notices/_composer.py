@@ -1,4 +1,4 @@
-"""What the record does not say of itself: who asked, whether it still waits, and contents where they are wanted."""
+"""Composes messages of what is still so, and looks up what the record does not say of itself."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.interfaces import IRuns, ISessions, IVault
-from aileron.values import Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc
+from aileron.values import Message, Notice, NoticeKind, Run, RunQuery, RunState, VaultState, utc
 
-from ._wording import Surroundings
+from ._message import MessageContext, message_of
 
 _WAITING: Mapping[NoticeKind, RunState] = {
     NoticeKind.APPROVAL: RunState.PENDING,
@@ -31,58 +31,61 @@ _log = Logger()
 T = TypeVar("T")
 
 
-@frozen
-class Details:
-    """Looks up what is to be said.  Where the store does not answer, less is said.
+@frozen(kw_only=True)
+class MessageComposer:
+    """Composes messages.  Where the store does not answer, less is said.
 
-    :param contents: whether arguments are told.
     :param ids: a fresh one at each call.
-    :param operator_url: of the operator's site.
+    :param operator_url: of the operator's site, once that is bound.
+    :param contents: whether arguments are told.
     """
 
-    _runs: IRuns
-    _sessions: ISessions
-    _vault: IVault
-    _clock: IReactorTime
-    _ids: Callable[[], str]
-    _operator_url: Callable[[], str]
-    _contents: bool
+    runs: IRuns
+    sessions: ISessions
+    vault: IVault
+    clock: IReactorTime
+    ids: Callable[[], str]
+    operator_url: Callable[[], str]
+    contents: bool = False
 
-    async def current(self, notices: Sequence[Notice]) -> tuple[Notice, ...]:
-        """Those of C{notices} that are still so, each with all that there is to say of it."""
+    async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
+        """Compose a message of those of C{notices} that are still so; L{None}: none is.
+
+        :param more: how many there were besides.
+        """
         found = [await _or_else(each, self._whole(each)) for each in notices]
-        return tuple(each for each in found if each is not None)
+        current = [each for each in found if each is not None]
+        return message_of(current, more, await self._context()) if current else None
 
-    async def around(self) -> Surroundings:
-        """What a message says beside its notices."""
+    async def _context(self) -> MessageContext:
         waiting, oldest = await _or_else((0, None), self._waiting())
-        locked = self._vault.state() is VaultState.LOCKED
-        return Surroundings(self._ids(), utc(self._clock.seconds()), self._page, waiting, oldest, locked)
+        locked = self.vault.state() is VaultState.LOCKED
+        return MessageContext(self.ids(), utc(self.clock.seconds()), self._page, waiting, oldest, locked)
 
     async def _waiting(self) -> tuple[int, datetime | None]:
-        """How many calls wait, and since when the oldest."""
-        first = (await self._runs.list(_PENDING)).items
-        return await self._runs.count(_PENDING), first[0].received_at if first else None
+        """Count the calls that wait, and look since when the oldest does."""
+        first = (await self.runs.list(_PENDING)).items
+        return await self.runs.count(_PENDING), first[0].received_at if first else None
 
     async def _whole(self, notice: Notice) -> Notice | None:
-        run = None if notice.run_id is None else await self._runs.get(notice.run_id)
+        run = None if notice.run_id is None else await self.runs.get(notice.run_id)
         wanted = _WAITING.get(notice.kind)
         if wanted is not None and (run is None or run.state is not wanted):
             return None
-        session = None if notice.session_id is None else await self._sessions.get(notice.session_id)
+        session = None if notice.session_id is None else await self.sessions.get(notice.session_id)
         return evolve(notice, agent=None if session is None else str(session.agent), arguments=self._arguments(run))
 
     def _arguments(self, run: Run | None) -> str | None:
-        if run is None or not self._contents:
+        if run is None or not self.contents:
             return None
         return json.dumps(dict(run.arguments), ensure_ascii=False, default=str)[:_MOST_CONTENTS]
 
     def _page(self, run_id: str | None) -> str:
-        return f"{self._operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")
+        return f"{self.operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")
 
 
 async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
-    """What C{looking} finds, or C{otherwise}: a row that somebody made unreadable silences nothing."""
+    """Return what C{looking} finds, or C{otherwise}: a row that somebody made unreadable silences nothing."""
     try:
         return await looking
     except CancelledError:

@@ -9,9 +9,9 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
-from aileron.notices._following import Following
+from aileron.notices._record_follower import RecordFollower
 from aileron.testing import example_event
-from aileron.values import Event, Record
+from aileron.values import Notice, Record
 
 
 class Broken:
@@ -48,46 +48,47 @@ class Broken:
         self.refuse()
 
 
-class FollowingTests(SynchronousTestCase):
+class FollowerTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Nothing was heard."""
         self.clock = Clock()
         self.broken = Broken()
-        self.heard: list[Event] = []
+        self.heard: list[Notice] = []
         store: Any = self.broken
-        self.following = Following(store, store, self.clock, self.heard.append)
+        self.follower = RecordFollower(store, store, self.clock, self.heard.append)
 
     def test_goes_on(self) -> None:
         """A store that refuses is asked again after a while, and stops nothing."""
         self.broken.refusals = 2
-        following = Deferred.fromCoroutine(self.following.follow())
+        following = Deferred.fromCoroutine(self.follower.follow())
         self.clock.pump((5, 5))
         self.assertNoResult(following)
         self.assertEqual(self.broken.refusals, 0)
         record = Record(3, example_event("approval.requested"), "", "", "", None)
         waiting, self.broken.waiting = self.broken.waiting, Deferred()
         waiting.callback((record,))
-        self.assertEqual((self.heard, self.following.sequence), ([record.event], 3))
+        self.assertEqual(([each.at for each in self.heard], self.follower.sequence), ([record.event.at], 3))
         following.cancel()
         self.failureResultOf(following)
 
-    def test_unheard(self) -> None:
-        """One record that cannot be heard is logged and passed over; the next is heard."""
-        records = [Record(number, example_event(), "", "", "", None) for number in (1, 2)]
-        told: list[Event] = []
+    def test_passed_over(self) -> None:
+        """One record that cannot be told is logged and passed over; the next is told."""
+        events = [example_event("approval.requested", f"run-{number}") for number in (1, 2)]
+        records = [Record(number, event, "", "", "", None) for number, event in enumerate(events, 1)]
+        told: list[str | None] = []
 
-        def hear(event: Event) -> None:
-            if event is records[0].event:
+        def hear(notice: Notice) -> None:
+            if notice.run_id == "run-1":
                 raise ValueError("odd")
-            told.append(event)
+            told.append(notice.run_id)
 
         store: Any = self.broken
-        following = Deferred.fromCoroutine(Following(store, store, self.clock, hear).follow())
+        following = Deferred.fromCoroutine(RecordFollower(store, store, self.clock, hear).follow())
         for record in records:
             waiting, self.broken.waiting = self.broken.waiting, Deferred()
             waiting.callback((record,))
             self.clock.advance(5)
-        self.assertEqual(told, [records[1].event])
+        self.assertEqual(told, ["run-2"])
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
         following.cancel()
         self.failureResultOf(following)
@@ -95,5 +96,5 @@ class FollowingTests(SynchronousTestCase):
     def test_unwritten(self) -> None:
         """That it cannot be kept what was told fails nothing."""
         self.broken.refusals = 1
-        self.successResultOf(Deferred.fromCoroutine(self.following.told(7)))
+        self.successResultOf(Deferred.fromCoroutine(self.follower.mark_told(7)))
         self.assertEqual(self.broken.refusals, 0)

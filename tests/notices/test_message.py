@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.notices._wording import MOST_LINES, Surroundings, message_of
+from aileron.notices._message import MOST_LINES, MessageContext, message_of
 from aileron.values import Message, Notice, NoticeKind, visible
 
 from .case import AT, PAGE, notice
 
-AROUND = Surroundings("message-1", AT + timedelta(seconds=90), lambda run: PAGE if run is None else f"{PAGE}/{run}")
+CONTEXT = MessageContext("message-1", AT + timedelta(seconds=90), lambda run: PAGE if run is None else f"{PAGE}/{run}")
 
 
-def said(*notices: Notice, more: int = 0, around: Surroundings = AROUND) -> Message:
+def said(*notices: Notice, more: int = 0, context: MessageContext = CONTEXT) -> Message:
     """The message of these."""
-    return message_of(notices, more, around)
+    return message_of(notices, more, context)
 
 
-class WordingTests(SynchronousTestCase):
+class MessageTests(SynchronousTestCase):
     """From notices to a message."""
 
     def test_one(self) -> None:
@@ -57,8 +57,8 @@ class WordingTests(SynchronousTestCase):
 
     def test_around(self) -> None:
         """How many wait in all is said, for how long the oldest does, and that the vault is locked."""
-        around = evolve(AROUND, waiting=7, oldest=AT - timedelta(hours=3), locked=True)
-        told = said(notice(), around=around)
+        context = evolve(CONTEXT, waiting=7, oldest=AT - timedelta(hours=3), locked=True)
+        told = said(notice(), context=context)
         self.assertEqual(told.lines[1], "7 calls wait in all, the oldest for 3 h.")
         self.assertIn("aileron vault unlock", told.lines[2])
 

@@ -1,4 +1,4 @@
-"""What is said: short, visible, and without contents unless they are wanted."""
+"""Words a message: short, visible, and without contents unless they are wanted."""
 
 from __future__ import annotations
 
@@ -13,38 +13,25 @@ MOST_LINES = 6
 _MOST_NAME, _MOST_WHY, _MOST_CONTENTS = 80, 200, 300
 _CUT = "…"
 
-_ORDER = tuple(NoticeKind[name] for name in (
-    "TAMPER", "BROKEN", "FLOOD", "UNKNOWN", "LOCKED", "APPROVAL", "ASKED_ANEW", "PAUSED", "RESUMED", "TEST",
-))  # fmt: skip
 _URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD, NoticeKind.UNKNOWN))
-_ONE: Mapping[NoticeKind, str] = {
-    NoticeKind.TAMPER: "a sign of tampering was found",
-    NoticeKind.BROKEN: "{what} is stopped for a while",
-    NoticeKind.FLOOD: "a session asks and asks",
-    NoticeKind.UNKNOWN: "{action} may have happened, or not",
-    NoticeKind.LOCKED: "{action} waits for the vault",
-    NoticeKind.APPROVAL: "{action} waits for your approval",
-    NoticeKind.ASKED_ANEW: "{action} needs your approval once more",
-    NoticeKind.PAUSED: "{whole} is paused",
-    NoticeKind.RESUMED: "{whole} is resumed",
-    NoticeKind.TEST: "this is a test",
+_TITLES: Mapping[NoticeKind, tuple[str, str]] = {
+    NoticeKind.TAMPER: ("a sign of tampering was found", "{n} signs of tampering were found"),
+    NoticeKind.BROKEN: ("{what} is stopped for a while", "{n} sessions or actions are stopped for a while"),
+    NoticeKind.FLOOD: ("a session asks and asks", "{n} sessions ask and ask"),
+    NoticeKind.UNKNOWN: ("{action} may have happened, or not", "{n} runs may have happened, or not"),
+    NoticeKind.LOCKED: ("{action} waits for the vault", "{n} runs wait for the vault"),
+    NoticeKind.APPROVAL: ("{action} waits for your approval", "{n} calls wait for your approval"),
+    NoticeKind.ASKED_ANEW: ("{action} needs your approval once more", "{n} calls need your approval once more"),
+    NoticeKind.PAUSED: ("{whole} is paused", "{n} things are paused"),
+    NoticeKind.RESUMED: ("{whole} is resumed", "{n} things are resumed"),
+    NoticeKind.TEST: ("this is a test", "this is a test"),
 }
-_MANY: Mapping[NoticeKind, str] = {
-    NoticeKind.TAMPER: "{n} signs of tampering were found",
-    NoticeKind.BROKEN: "{n} sessions or actions are stopped for a while",
-    NoticeKind.FLOOD: "{n} sessions ask and ask",
-    NoticeKind.UNKNOWN: "{n} runs may have happened, or not",
-    NoticeKind.LOCKED: "{n} runs wait for the vault",
-    NoticeKind.APPROVAL: "{n} calls wait for your approval",
-    NoticeKind.ASKED_ANEW: "{n} calls need your approval once more",
-    NoticeKind.PAUSED: "{n} things are paused",
-    NoticeKind.RESUMED: "{n} things are resumed",
-    NoticeKind.TEST: "this is a test",
-}
+"""What is said of one, and of many; the worst comes first."""
+_ORDER = tuple(_TITLES)
 
 
 @frozen
-class Surroundings:
+class MessageContext:
     """What a message says beside its notices.
 
     :ivar id: of the message.
@@ -62,20 +49,20 @@ class Surroundings:
     locked: bool = False
 
 
-def message_of(notices: Sequence[Notice], more: int, around: Surroundings) -> Message:
-    """One message of all of C{notices}, of which there is one at least.
+def message_of(notices: Sequence[Notice], more: int, context: MessageContext) -> Message:
+    """Word one message of all of C{notices}, of which there is one at least.
 
     :param more: how many there were besides.
     """
-    shown = tuple(_shown(each) for each in sorted(notices, key=lambda each: (_ORDER.index(each.kind), each.at)))
+    shown = tuple(_to_shown(each) for each in sorted(notices, key=lambda each: (_ORDER.index(each.kind), each.at)))
     runs = {each.run_id for each in shown}
     only = runs.pop() if len(runs) == 1 and not more else None
     return Message(
-        id=around.id,
-        at=around.now,
+        id=context.id,
+        at=context.now,
         title=f"Aileron: {_title(shown, more)}",
-        lines=tuple(_lines(shown, more, around)),
-        url=around.page(only),
+        lines=tuple(_lines(shown, more, context)),
+        url=context.page(only),
         notices=shown,
         urgent=any(each.kind in _URGENT for each in shown),
         contents=tuple(_contents(shown)),
@@ -83,8 +70,8 @@ def message_of(notices: Sequence[Notice], more: int, around: Surroundings) -> Me
     )
 
 
-def _shown(notice: Notice) -> Notice:
-    """The same, each text visible and short."""
+def _to_shown(notice: Notice) -> Notice:
+    """Make each text visible and short."""
     return evolve(
         notice,
         action=_text(notice.action, _MOST_NAME),
@@ -107,29 +94,29 @@ def _title(notices: Sequence[Notice], more: int) -> str:
     first = notices[0]
     alike = sum(each.kind is first.kind for each in notices)
     others = len(notices) - alike + more
-    said = _MANY[first.kind].format(n=alike) if alike > 1 else _one(first)
+    said = _TITLES[first.kind][1].format(n=alike) if alike > 1 else _one(first)
     return f"{said}, and {others} more" if others else said
 
 
 def _one(notice: Notice) -> str:
     stopped = f"the action {notice.action}" if notice.session_id is None else "a session"
     whole = "everything" if notice.session_id is None else "a session"
-    return _ONE[notice.kind].format(action=notice.action or "a call", what=stopped, whole=whole)
+    return _TITLES[notice.kind][0].format(action=notice.action or "a call", what=stopped, whole=whole)
 
 
-def _lines(notices: Sequence[Notice], more: int, around: Surroundings) -> Iterable[str]:
+def _lines(notices: Sequence[Notice], more: int, context: MessageContext) -> Iterable[str]:
     grouped: dict[tuple[object, ...], list[Notice]] = {}
     for each in notices:
         grouped.setdefault((each.kind, each.action, each.session_id, each.why), []).append(each)
     groups = list(grouped.values())
     for alike in groups[:MOST_LINES]:
-        yield _line(alike, around.now)
+        yield _line(alike, context.now)
     left = sum(len(alike) for alike in groups[MOST_LINES:]) + more
     if left:
         yield f"… and {left} more."
-    if around.oldest is not None and around.waiting > 1:
-        yield f"{around.waiting} calls wait in all, the oldest for {_age(around.now, around.oldest)}."
-    if around.locked:
+    if context.oldest is not None and context.waiting > 1:
+        yield f"{context.waiting} calls wait in all, the oldest for {_age(context.now, context.oldest)}."
+    if context.locked:
         yield "The vault is locked: aileron vault unlock"
 
 
@@ -142,7 +129,7 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
 
 
 def _who(notice: Notice) -> str:
-    """Whose it is; the agent's name is its own claim."""
+    """Say whose it is; the agent's name is its own claim."""
     if notice.session_id is None:
         return ""
     agent = "" if notice.agent is None else f"{notice.agent}, "

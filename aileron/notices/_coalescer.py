@@ -1,4 +1,4 @@
-"""What is to be told next, and when: a burst is one message, and messages that follow each other come ever slower."""
+"""Coalesces notices: a burst is one message, and messages that follow each other come ever slower."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ URGENT = frozenset((NoticeKind.TAMPER, NoticeKind.BROKEN, NoticeKind.FLOOD))
 
 
 @define(eq=False)
-class Gathering:
-    """Keeps notices until it is time to tell them.
+class Coalescer:
+    """Keeps notices until it is time for a message, which has all of them.
 
-    :param tell: called with what was gathered, and how many notices more there were.
+    :param on_due: called with what was gathered, and how many notices more there were.
     """
 
     _clock: IReactorTime
-    _tell: Callable[[tuple[Notice, ...], int], None]
+    _on_due: Callable[[tuple[Notice, ...], int], None]
     _gathered: dict[Notice, None] = field(factory=dict, init=False)
     _more: int = field(default=0, init=False)
     _told_at: float | None = field(default=None, init=False)
@@ -67,7 +67,7 @@ class Gathering:
             self._due.reset(seconds)
 
     def _wait(self, urgent: bool) -> float:
-        """How long from now: what is wrong waits for the shortest pause alone."""
+        """Compute how long from now: what is wrong waits for the shortest pause alone."""
         if self._told_at is None:
             return GATHER_SECONDS
         place = 0 if urgent else min(self._in_a_row, len(PAUSES_SECONDS)) - 1
@@ -81,4 +81,4 @@ class Gathering:
         self._told_at = now
         gathered, more = tuple(self._gathered), self._more
         self._gathered, self._more = {}, 0
-        self._tell(gathered, more)
+        self._on_due(gathered, more)

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.notices._gathering import GATHER_SECONDS, MOST_NOTICES, PAUSES_SECONDS, Gathering
+from aileron.notices._coalescer import GATHER_SECONDS, MOST_NOTICES, PAUSES_SECONDS, Coalescer
 from aileron.values import Notice, NoticeKind
 
 from .case import notice
 
 
-class GatheringTests(SynchronousTestCase):
+class CoalescerTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Nothing was told yet."""
         self.clock = Clock()
         self.told: list[tuple[int, int]] = []
         self.last: Sequence[Notice] = ()
-        self.gathering = Gathering(self.clock, self.tell)
+        self.coalescer = Coalescer(self.clock, self.tell)
 
     def tell(self, notices: Sequence[Notice], more: int) -> None:
         """Note how many there were, and what."""
@@ -30,7 +30,7 @@ class GatheringTests(SynchronousTestCase):
     def test_burst(self) -> None:
         """What comes within two seconds is one message, and none comes before."""
         for number in range(7):
-            self.gathering.add(notice(number=number))
+            self.coalescer.add(notice(number=number))
         self.clock.advance(GATHER_SECONDS - 0.1)
         self.assertEqual(self.told, [])
         self.clock.advance(0.1)
@@ -41,7 +41,7 @@ class GatheringTests(SynchronousTestCase):
     def test_same(self) -> None:
         """The same notice twice is told once."""
         for _ in range(2):
-            self.gathering.add(notice())
+            self.coalescer.add(notice())
         self.clock.advance(GATHER_SECONDS)
         self.assertEqual(self.told, [(1, 0)])
 
@@ -49,7 +49,7 @@ class GatheringTests(SynchronousTestCase):
         """While it goes on and on messages come ever slower, five minutes apart in the end."""
         moments: list[float] = []
         for second in range(1500):
-            self.gathering.add(notice(number=second))
+            self.coalescer.add(notice(number=second))
             before = len(self.told)
             self.clock.advance(1)
             if len(self.told) > before:
@@ -61,23 +61,23 @@ class GatheringTests(SynchronousTestCase):
     def test_quiet(self) -> None:
         """After a quiet time the next is told at once again."""
         for number in (1, 2, 3):
-            self.gathering.add(notice(number=number))
+            self.coalescer.add(notice(number=number))
             self.clock.pump((GATHER_SECONDS, 700))
-        self.gathering.add(notice(number=4))
+        self.coalescer.add(notice(number=4))
         self.clock.advance(GATHER_SECONDS)
         self.assertEqual(len(self.told), 4)
 
     def test_urgent(self) -> None:
         """What is wrong does not wait for as long as questions do."""
         for number in range(6):
-            self.gathering.add(notice(number=number))
+            self.coalescer.add(notice(number=number))
             while len(self.told) == number:
                 self.clock.advance(1)
         before = len(self.told)
-        self.gathering.add(notice(number=8))
+        self.coalescer.add(notice(number=8))
         self.clock.pump([1.0] * int(PAUSES_SECONDS[0]))
         self.assertEqual(len(self.told), before)
-        self.gathering.add(notice(NoticeKind.TAMPER))
+        self.coalescer.add(notice(NoticeKind.TAMPER))
         self.clock.advance(GATHER_SECONDS)
         self.assertEqual(len(self.told), before + 1)
         self.assertEqual([each.kind for each in self.last], [NoticeKind.APPROVAL, NoticeKind.TAMPER])
@@ -85,16 +85,16 @@ class GatheringTests(SynchronousTestCase):
     def test_too_many(self) -> None:
         """Of more than fit the number alone is kept, but what is wrong takes a place."""
         for number in range(MOST_NOTICES + 10):
-            self.gathering.add(notice(number=number))
-        self.gathering.add(notice(NoticeKind.TAMPER))
+            self.coalescer.add(notice(number=number))
+        self.coalescer.add(notice(NoticeKind.TAMPER))
         self.clock.advance(GATHER_SECONDS)
         self.assertEqual(self.told, [(MOST_NOTICES, 11)])
         self.assertIs(self.last[-1].kind, NoticeKind.TAMPER)
 
     def test_stopped(self) -> None:
         """After the end nothing is told."""
-        self.gathering.add(notice())
-        self.gathering.stop()
-        self.gathering.add(notice(number=2))
+        self.coalescer.add(notice())
+        self.coalescer.stop()
+        self.coalescer.add(notice(number=2))
         self.clock.advance(1000)
         self.assertEqual((self.told, self.clock.getDelayedCalls()), ([], []))
