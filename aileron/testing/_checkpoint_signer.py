@@ -21,7 +21,7 @@ def example_signer(
     """Build one that has not taken over yet; without a C{observer} nothing is sealed while the vault is locked."""
 
     def write(type_: str, **payload: JSON) -> Event:
-        return Event(f"notary-{next(_numbers):06}", type_, utc(clock.seconds()), DAEMON, payload)
+        return Event(f"signed-{next(_numbers):06}", type_, utc(clock.seconds()), DAEMON, payload)
 
     return CheckpointSigner(
         audit=store.audit,

@@ -23,7 +23,7 @@ _KEY = b"k" * 32
 _BATCHES = st.lists(st.lists(st.sampled_from(("append", "two", "refused")), min_size=1, max_size=5), max_size=8)
 
 
-class WitnessTests(SynchronousTestCase):
+class CommitObserverTests(SynchronousTestCase):
     """A observer of a real store, its vault locked."""
 
     def _begin(self, directory: str, pool: UnthreadedPool) -> tuple[CommitObserver, Store]:

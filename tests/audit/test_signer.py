@@ -54,12 +54,12 @@ class LifeCase(VaultCase, RecordCase):
         self.addCleanup(lambda store: self.do(store.close()), self.store)
         self.do(self.store.open())
         keys, control = self.vault.record_keys, self.vault
-        self.own = example_signer(self.store, keys, control, self.clock, self.observer)
-        self.do(self.own.open(unlocked))
+        self.checkpoint_signer = example_signer(self.store, keys, control, self.clock, self.observer)
+        self.do(self.checkpoint_signer.open(unlocked))
         if whole:
-            self.own.vouch()
-            self.do(self.own.tell_unlocked())
-        return self.own
+            self.checkpoint_signer.vouch()
+            self.do(self.checkpoint_signer.tell_unlocked())
+        return self.checkpoint_signer
 
     def happen(self, *types: str, actor: Actor = DAEMON) -> None:
         """Put events on record."""
@@ -68,7 +68,7 @@ class LifeCase(VaultCase, RecordCase):
 
     def lock(self) -> None:
         """As the route does."""
-        self.do(self.own.tell_locked())
+        self.do(self.checkpoint_signer.tell_locked())
         self.vault.lock()
 
     def types(self) -> list[str]:
@@ -169,7 +169,7 @@ class OtherWriterTests(LifeCase):
         self.begin(unlocked=True)
         self.happen("a")
         signer = self.begin(unlocked=False)
-        self.assertEqual(signer.head, self.do(self.own._audit.head()))
+        self.assertEqual(signer.head, self.do(self.checkpoint_signer._audit.head()))
         last = self.cut()
         broken = self.do(signer.verify()).broken
         assert broken is not None
@@ -351,7 +351,7 @@ class StretchTests(LifeCase):
                 self.begin(unlocked=True)
                 (found,) = self.told()
                 self.assertIn(f"Record {number} was altered", found)
-                self.assertEqual(self.own.tampered, 1)
+                self.assertEqual(self.checkpoint_signer.tampered, 1)
 
     def test_inserted(self) -> None:
         """A record that was put in at the end, without its key, is found."""
