@@ -22,6 +22,7 @@ _IDENTITY = {
     "GIT_COMMITTER_EMAIL": "a@example.org",
     "GIT_CONFIG_NOSYSTEM": "1",
 }
+_PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 # In the agent's place: runs the script that it is given.
 _SHELL = """
 import json, os, sys
@@ -40,8 +41,12 @@ class SandboxTestCase(OperatedTestCase):
         """Where the program lies that passes for the agent."""
         return self.home.root / "programs"
 
-    def put_agent(self, source: str, interpreter: str = sys.executable + " -I") -> None:
-        """Have C{opencode} be this program."""
+    def put_agent(self, source: str, interpreter: str = f"{_PYTHON} -I") -> None:
+        """Have C{opencode} be this program.
+
+        :param interpreter: not that of the test's own environment, which a sandbox hides where it lies below
+            C{/tmp} or C{/var/tmp} and Aileron is launched from another environment.
+        """
         self.programs.mkdir(exist_ok=True)
         (self.programs / "opencode").write_text(f"#!{interpreter}\n{source}")
         (self.programs / "opencode").chmod(0o700)
@@ -58,6 +63,12 @@ class SandboxTestCase(OperatedTestCase):
         finished = await self.run_command(self.agent(given, "--sandbox", project=project), 60)
         self.assertEqual(finished.exit_code, 0, f"{finished.stdout}\n{finished.stderr}")
         return finished
+
+    async def refused(self, command: Command) -> str:
+        """Why the agent was not started in the sandbox."""
+        finished = await self.run_command(command, 60)
+        self.assertEqual((finished.exit_code, finished.stdout), (1, ""), finished)
+        return " ".join(finished.stderr.split())
 
 
 class ProjectTestCase(SandboxTestCase):

@@ -142,10 +142,13 @@ class BreakoutTests(ProjectTestCase):
         """A hook is not written where the user's environment says that hooks lie."""
         await self.prepare()
         project = self.project("environment", "mkdir -p tools")
-        script = f"MARKER='{self.marker}'; " + _EVIL_PROGRAM.format("tools/pre-commit") + "; rm -rf tools; mkdir tools"
+        written = _EVIL_PROGRAM.format("tools/pre-commit")
+        script = f"MARKER='{self.marker}'; {written}; rm -rf tools || true; mkdir -p tools; {written}; echo at its end"
         command = self.agent(script, "--sandbox", project=project)
         setting = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": "tools"}
-        await self.run_command(attrs.evolve(command, environment={**command.environment, **setting}), 60)
+        finished = await self.run_command(attrs.evolve(command, environment={**command.environment, **setting}), 60)
+        self.assertEqual((finished.exit_code, finished.stdout), (0, "at its end\n"), finished.stderr)
+        self.assertIn("tools/pre-commit: Read-only file system", finished.stderr)
         self.outside(project, "git -c core.hooksPath=tools commit -q --allow-empty -m later </dev/null")
         self.assertFalse(self.marker.exists())
 
@@ -154,7 +157,8 @@ class BreakoutTests(ProjectTestCase):
         await self.prepare()
         project = self.project("missing", "git config core.fsmonitor tools/monitor")
         script = f"MARKER='{self.marker}'; mkdir -p tools; " + _EVIL_PROGRAM.format("tools/monitor")
-        await self.run_command(self.agent(script, "--sandbox", project=project), 60)  # refused, or in vain
+        told = await self.refused(self.agent(script, "--sandbox", project=project))
+        self.assertIn(f"names the program {project}/tools/monitor, which does not exist", told)
         self.outside(project, "git status </dev/null")
         self.assertFalse(self.marker.exists())
 
@@ -181,7 +185,8 @@ class BreakoutTests(ProjectTestCase):
         command = self.agent(script, "--sandbox", project=project)
         path = f"{command.environment['PATH']}:{tools}"
         command = attrs.evolve(command, environment={**command.environment, "PATH": path})
-        await self.run_command(command, 60)  # refused, or in vain
+        told = await self.refused(command)
+        self.assertIn(f"the agent could replace {project}/link, which programs outside obey", told)
         self.outside(project, f"PATH=$PATH:{tools} tool </dev/null")
         self.assertFalse(self.marker.exists())
 
@@ -297,7 +302,8 @@ print(len(held))
         hook = (
             f"MARKER='{self.marker}'; printf '#!/bin/sh\\ntouch '$MARKER >hooks/reference-transaction; chmod +x hooks/*"
         )
-        await self.run_command(self.agent(hook, "--sandbox", project=project), 60)  # refused, or in vain
+        told = await self.refused(self.agent(hook, "--sandbox", project=project))
+        self.assertIn(f"the agent could change {project}, which runs outside", told)
         self.outside(project, "git fetch -q ../other HEAD:refs/heads/x")
         self.assertFalse(self.marker.exists())
 
@@ -313,9 +319,11 @@ print(len(held))
         command = self.agent(script, "--sandbox", project=project)
         path = f"{command.environment['PATH']}:{tools}"
         command = attrs.evolve(command, environment={**command.environment, "PATH": path})
-        told = (await self.run_command(command, 60)).stderr
+        finished = await self.run_command(command, 60)
+        self.assertEqual(finished.exit_code, 0, finished)
         self.outside(project, f"PATH=$PATH:{tools} tool </dev/null")
-        self.assertFalse(self.marker.exists() and "Review them first" not in told, told)
+        self.assertTrue(self.marker.exists(), "the agent could write it")
+        self.assertIn(f"  {project}/x\n", finished.stderr.partition("Review them first")[2])
 
 
 class UnreadableTests(SynchronousTestCase):

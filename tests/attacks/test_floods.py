@@ -6,6 +6,7 @@ from twisted.internet.defer import Deferred
 
 from tests.attacks.flooding import FloodTestCase, Said
 from tests.attacks.provider import SAID, RawProvider
+from tests.attacks.sandboxed import SandboxTestCase
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.mcp_http import McpHttpTestCase
 from tests.functional.operated import GATED, SHIP, UNGATED
@@ -225,6 +226,22 @@ class OperatorSiteTests(FloodedTestCase):
         await page.click("#deny")
         await self.stands(page, "denied")
         await self.assert_flooded()
+
+
+class LaunchTests(SandboxTestCase):
+    """The launch key in the hands of somebody who opens all sessions that may live."""
+
+    timeout = 240
+
+    async def test_no_session_left(self) -> None:
+        """An honest launch is refused with the reason, and not once a session was ended."""
+        await self.furnish()
+        self.put_agent("print('ran')")
+        sessions = [await self.session(str(number)) for number in range(64)]
+        self.assertIn("64 sessions are live; end one first.", await self.refused(self.agent({})))
+        await self.operator("sessions", "end", sessions[0].id)
+        finished = await self.run_command(self.agent({}), 60)
+        self.assertEqual((finished.exit_code, finished.stdout), (0, "ran\n"), finished.stderr)
 
 
 class AgentSiteTests(FloodedTestCase):

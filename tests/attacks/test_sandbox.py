@@ -98,6 +98,16 @@ print(json.dumps({
     "local": tried(local),
 }), flush=True)
 """
+# In the agent's place: opens its standard input again, for writing, and tells what it reads from it.
+_REOPENER = """
+import os
+try:
+    with open(os.open("/proc/self/fd/0", os.O_WRONLY), "w") as file:
+        file.write("evil")
+except OSError:
+    pass
+print(os.pread(0, 100, 0), flush=True)
+"""
 # In the agent's place: writes what it is given, and says what came of each.
 _WRITER = """
 import errno, json, os, sys
@@ -121,7 +131,10 @@ _PROFILES = (
     ".config/google-chrome-beta",
     ".config/BraveSoftware",
     ".config/opera",
+    ".config/thunderbird",
     ".cache/chromium",
+    ".cache/google-chrome-canary",
+    ".tor project",
 )
 
 
@@ -192,6 +205,18 @@ class SandboxTests(SandboxTestCase):
             holder.listen()
         return holder
 
+    async def test_standard_input(self) -> None:
+        """A file that is its standard input it can read, and not write."""
+        await self.prepare()
+        self.put_agent(_REOPENER)
+        user = self.home.user
+        (user / "text").write_text("what the user gave")
+        given = self.agent({}, "--sandbox")
+        finished = await self.run_command(given.behind("sh", "-c", 'exec "$@" <"$0"', f"{user}/text"), 60)
+        self.assertEqual(finished.exit_code, 0, finished.stderr)
+        self.assertIn("b'evil the user gave'", finished.stdout, "it has a copy")
+        self.assertEqual((user / "text").read_text(), "what the user gave")
+
     async def test_typing(self) -> None:
         """What it would type into the terminal that it shares with your shell is refused, and outside it is not."""
         if Path("/proc/sys/dev/tty/legacy_tiocsti").read_text().strip() != "1":
@@ -239,6 +264,7 @@ class ProgramTests(SandboxTestCase):
         """Where Aileron, Python and the agent lie in the project, none of their files can be written or replaced."""
         command = await self.launched_from_project(["bin/evil", "pyvenv.cfg", f"{self.packages}/evil.pth"])
         finished = await self.run_command(command, 60)
+        self.assertEqual(finished.exit_code, 0, finished)
         self.assertEqual(json.loads(finished.stdout.splitlines()[-1]), ["EROFS"] * 3, finished.stderr)
 
     async def test_path(self) -> None:

@@ -109,3 +109,24 @@ class LinkTests(ProjectTestCase):
         """What the user's shell starts with stays as it is behind a link."""
         project = await self.tried("touch bashrc; ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc || true", "true")
         self.assertEqual((project / "bashrc").read_text(), "")
+
+    async def test_start_file_missing(self) -> None:
+        """Nor is it made, where the link leads to nothing yet."""
+        await self.refuses("ln -sf $PWD/bashrc ~/.bashrc", "echo evil >bashrc", "/bashrc, which does not exist")
+
+    async def test_start_files_of_zsh(self) -> None:
+        """Where C{ZDOTDIR} says that zsh's start files lie, none is changed or made."""
+        await self.prepare()
+        project = self.project("dotfiles", "mkdir zsh; touch zsh/.zshrc")
+        script = "for f in .zshrc .zshenv; do echo evil >zsh/$f || echo not $f; done; mv zsh old || echo not moved"
+        command = self.agent(script, "--sandbox", project=project)
+        environment = {**command.environment, "ZDOTDIR": f"{project}/zsh"}
+        finished = await self.run_command(attrs.evolve(command, environment=environment), 60)
+        self.assertEqual((finished.exit_code, finished.stdout), (0, "not .zshrc\nnot .zshenv\nnot moved\n"), finished)
+        self.assertEqual(self.outside(project, "ls -A zsh; cat zsh/.zshrc"), ".zshrc\n")
+
+    async def refuses(self, before: str, script: str, words: str) -> None:
+        """The agent is not started there, with the reason."""
+        await self.prepare()
+        command = self.agent(script, "--sandbox", project=self.project("dotfiles", before))
+        self.assertIn(words, await self.refused(command))

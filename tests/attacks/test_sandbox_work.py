@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+from pathlib import Path
 
 from tests.attacks.sandboxed import ProjectTestCase
 from tests.functional.reactor import until
@@ -105,6 +108,24 @@ class WorkTests(ProjectTestCase):
         told = await self.inside(project, "git log --format=%s")
         self.assertIn("Sandbox: importing the work of an earlier one.", told)
         self.assertEqual(self.outside(project, "git log --format=%s"), "inside\none\n")
+        self.assertEqual(list((self.home.aileron / "sandboxes").iterdir()), [])
+
+    async def test_killed_without_a_repository(self) -> None:
+        """What outlives a launcher that was killed is ended by the next launch, where there is no repository, too."""
+        await self.prepare()
+        project = self.home.root / "projects" / "plain"
+        project.mkdir(parents=True)
+        agent = self.start(self.agent("touch done; sleep 60", "--sandbox", project=project))
+        await until(self.reactor, (project / "done").exists, 60, "the work inside")
+        os.kill(agent.pid, signal.SIGKILL)
+        await agent.finish(60)
+        (record,) = (self.home.aileron / "sandboxes").glob("*/process.json")
+        survivor = subprocess.Popen(["sleep", "60"])  # in the place of one that kept the kernel from ending it
+        self.addCleanup(survivor.kill)
+        began = Path(f"/proc/{survivor.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        record.write_text(json.dumps([survivor.pid, began]))
+        await self.inside(self.project("another"), "true")
+        self.assertEqual(survivor.wait(10), -signal.SIGKILL)
         self.assertEqual(list((self.home.aileron / "sandboxes").iterdir()), [])
 
     async def test_linked_worktree(self) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from stat import S_ISBLK, S_ISDIR, S_ISREG
+from tempfile import TemporaryFile
 from typing import Any
 from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
 
+from aileron.errors import InvalidRequest
 from aileron.launch._plan import Plan
 
 from ._passage import Passage
@@ -22,6 +26,9 @@ _THRESHOLD = Path(__file__).with_name("_threshold.py")
 _MEETING, _FILTER, _INFO = 3, 4, 5
 """The descriptors of a child: to meet the launcher by, to read the program for C{seccomp} from, and for what bubblewrap
 tells of its own child."""
+
+_STANDARD = {0: "input", 1: "output", 2: "error"}
+_PIECE_BYTES = 1 << 20
 
 
 @frozen
@@ -44,7 +51,8 @@ class Sandbox:
         """What is to be started in its place; C{url} is the only thing that it reaches, as long as this lasts.
 
         :param url: of the agent site, at an IPv4 address of this machine.
-        :raises InvalidRequest: something that runs outside could not be protected from the agent.
+        :raises InvalidRequest: something that runs outside could not be protected from the agent, or a standard
+            descriptor leads out of the sandbox.
         """
         site = urlsplit(url)
         port = site.port or 80
@@ -54,7 +62,7 @@ class Sandbox:
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *needed)))
         ours, theirs = socket.socketpair()
-        with _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _), theirs:
+        with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
             processes = SandboxProcesses(told)
             passage = Passage(self.reactor, site.hostname or "", port, ours, processes.begun)
             with closing(passage), opened.prepared(processes) as prefix:
@@ -62,9 +70,8 @@ class Sandbox:
                 crossing = (self.interpreter, "-I", str(_THRESHOLD), str(port), str(_MEETING))
                 argv = (self.program, *options, "--", *crossing, *plan.argv)
                 passage.open()
-                yield evolve(
-                    plan, argv=argv, descriptors={_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
-                )
+                ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
+                yield evolve(plan, argv=argv, descriptors={**copies, **ends})
 
 
 @contextmanager
@@ -80,3 +87,38 @@ def _pipe(content: bytes = b"") -> Iterator[tuple[int, int]]:
         os.close(reading)
         if not content:
             os.close(writing)
+
+
+@contextmanager
+def _readable() -> Iterator[Mapping[int, int]]:
+    """What the agent gets in the place of standard descriptors that it is to read a file by.
+
+    By a descriptor of a file that was opened outside, the agent could open that for writing (C{/proc/self/fd/0}), and
+    by one of a directory all that lies around it: no mount of the sandbox is on the way.
+
+    :raises InvalidRequest: a standard descriptor is a directory or a disk.
+    """
+    with ExitStack() as held:
+        copies = {}
+        for descriptor, name in _STANDARD.items():
+            try:
+                mode = os.fstat(descriptor).st_mode
+            except OSError:
+                continue  # it is closed
+            if S_ISDIR(mode) or S_ISBLK(mode):
+                raise InvalidRequest(f"In a sandbox standard {name} cannot be a directory or a disk.")
+            if S_ISREG(mode) and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                copies[descriptor] = held.enter_context(_copy_of(descriptor))
+        yield copies
+
+
+@contextmanager
+def _copy_of(descriptor: int) -> Iterator[int]:
+    """A file without a name that holds what a file still has to be read; that is not read any further by this."""
+    position = os.lseek(descriptor, 0, os.SEEK_CUR)
+    with TemporaryFile() as copy:
+        while piece := os.pread(descriptor, _PIECE_BYTES, position):
+            copy.write(piece)
+            position += len(piece)
+        copy.seek(0)
+        yield copy.fileno()

@@ -7,29 +7,36 @@ stay read-only within these, and last those that are hidden, so that they are hi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from os.path import realpath
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import isabs, isdir, join, realpath
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import frozen
 
 from aileron.errors import InvalidRequest
 
-from ._protection import is_within
+from ._paths import is_within, is_within_any
 
-_PROFILES = tuple(
-    ".mozilla .librewolf .waterfox .zen .floorp .thunderbird .opera snap .var/app "
-    ".config/chromium .config/google-chrome .config/google-chrome-beta .config/google-chrome-unstable "
-    ".config/google-chrome-for-testing .config/BraveSoftware .config/microsoft-edge .config/microsoft-edge-beta "
-    ".config/microsoft-edge-dev .config/vivaldi .config/vivaldi-snapshot .config/opera .config/opera-beta "
-    ".config/opera-developer .config/thorium .config/yandex-browser .config/epiphany .config/falkon .config/mozilla "
-    ".config/librewolf .config/zen .local/share/epiphany .local/share/falkon .local/share/qutebrowser "
-    ".local/share/zen .local/share/librewolf "
-    ".cache/mozilla .cache/librewolf .cache/waterfox .cache/zen .cache/floorp .cache/thunderbird .cache/chromium "
-    ".cache/google-chrome .cache/google-chrome-beta .cache/google-chrome-unstable .cache/BraveSoftware "
-    ".cache/microsoft-edge .cache/vivaldi .cache/opera .cache/epiphany .cache/qutebrowser".split()
+_PROFILES = (
+    *".mozilla .librewolf .waterfox .zen .floorp .thunderbird .opera .torbrowser .tor-browser .mullvad-browser".split(),
+    *("snap", ".var/app", ".tor project", ".mullvad/mullvadbrowser", ".moonchild productions"),
+    *(f"{name}/Browser/TorBrowser/Data" for name in ("tor-browser", "tor-browser_en-US", "mullvad-browser")),
 )
-"""Where browsers keep profiles and caches, in the user's home; C{.var/app} is of flatpaks, C{snap} of snaps."""
+"""Where browsers keep profiles, in the user's home; C{.var/app} is of flatpaks, C{snap} of snaps."""
+
+_BROWSERS = (
+    *"chromium chromium-beta chromium-dev thorium yandex-browser yandex-browser-beta".split(),
+    *(f"google-chrome{kind}" for kind in ("", "-beta", "-unstable", "-canary", "-for-testing")),
+    *(f"microsoft-edge{kind}" for kind in ("", "-beta", "-dev", "-canary")),
+    *"BraveSoftware vivaldi vivaldi-snapshot opera opera-beta opera-developer epiphany falkon qutebrowser".split(),
+    *"mozilla thunderbird librewolf waterfox floorp zen torbrowser tor-browser mullvad-browser".split(),
+    *("tor project", "mullvad/mullvadbrowser", "moonchild productions"),
+)
+"""What browsers call their directories among a user's settings, data and caches."""
+
+_BASES = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CACHE_HOME": ".cache"}
+"""The variables that say where those lie, and where in the user's home they lie else."""
 
 _MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks")
 """Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
@@ -84,14 +91,20 @@ class SandboxLayout:
         """The directories that the agent may write."""
         return tuple(dict.fromkeys((self.root, *map(realpath, self.own))))
 
-    def arguments(self, read_only: Sequence[str] = (), repository: Sequence[str] = ()) -> list[str]:
+    def arguments(
+        self,
+        read_only: Sequence[str] = (),
+        repository: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[str]:
         """The options of bubblewrap that make this sandbox.
 
         :param read_only: what is there in writable directories and stays as it is; sorted.
         :param repository: the options that put a copy in the place of the project's repository.
+        :param environment: the user's, which may say that browsers keep their profiles elsewhere.
         :raises InvalidRequest: the project would have the user's whole home in it.
         """
-        hidden = self._hidden()
+        hidden = self._hidden(environment)
         return [
             *_NAMESPACES,
             *_NO_RIGHTS,
@@ -109,7 +122,7 @@ class SandboxLayout:
         for place in _SHARED:
             yield from ("--tmpfs", place)
         for path in dict.fromkeys((realpath(self.home), *self.programs)):
-            if any(is_within(path, place) for place in _SHARED):
+            if is_within_any(path, _SHARED):
                 yield from ("--ro-bind", path, path)
 
     def _mounts(self, read_only: Sequence[str], hidden: Sequence[str]) -> Iterator[str]:
@@ -124,7 +137,7 @@ class SandboxLayout:
             for path in (*read_only, *hidden, *settings)
             for parent in Path(path).parents
             if any(is_within(str(parent), place) and str(parent) != place for place in (self.root, *own))
-            and (_lies_in(str(parent), own) or not _lies_in(str(parent), settings))
+            and (is_within_any(str(parent), own) or not is_within_any(str(parent), settings))
         }
         mounts = {
             **{path: _bound(path) for path in above},
@@ -136,10 +149,16 @@ class SandboxLayout:
             if not any(str(parent) in read_only for parent in Path(path).parents):
                 yield from mounts[path]
 
-    def _hidden(self) -> list[str]:
-        """The directories that are empty here: they are mounted last of all, so that nothing opens them again."""
-        profiles = (str(Path(self.home) / name) for name in _PROFILES)
-        return list(dict.fromkeys(realpath(each) for each in (self.state, *profiles) if Path(each).is_dir()))
+    def _hidden(self, environment: Mapping[str, str]) -> list[str]:
+        """The directories that are empty here: they are mounted last of all, so that nothing opens them again.
+
+        Where a variable says that profiles lie elsewhere, older ones may still lie in the home.
+        """
+        bases = [join(self.home, place) for place in _BASES.values()]
+        bases += [environment[name] for name in _BASES if isabs(environment.get(name, ""))]
+        browsers = (join(base, name) for base in bases for name in _BROWSERS)
+        profiles = (join(self.home, name) for name in _PROFILES)
+        return list(dict.fromkeys(realpath(each) for each in (self.state, *profiles, *browsers) if isdir(each)))
 
 
 def _thrown_away(directory: str) -> Iterator[str]:
@@ -148,10 +167,6 @@ def _thrown_away(directory: str) -> Iterator[str]:
     for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
         if not any(path.match(pattern) for pattern in _MADE_ANEW):
             yield from ("--ro-bind", str(path), str(path))
-
-
-def _lies_in(path: str, directories: Sequence[str]) -> bool:
-    return any(is_within(path, directory) for directory in directories)
 
 
 def _bound(path: str) -> tuple[str, str, str]:

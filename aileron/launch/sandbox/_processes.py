@@ -24,10 +24,12 @@ class SandboxProcesses:
     """The processes of one sandbox, by the first of them: when that has ended, the kernel has ended all.
 
     :ivar record: the file in which a later launch finds that process, should this one be killed; L{None}: nowhere.
+    :ivar timeout_seconds: how long the kernel has to end them.
     """
 
     _info: int
     record: Path | None = None
+    timeout_seconds: float = _SECONDS
     _first: int | None = field(init=False, default=None)
 
     def begun(self) -> None:
@@ -41,9 +43,11 @@ class SandboxProcesses:
             self.record.write_text(json.dumps([pid, _started(pid)]), encoding="utf-8")
 
     def end(self) -> bool:
-        """End them all; whether they have.  Twice is safe."""
-        first, self._first = self._first, None
-        return first is None or _ended(first)
+        """End them all; whether they have.  Twice is safe: those that did not end are ended again."""
+        if self._first is not None and _end(self._first, self.timeout_seconds):
+            os.close(self._first)
+            self._first = None
+        return self._first is None
 
 
 def end_recorded(record: Path) -> bool:
@@ -53,21 +57,19 @@ def end_recorded(record: Path) -> bool:
         first = os.pidfd_open(pid)
     except (OSError, ValueError):
         return True
-    if _started(pid) != started:  # it is another process by now
-        os.close(first)
-        return True
-    return _ended(first)
-
-
-def _ended(pidfd: int) -> bool:
     try:
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        return bool(poll.poll(_SECONDS * 1000))
+        return _started(pid) != started or _end(first, _SECONDS)  # else it is another process by now
     finally:
-        os.close(pidfd)
+        os.close(first)
+
+
+def _end(pidfd: int, timeout_seconds: float) -> bool:
+    """Kill a process; whether it ended in time."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(timeout_seconds * 1000))
 
 
 def _started(pid: int) -> str:

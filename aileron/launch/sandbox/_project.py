@@ -18,16 +18,17 @@ from ._copy import RepositoryCopy, forget_copy, make_copy, read_copy, was_copied
 from ._git import Git, find_git
 from ._import import Import
 from ._layout import SandboxLayout
+from ._paths import checked
 from ._processes import SandboxProcesses, end_recorded
-from ._protection import checked, protected_programs, protected_repositories, protected_settings, protected_start_files
-from ._replaced import noticed
+from ._protection import protected_programs, protected_repositories, protected_settings, protected_start_files
 from ._repository import Repository, find_repository
-from ._tree import read_tree
+from ._tree import noticed, read_tree
 
 _COPIES = "sandboxes"
 _KEPT, _PROCESS = "kept", "process.json"
 _MOST_PATHS = 50
 _CHANGED = "Sandbox: these files are new or changed, and programs of yours may run what they say. Review them first:"
+_NOT_ENDED = "Sandbox: its processes could not be ended. Nothing was imported; what is left of it is in {directory}."
 _NOT_YET = (
     "Sandbox: while the agent ran, files were replaced that it was not to write, and it may have written them. Nothing "
     "was imported yet: the next launch here does that. Until then it is kept in {directory}."
@@ -57,14 +58,13 @@ class SandboxProject:
         """
         root, git = self.layout.root, find_git(self.environment)
         repository = None if git is None or not os.path.lexists(f"{root}/.git") else find_repository(root, git)
-        if git is not None:
-            self._recover(root, git)
+        self._recover(root, git)
         before = read_tree(root)
         own = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
         read_only = checked(
             [
                 *protected_settings(self.layout.places),
-                *protected_start_files(self.layout.home, self.layout.writable),
+                *protected_start_files(self.layout.home, self.layout.writable, self.environment),
                 *protected_repositories(root, before, git, own),
                 *protected_programs(
                     self.layout.writable, self.layout.programs, self.environment.get("PATH", os.defpath)
@@ -76,7 +76,7 @@ class SandboxProject:
         with noticed([*read_only, *covered]) as replaced:
             try:
                 with self._copied(repository, git, processes, replaced) as mounts:
-                    yield self.layout.arguments(read_only, mounts)
+                    yield self.layout.arguments(read_only, mounts, self.environment)
             finally:
                 processes.end()
                 self._tell((*replaced(), *before.changes(read_tree(root))))
@@ -91,48 +91,53 @@ class SandboxProject:
     ) -> Iterator[list[str]]:
         """The options that put a copy in the place of the repository, if there is one.
 
+        Whether or not, a directory holds what the next launch needs, should this launcher be killed.
+
         :param replaced: what the agent may have written though it was mounted read-only.
         """
-        if repository is None or git is None:
-            yield []
-            return
         directory = self._copies / secrets.token_hex(6)
         directory.mkdir(mode=0o700, parents=True)
         with _locked(directory):
-            copy = make_copy(repository, git, directory)
+            copy = None if repository is None or git is None else make_copy(repository, git, directory)
             processes.record = directory / _PROCESS
             try:
-                yield list(copy.mounts())
+                yield [] if copy is None else list(copy.mounts())
             finally:
                 ended = processes.end()
-                if replaced():  # git here may obey what the agent wrote there
+                if copy is not None and replaced():  # git here may obey what the agent wrote there
                     self.say(_NOT_YET.format(directory=directory))
                 else:
-                    self._import(copy, ended=ended)
+                    self._conclude(directory, copy, ended=ended)
 
     @property
     def _copies(self) -> Path:
         return Path(self.layout.state) / _COPIES
 
-    def _recover(self, root: str, git: Git) -> None:
-        """Import what earlier sandboxes of this project left; delete what was not a copy yet, or no more."""
+    def _recover(self, root: str, git: Git | None) -> None:
+        """End what earlier sandboxes left running; import what those of this project left, and delete what is no copy.
+
+        A directory whose lock is held belongs to a launcher that lives.
+        """
         for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
             if not directory.is_dir() or (directory / _KEPT).exists():
                 continue
             with suppress(BlockingIOError), _locked(directory):
+                ended = end_recorded(directory / _PROCESS)
                 if not was_copied(directory):
-                    shutil.rmtree(directory)
+                    self._conclude(directory, None, ended=ended)
                     continue
-                copy = read_copy(directory, git)
+                copy = None if git is None else read_copy(directory, git)
                 if copy is not None and copy.snapshot.repository.root == root:
                     self.say("Sandbox: importing the work of an earlier one.")
-                    self._import(copy, ended=end_recorded(directory / _PROCESS))
+                    self._conclude(directory, copy, ended=ended)
 
-    def _import(self, copy: RepositoryCopy, *, ended: bool) -> None:
+    def _conclude(self, directory: Path, copy: RepositoryCopy | None, *, ended: bool) -> None:
+        """Import a sandbox's copy, if it has one, and delete what is not needed any more."""
         if not ended:
-            self.say(
-                f"Sandbox: its processes could not be ended. Nothing was imported; it is kept in {copy.directory}."
-            )
+            self.say(_NOT_ENDED.format(directory=directory))
+            return
+        if copy is None:
+            shutil.rmtree(directory)
             return
         work = Import(copy)
         work.run()

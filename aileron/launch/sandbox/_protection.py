@@ -7,30 +7,27 @@ be replaced.  What cannot be protected is refused.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from os.path import commonpath, isabs, isdir, join, lexists, realpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import isabs, isdir, join, lexists, realpath
 from pathlib import Path
 
 from aileron.errors import InvalidRequest
 
 from ._git import Git
-from ._links import linked_from, steps
+from ._paths import is_within, is_within_any, linked_from, steps
 from ._repository import configured_files, gitlinks, hooks_directory, missing_programs, module_commands, named_paths
 from ._tree import TreeSnapshot
 
 _KEPT = (".envrc", ".vscode")
 _START_FILES = (
-    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshenv .zprofile .zshrc .zlogin .zlogout "
-    ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc .config/fish/config.fish"
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile "
+    ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc"
 ).split()
+_START_FILES_OF_ZSH = ".zshenv .zprofile .zshrc .zlogin .zlogout".split()
+_DIRECTORIES_OF_FISH = ("conf.d", "functions", "completions")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _DEPENDENCIES = "node_modules"
 _HUSKY = "_"  # its hooks run what lies beside their directory
-
-
-def is_within(path: str, directory: str) -> bool:
-    """Whether a path is a directory, or lies below it; both are absolute."""
-    return commonpath((path, directory)) == directory
 
 
 def protected_settings(places: Iterable[str]) -> Iterator[str]:
@@ -38,9 +35,37 @@ def protected_settings(places: Iterable[str]) -> Iterator[str]:
     yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
 
 
-def protected_start_files(home: str, writable: Sequence[str]) -> Iterator[str]:
-    """What the start files of the user's shells lead to, where they are links into writable directories."""
-    yield from _inside(writable, (step for name in _START_FILES for step in steps(join(home, name))))
+def protected_start_files(home: str, writable: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
+    """What the user's shells start with, where it lies in writable directories, be it by a link.
+
+    :param environment: the caller's, which may say where the files of zsh and fish lie.
+    :raises InvalidRequest: such a file is not there, and the agent could make it.
+    """
+    zsh = environment.get("ZDOTDIR") or home
+    if not isabs(zsh):
+        raise InvalidRequest(
+            f"ZDOTDIR is the relative path {zsh}, by which zsh starts with files of the project. "
+            "In a sandbox the agent could write them: set it to a whole path."
+        )
+    fish = [join(base, "fish") for base in (environment.get("XDG_CONFIG_HOME") or "", join(home, ".config")) if base]
+    read_whole = [join(each, name) for each in fish for name in ("", *_DIRECTORIES_OF_FISH)]
+    kept: list[str] = []  # nothing can be made in a directory that is
+    for path in (step for directory in (zsh, *read_whole) for step in steps(directory)):
+        if is_within_any(path, writable) and not is_within_any(path, kept):
+            os.makedirs(path, exist_ok=True)
+            kept.append(path)
+    files = [join(home, name) for name in (*_START_FILES, *_START_FILES_OF_ZSH)]
+    files += [join(zsh, name) for name in _START_FILES_OF_ZSH] + [join(each, "config.fish") for each in fish]
+    linked = (step for directory in read_whole for step in linked_from(directory))
+    for path in (*(step for each in files for step in steps(each)), *linked):
+        if is_within_any(path, writable) and not is_within_any(path, kept):
+            if not lexists(path):
+                raise InvalidRequest(
+                    f"Your shell starts with {path}, which does not exist and which the agent could make. "
+                    "Make it, or take away the link that leads there."
+                )
+            kept.append(path)
+    yield from kept
 
 
 def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:
@@ -84,25 +109,6 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
                 "Make it, or take it out of PATH."
             )
         yield from _inside(writable, (*steps(entry), *linked_from(entry)))
-
-
-def checked(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
-    """The paths that lie in writable directories, once each, in order.
-
-    :raises InvalidRequest: to protect one would leave nothing to write, or it can be replaced.
-    """
-    found = {path for path in paths if any(is_within(path, place) or is_within(place, path) for place in writable)}
-    for path in found:
-        if any(is_within(place, path) for place in writable):
-            raise InvalidRequest(
-                f"In a sandbox the agent could change {path}, which runs outside: work in another directory."
-            )
-        if realpath(path) != path:
-            raise InvalidRequest(
-                f"In a sandbox the agent could replace {path}, which programs outside obey: "
-                "it is reached by a symbolic link."
-            )
-    return sorted(found)
 
 
 def _named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str]:

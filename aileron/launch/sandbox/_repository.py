@@ -22,7 +22,8 @@ _RUNS = re.compile(
     r"|(?:filter|diff|merge|difftool|mergetool|browser|man|trailer|hook|remote|submodule)\."
     r".*\.(?:clean|smudge|process|textconv|command|driver|cmd|path|uploadpack|receivepack|update)"
 ).fullmatch
-_MODULE = re.compile(r"python[\d.]*[\"']?((?:\s+-(?:[WX]\s+\S+|[A-Za-z]+))*?\s+-[A-Za-z]*?)m")
+_BETWEEN_WORDS = re.compile(r"[\s\\\"'`;&|(){}$<>]+")
+_OPTIONS_OF_PYTHON = re.compile(r"-([^WXcm]*)([WXcm]?)(.*)", re.DOTALL).fullmatch
 
 
 @frozen
@@ -137,8 +138,30 @@ def missing_programs(git: Git, root: str) -> Iterator[str]:
 def module_commands(git: Git, root: str) -> Iterator[str]:
     """The settings by which git runs a module of Python's, which Python looks for in the work tree first."""
     for key, value in _commands(git, root):
-        if any(not {"I", "P"}.intersection(options) for options in _MODULE.findall(value)):
+        if _runs_module(value):
             yield key
+
+
+def _runs_module(command: str) -> bool:
+    """Whether a command has Python run a module (C{-m}) and look for it in the directory where it runs."""
+    in_options = isolated = in_argument = False
+    for word in _BETWEEN_WORDS.split(command):
+        options = _OPTIONS_OF_PYTHON(word)
+        if word.rpartition("/")[2].rstrip("0123456789.").endswith("python"):
+            in_options, isolated, in_argument = True, False, False
+        elif in_argument:
+            in_argument = False
+        elif not in_options or options is None:
+            in_options = False
+        elif word.startswith("--"):
+            in_argument = word == "--check-hash-based-pycs"
+        else:
+            flags, last, rest = options.groups()
+            isolated = isolated or not {"I", "P"}.isdisjoint(flags)
+            if last == "m" and not isolated:
+                return True
+            in_options, in_argument = last not in ("c", "m"), last in ("W", "X") and not rest
+    return False
 
 
 def _commands(git: Git, root: str) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,11 @@
-"""Finds in a project what other programs obey by themselves: repositories, and settings that run code."""
+"""Finds what changes while an agent runs: what other programs obey by themselves, and what it was not to write."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from stat import S_IFMT
 
 from attrs import field, frozen
@@ -27,6 +29,8 @@ _FILES = re.compile(
     r"|[^/]*\.(?:pth|code-workspace|sublime-project)",
     re.IGNORECASE,
 ).fullmatch
+
+_MOST_HELD = 256  # descriptors
 
 Signature = tuple[int, ...]
 
@@ -60,6 +64,21 @@ def read_tree(root: str) -> TreeSnapshot:
     while waiting:
         waiting.extend(_read_directory(root, waiting.pop(), found))
     return found
+
+
+@contextmanager
+def noticed(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
+    """What tells which of these paths lead to something else than when this began.
+
+    A mount is gone with the file that it lies on: where an editor of the user's, or C{git checkout}, puts another in
+    its place, the agent may write that.  A descriptor of each of the first keeps the kernel from giving its inode to
+    what comes in its place.
+    """
+    before = {path: _identity(path) for path in paths}
+    with ExitStack() as held:
+        for path in list(before)[:_MOST_HELD]:
+            held.callback(os.close, os.open(path, os.O_PATH | os.O_NOFOLLOW))
+        yield lambda: tuple(path for path, found in before.items() if _identity(path) not in (found, ()))
 
 
 def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 from attrs import define, evolve, field
 from twisted.trial.unittest import SynchronousTestCase
@@ -17,8 +20,11 @@ from aileron.errors import Forbidden, InvalidRequest, NotFound
 from aileron.launch import Plan
 from aileron.launch.sandbox import Sandbox, SandboxLayout, SandboxProject, find_sandbox
 from aileron.launch.sandbox._probe import refuse_unable
+from aileron.launch.sandbox._processes import SandboxProcesses
 
 _SECRET = "ail_a_canary"
+_CONTINUE, _SEIZE, _TRACE_EXIT = 7, 0x4206, 0x40  # ptrace(2): who is killed stops before it ends
+_WAIT_ALL = 0x40000000
 
 
 @define
@@ -109,6 +115,37 @@ class SandboxTests(SynchronousTestCase):
             self.assertIsNone(first.poll())
         self.assertEqual((self.reactor.closed, first.wait()), (1, -signal.SIGKILL))
 
+    def test_recorded(self) -> None:
+        """Without a repository, too, the next launch ends what a launcher left that was killed, in any project."""
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
+            (passage,) = self.reactor.readers
+            first = subprocess.Popen(["sleep", "60"])
+            self.addCleanup(first.kill)
+            os.write(runs.descriptors[5], json.dumps({"child-pid": first.pid}).encode())
+            with (
+                socket.socket(fileno=os.dup(runs.descriptors[3])) as inside,
+                socket.create_server(("127.0.0.1", 0)) as listening,
+            ):
+                socket.send_fds(inside, [b"x"], [listening.fileno()])
+                passage.doRead()
+            (directory,) = self.sandboxes.iterdir()
+            left = {path.name: path.read_bytes() for path in directory.iterdir()}
+            shutil.copytree(directory, self.sandboxes.parent / "left")
+        self.assertEqual((list(self.sandboxes.iterdir()), json.loads(left["process.json"])[0]), ([], first.pid))
+        survivor = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(survivor.kill)
+        began = Path(f"/proc/{survivor.pid}/stat").read_text().rpartition(")")[2].split()[19]
+        (self.sandboxes.parent / "left").rename(self.sandboxes / "left")
+        (self.sandboxes / "left/process.json").write_text(json.dumps([survivor.pid, began]))
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777"):
+            self.assertEqual(survivor.wait(), -signal.SIGKILL)
+            self.assertFalse((self.sandboxes / "left").exists())
+
+    @property
+    def sandboxes(self) -> Path:
+        """Where sandboxes are recorded."""
+        return Path(self.project.layout.state) / "sandboxes"
+
     def test_nothing_came(self) -> None:
         """A sandbox that ends before it began leaves nothing behind."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777"):
@@ -122,6 +159,58 @@ class SandboxTests(SynchronousTestCase):
         with self.assertRaises(InvalidRequest):
             self.sandbox.around(self.plan, project, "http://127.0.0.1:7777").__enter__()
         self.assertEqual(self.reactor.readers, [])
+
+    def test_standard_input(self) -> None:
+        """The agent gets a copy of what still has to be read of a file, which is not read any further by that."""
+        given = self.given()
+        os.lseek(0, 4, os.SEEK_SET)
+        with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:
+            copy = runs.descriptors[0]
+            self.assertEqual((os.read(copy, 100), os.lseek(0, 0, os.SEEK_CUR)), (b"text", 4))
+            self.assertNotEqual(os.fstat(copy).st_ino, given.stat().st_ino)
+            self.assertEqual(os.fstat(copy).st_nlink, 0)
+
+    def test_directory_as_standard_input(self) -> None:
+        """A directory is refused: all around it could be reached by it."""
+        self.given().unlink()
+        os.dup2(os.open(self.project.layout.project, os.O_RDONLY), 0)
+        with self.assertRaises(InvalidRequest) as raised:
+            self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777").__enter__()
+        self.assertIn("standard input cannot be a directory", str(raised.exception))
+
+    def given(self) -> Path:
+        """A file that is standard input during this test."""
+        path = Path(self.mktemp())
+        path.write_text("the text")
+        before, opened = os.dup(0), os.open(path, os.O_RDONLY)
+        self.addCleanup(os.close, before)
+        self.addCleanup(os.dup2, before, 0)
+        os.dup2(opened, 0)
+        os.close(opened)
+        return path
+
+
+class ProcessesTests(SynchronousTestCase):
+    """The processes of a sandbox, at its end."""
+
+    def test_not_ended(self) -> None:
+        """Each time that they are ended it is said whether they have, and not only the first time."""
+        first = subprocess.Popen(["sleep", "60"])
+        ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+        ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+        if ptrace(_SEIZE, first.pid, None, _TRACE_EXIT) < 0:
+            first.kill()
+            raise SkipTest("this system lets nobody trace a child")
+        reading, writing = os.pipe()
+        for descriptor in (reading, writing):
+            self.addCleanup(os.close, descriptor)
+        os.write(writing, json.dumps({"child-pid": first.pid}).encode())
+        processes = SandboxProcesses(reading, timeout_seconds=0.2)
+        processes.begun()
+        self.assertEqual((processes.end(), processes.end()), (False, False))
+        os.waitpid(first.pid, _WAIT_ALL)
+        ptrace(_CONTINUE, first.pid, None, None)
+        self.assertEqual((processes.end(), processes.end(), first.wait()), (True, True, -signal.SIGKILL))
 
 
 class ProbeTests(SynchronousTestCase):

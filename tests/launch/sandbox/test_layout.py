@@ -72,6 +72,46 @@ class LayoutTests(LayoutCase):
         self.assertLessEqual({"/tmp", "/run/user", str(self.state), *map(str, profiles)}, set(hidden))
         self.assertNotIn(str(self.home / ".config/BraveSoftware"), hidden)
 
+    def test_profiles(self) -> None:
+        """So are profiles of less common browsers, of beta and developer builds, and the caches of each."""
+        names = (
+            ".config/google-chrome-canary",
+            ".cache/google-chrome-canary",
+            ".cache/microsoft-edge-dev",
+            ".cache/opera-beta",
+            ".cache/vivaldi-snapshot",
+            ".local/share/torbrowser",
+            "tor-browser/Browser/TorBrowser/Data",
+            ".tor project",
+            ".mullvad/mullvadbrowser",
+            "mullvad-browser/Browser/TorBrowser/Data",
+            ".moonchild productions",
+            ".cache/moonchild productions",
+            ".waterfox",
+            ".config/waterfox",
+            ".floorp",
+            ".cache/floorp",
+            ".thunderbird",
+            ".config/thunderbird",
+        )
+        profiles = [self.made(f"user/{name}") for name in names]
+        self.assertLessEqual(set(map(str, profiles)), set(self.told("--tmpfs")))
+
+    def test_moved_profiles(self) -> None:
+        """Profiles are hidden where the environment says that settings, data and caches lie, and where they lay."""
+        moved = {
+            "XDG_CONFIG_HOME": self.made("moved/settings"),
+            "XDG_CACHE_HOME": self.made("moved/caches"),
+            "XDG_DATA_HOME": self.made("moved/data"),
+        }
+        profiles = [self.made(f"{base.relative_to(self.root)}/chromium") for base in moved.values()]
+        profiles.append(self.made("user/.config/chromium"))
+        environment = {name: str(path) for name, path in moved.items()}
+        arguments = self.layout.arguments(environment=environment)
+        for path in profiles:
+            self.assertEqual(self.last(arguments, path), "--tmpfs", path)
+        self.layout.arguments(environment={"XDG_CONFIG_HOME": "relative"})
+
     def test_hidden_wherever(self) -> None:
         """What is hidden stays so within the project, and behind a link."""
         state = self.made("user/code/project/state")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from aileron.errors import InvalidRequest
-from aileron.launch.sandbox._protection import checked, protected_programs, protected_settings, protected_start_files
+from aileron.launch.sandbox._git import find_git
+from aileron.launch.sandbox._paths import checked
+from aileron.launch.sandbox._protection import protected_programs, protected_settings, protected_start_files
+from aileron.launch.sandbox._repository import module_commands
 from aileron.launch.sandbox._tree import read_tree
 from tests.launch.sandbox.test_layout import LayoutCase
 
@@ -72,9 +76,80 @@ class ProgramTests(LayoutCase):
         (self.project / "bashrc").touch()
         (self.home / ".bashrc").symlink_to(self.project / "bashrc")
         (self.home / ".profile").touch()
-        self.assertEqual(
-            list(protected_start_files(str(self.home), [str(self.project)])), [str(self.project / "bashrc")]
-        )
+        self.assertEqual(self.started_with(), [str(self.project / "bashrc")])
+
+    def test_start_file_missing(self) -> None:
+        """A start file that the agent could make is refused."""
+        (self.home / ".bashrc").symlink_to(self.project / "bashrc")
+        with self.assertRaises(InvalidRequest) as raised:
+            self.started_with()
+        self.assertIn(f"{self.project}/bashrc, which does not exist", str(raised.exception))
+
+    def test_start_directories(self) -> None:
+        """Directories in the project that zsh or fish starts from are protected whole, and made where they are not."""
+        for environment, name in (({"ZDOTDIR": "zsh"}, "zsh"), ({"XDG_CONFIG_HOME": "config"}, "config/fish")):
+            named = {variable: str(self.project / place) for variable, place in environment.items()}
+            self.assertEqual(self.started_with(**named), [str(self.project / name)])
+            self.assertTrue((self.project / name).is_dir())
+        (self.home / ".config").symlink_to(self.made("user/code/project/settings"))
+        self.assertEqual(self.started_with(), [str(self.project / "settings/fish")])
+
+    def test_start_files_elsewhere(self) -> None:
+        """Behind C{ZDOTDIR}, or a directory of fish's, links into the project are followed, and no relative path is."""
+        (self.project / "zshrc").touch()
+        (self.project / "a.fish").touch()
+        (self.made("user/zsh") / ".zshrc").symlink_to(self.project / "zshrc")
+        (self.made("user/.config/fish/conf.d") / "a.fish").symlink_to(self.project / "a.fish")
+        found = self.started_with(ZDOTDIR=f"{self.home}/zsh/")
+        self.assertEqual(found, [str(self.project / "a.fish"), str(self.project / "zshrc")])
+        self.assertEqual(self.started_with(ZDOTDIR=f"{self.home}/"), [str(self.project / "a.fish")])
+        with self.assertRaises(InvalidRequest):
+            self.started_with(ZDOTDIR="zsh")
+
+    def started_with(self, **environment: str) -> list[str]:
+        """What of the project the user's shells start with."""
+        places = [str(self.project)]
+        return checked(protected_start_files(str(self.home), places, environment), places)
+
+
+class SettingTests(LayoutCase):
+    """Settings by which git runs a module of Python's."""
+
+    def test_modules(self) -> None:
+        """They are found wherever C{-m} stands among Python's options, unless Python is isolated from the project."""
+        commands = {
+            "python3 -m base64": True,
+            "/usr/bin/python3.11 -bm base64": True,
+            "sh -c 'python3 -Wignore -X utf8 -W default::X -mbase64'": True,
+            "python3 -W -W -m base64": True,
+            "python3 '-m' base64": True,
+            "python3 \\-m base64": True,
+            "python3 --check-hash-based-pycs always -m base64": True,
+            "python3 -I -m json.tool; python3 -m base64": True,
+            "python3 -I -m base64": False,
+            "python3 -Pm base64": False,
+            "python3 -P -Wmodule -m base64": False,
+            "python3 -Wmodule filter.py": False,
+            "python3 -c 'print()' -m": False,
+            "python3 filter.py -m x": False,
+            "tool -m x": False,
+        }
+        git = find_git(os.environ)
+        assert git is not None
+        git.at("", str(self.project)).run("init", "-q")
+        for command, expected in commands.items():
+            git.at("", str(self.project)).run("config", "filter.x.clean", command)
+            found = list(module_commands(git, str(self.project)))
+            self.assertEqual(found, ["filter.x.clean"] if expected else [], command)
+
+    def test_long(self) -> None:
+        """A long command takes no longer than its length says, however its options could be read."""
+        git = find_git(os.environ)
+        assert git is not None
+        git.at("", str(self.project)).run("init", "-q")
+        for command in ("python3 " + "-W " * 20_000, "python3 -W " * 10_000):
+            git.at("", str(self.project)).run("config", "filter.x.clean", command)
+            self.assertEqual(list(module_commands(git, str(self.project))), [])
 
 
 class TreeTests(LayoutCase):
