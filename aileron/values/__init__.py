@@ -16,7 +16,6 @@ from ._actions import (
 from ._advice import ADVICE, Advice, what_then, what_was_kept
 from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
-from ._authorities import AUTHORITIES
 from ._base64 import LONG_ENOUGH, base64_inside
 from ._brakes import Halt, OwnCap, Pause
 from ._changes import differences, edits
@@ -110,7 +109,6 @@ from ._visible import visible
 __all__ = [
     "ADVICE",
     "ANTHROPIC",
-    "AUTHORITIES",
     "BASE_URL_VARIABLES",
     "BUILT_IN_PROVIDERS",
     "CHATGPT",

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from ._source import Imported, Source
 
-_GROUND = frozenset({"interfaces", "values", "errors"})
+_GROUND = frozenset({"addresses", "interfaces", "values", "errors"})
 _AGENT_SIDE = frozenset({"client", "home"})
 _DAEMON_SIDE = frozenset({"home", "manifests", "connectors", "vault", "audit", "store", "runner"})
 
 ALLOWED: Mapping[str, frozenset[str]] = {
-    "values": frozenset(),
-    "errors": frozenset({"values"}),
-    "interfaces": frozenset({"values", "errors"}),
+    "addresses": frozenset(),
+    "values": frozenset({"addresses"}),
+    "errors": frozenset({"addresses", "values"}),
+    "interfaces": frozenset({"addresses", "values", "errors"}),
     "home": _GROUND,
     "hardening": _GROUND,
     "files": frozenset(),

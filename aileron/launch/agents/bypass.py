@@ -7,7 +7,8 @@ C{HTTPS_PROXY}, and with it, readable, the user's key and whatever the agent say
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+
+from aileron.addresses import read_origin
 
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
@@ -22,6 +23,6 @@ def unproxied(environment: Mapping[str, str], url: str, *, ports: bool = True) -
         return {}
     # Of the two spellings either may be the one that counts.
     spelt = [name for name in _EXCEPTIONS if name in environment] or _EXCEPTIONS[1:]
-    parts = urlsplit(url)
-    address = parts.netloc if ports else parts.hostname or ""
+    origin = read_origin(url)
+    address = origin.authority if ports else origin.host
     return {name: ",".join(part for part in (environment.get(name, ""), address) if part) for name in spelt}

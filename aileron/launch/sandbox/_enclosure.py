@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
 
+from aileron.addresses import read_origin
 from aileron.launch._plan import Plan
 
 from ._passage import Passage
@@ -46,8 +46,7 @@ class Sandbox:
         :param url: of the agent site, at an IPv4 address of this machine.
         :raises InvalidRequest: something that runs outside could not be protected from the agent.
         """
-        site = urlsplit(url)
-        port = site.port or 80
+        site = read_origin(url)
         layout = project.layout
         needed = () if plan.directory is None else (plan.directory,)
         for directory in (*layout.own, *layout.settings):
@@ -56,10 +55,10 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         with _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _), theirs:
             processes = SandboxProcesses(told)
-            passage = Passage(self.reactor, site.hostname or "", port, ours, processes.begun)
+            passage = Passage(self.reactor, site.host, site.port, ours, processes.begun)
             with closing(passage), opened.prepared(processes) as prefix:
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
-                crossing = (self.interpreter, "-I", str(_THRESHOLD), str(port), str(_MEETING))
+                crossing = (self.interpreter, "-I", str(_THRESHOLD), str(site.port), str(_MEETING))
                 argv = (self.program, *options, "--", *crossing, *plan.argv)
                 passage.open()
                 yield evolve(
