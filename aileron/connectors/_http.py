@@ -23,14 +23,13 @@ from aileron.errors import (
     ResourceLimitExceeded,
 )
 from aileron.interfaces import IConnector, ICredential
+from aileron.redaction import Redactor, secrets_in
 from aileron.values import JSON, READ, ConnectorDescription, Fault, Finding, Outcome, Request, Sought
 
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
 from ._classify import Reader
-from ._forms import secrets_in
 from ._headers import header_value
 from ._prepare import not_declared, own_base_url, prepare
-from ._redact import Echo
 from ._spec import HttpOperation, HttpSpec
 from ._template import Scope
 
@@ -89,7 +88,7 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        echo = Echo.of(*self._opened(credential)[0])
+        echo = Redactor.of(*self._opened(credential)[0])
         return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
     def _declared(self, operation: str) -> HttpOperation:
@@ -124,7 +123,7 @@ class HttpConnector:
         late_seconds: float = 0.0,
     ) -> Outcome:
         secrets, header = self._opened(credential)
-        echo = Echo.of(*secrets)
+        echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
@@ -161,7 +160,7 @@ class _Attempt:
 
     connector: HttpConnector
     operation: HttpOperation
-    echo: Echo
+    echo: Redactor
     seconds: float
     late_seconds: float
     flight: Flight = field(factory=Flight)
