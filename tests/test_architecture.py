@@ -24,6 +24,7 @@ _IN_PACKAGE: list[Rule] = [
     rules.module_level_reactor,
     rules.swallowed_exceptions,
     rules.possessive_groups,
+    rules.addresses_read,
     rules.connector_calls,
     rules.secrets_opened,
     rules.database_access,
@@ -41,7 +42,7 @@ for name in sys.argv[1:]:
 
 def _beyond_the_ground(room: str) -> set[str]:
     doors = {door.removeprefix("aileron.") for door in rules.OFFLINE_DOORS.get(room, ())}
-    return set(rules.ALLOWED[room] - {"interfaces", "values", "errors"}) | doors
+    return set(rules.ALLOWED[room] - {"addresses", "interfaces", "values", "errors"}) | doors
 
 
 class TreeTests(SynchronousTestCase):
@@ -185,6 +186,13 @@ class ShapeTests(RuleCase):
 
 class CallsTests(RuleCase):
     """One caller of connectors, two rooms and a module that open secrets."""
+
+    def test_addresses(self) -> None:
+        """Only one room reads URLs and IP addresses, so that all read them alike."""
+        for text in ("from urllib.parse import urlsplit", "from ipaddress import ip_address", "import ipaddress"):
+            self.check(rules.addresses_read, text, caught=True)
+            self.check(rules.addresses_read, text, "aileron.addresses._urls", caught=False)
+        self.check(rules.addresses_read, "from urllib.parse import quote", caught=False)
 
     def test_invoke(self) -> None:
         """Invoking and reconciling are the executor's, whatever the receiver is called."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from attrs import field, frozen
 from twisted.internet.defer import Deferred
@@ -13,6 +12,8 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.web.client import URI, Agent
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
+
+from aileron.addresses import read_origin
 
 from ._agent import Daemon
 from ._courier import Courier, Site
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from twisted.internet.ssl import Certificate
 
 _CONNECT_SECONDS = 5.0
-_PORTS = {b"http": 80, b"https": 443}
 
 
 @implementer(IAgentEndpointFactory)
@@ -93,14 +93,13 @@ class Connections:
 
     def _endpoint(self, site: Site) -> IStreamClientEndpoint:
         scheme, authority = site
-        parts = urlsplit(b"//" + authority)
-        host, port = parts.hostname or b"", parts.port or _PORTS[scheme]
-        endpoint = HostnameEndpoint(self._reactor, host.decode("ascii"), port, timeout=_CONNECT_SECONDS)
+        origin = read_origin(f"{scheme.decode('ascii')}://{authority.decode('ascii')}")
+        endpoint = HostnameEndpoint(self._reactor, origin.host, origin.port, timeout=_CONNECT_SECONDS)
         if scheme == b"http":
             return endpoint
         from ._trust import policy_of  # by HTTPS a daemon is reached seldom, and its modules cost a start
 
         secured: IStreamClientEndpoint = wrapClientTLS(
-            policy_of(self._authorities).creatorForNetloc(host, port), endpoint
+            policy_of(self._authorities).creatorForNetloc(origin.host.encode("ascii"), origin.port), endpoint
         )
         return secured

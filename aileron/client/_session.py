@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
-from ._clear import host_in_the_clear
+from aileron.addresses import bracketed, is_loopback, read_host, read_url
 
 URL, TOKEN, WAIT_SECONDS = "AILERON_URL", "AILERON_TOKEN", "AILERON_WAIT_SECONDS"
 CA, PLAIN_HOST = "AILERON_CA", "AILERON_PLAIN_HOST"
@@ -64,7 +64,7 @@ class SessionEnvironment:
     def exposed_to(self) -> str:
         """The host on the way to whom others could read the token; empty: there is none, or it is allowed."""
         host = host_in_the_clear(self.url)
-        return "" if host == self.plain_host.lower() else host
+        return "" if host == _plainly(self.plain_host) else host
 
     def on_this_machine(self) -> SessionEnvironment:
         """The same, for a daemon of this machine: the way to it does, whichever of its addresses it listens at."""
@@ -84,6 +84,23 @@ class SessionEnvironment:
         if self.plain_host:
             ours[PLAIN_HOST] = self.plain_host
         return ours
+
+
+def host_in_the_clear(url: str) -> str:
+    """The host, in lower case, that C{url} asks by plain HTTP over a network; empty: it asks none so, or is no URL."""
+    try:
+        origin = read_url(url).origin
+    except ValueError:
+        return ""
+    return origin.host if origin.scheme == "http" and not is_loopback(origin.host) else ""
+
+
+def _plainly(host: str) -> str:
+    """A host as L{host_in_the_clear} returns it."""
+    try:
+        return read_host(bracketed(host))
+    except ValueError:
+        return ""
 
 
 def _number(text: str) -> int | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
-from cryptography.x509 import load_pem_x509_certificate
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.client import BrowserLikePolicyForHTTPS
+
+from aileron.addresses import read_certificates, system_authorities
 
 from ._line import NotSecured
 
@@ -16,7 +16,6 @@ _UNVERIFIED = "certificate verify failed"
 """What OpenSSL calls all that is wrong with a chain."""
 
 _MOST_BYTES = 1 << 20
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def certificates_in(path: str) -> tuple[Certificate, ...]:
@@ -26,24 +25,15 @@ def certificates_in(path: str) -> tuple[Certificate, ...]:
     """
     try:
         with Path(path).open("rb") as file:
-            blocks = _BLOCK.findall(file.read(_MOST_BYTES))
-        for block in blocks:
-            load_pem_x509_certificate(block)  # which tells what is none in a way that can be told
-        found = tuple(map(Certificate.loadPEM, blocks))
+            return tuple(map(Certificate.loadPEM, read_certificates(file.read(_MOST_BYTES))))
     except OSError as error:
         raise ValueError(f"it cannot be read ({type(error).__name__})") from None
-    except ValueError:
-        raise ValueError("it has a certificate that is none") from None
-    if not found:
-        raise ValueError("it has no certificate in PEM")
-    return found
 
 
 def policy_of(authorities: tuple[Certificate, ...]) -> Any:
     """What makes connections that verify chain and name, by these alone, or by the system's where there are none."""
-    if not authorities:
-        return BrowserLikePolicyForHTTPS()
-    return BrowserLikePolicyForHTTPS(trustRootFromCertificates(authorities))
+    trusted = authorities or tuple(map(Certificate.loadPEM, system_authorities()))
+    return BrowserLikePolicyForHTTPS(trustRootFromCertificates(trusted))
 
 
 def why_untrusted(error: Exception) -> str | None:

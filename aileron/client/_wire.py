@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from attrs import field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent
 
+from aileron.addresses import read_origin, read_url
 from aileron.values import JSON, Fault, writer
 
 from ._body import TooLong, Whole, read_body
@@ -72,9 +73,11 @@ class Wire:
 
     @base_url.validator
     def _web_address(self, _attribute: object, value: str) -> None:
-        parts = urlsplit(value)
-        known = parts.scheme in {"http", "https"} and parts.hostname and value.isascii()
-        if not known or "@" in parts.netloc or parts.query:
+        try:
+            url = read_url(value)
+        except ValueError:
+            url = None
+        if url is None or (url.user_info, url.query, url.fragment) != (None, None, None):
             raise ValueError("the daemon's address must be an http URL without credentials")
 
     @token.validator
@@ -147,7 +150,7 @@ class Wire:
         return self._known[key]
 
     def _made(self, more: Mapping[str, str], *, typed: bool) -> Headers:
-        given = {"Host": urlsplit(self.base_url).netloc, "Accept": "application/json", **more}
+        given = {"Host": read_origin(self.base_url).authority, "Accept": "application/json", **more}
         if self.token is not None:
             given["Authorization"] = f"Bearer {self.token}"
         if typed:

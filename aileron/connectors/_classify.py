@@ -9,12 +9,12 @@ from email.utils import parsedate_to_datetime
 from attrs import evolve, frozen
 
 from aileron.errors import AileronError, BindingFailed, ExternalApiError
+from aileron.redaction import Redactor
 from aileron.values import JSON, Fault, Outcome, media_type_of
 
 from ._answer import Answer
 from ._decode import decode
 from ._foreign import shown
-from ._redact import Echo
 from ._result import attachment, chosen
 from ._spec import HttpOperation
 from ._ties import lifted
@@ -37,7 +37,7 @@ class Reader:
 
     name: str
     operation: HttpOperation
-    echo: Echo
+    echo: Redactor
 
     def outcome(self, answer: Answer, now: datetime) -> Outcome:
         """What C{answer} means.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from urllib.parse import urljoin
 
 from attrs import evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -11,6 +12,7 @@ from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.addresses import read_origin
 from aileron.errors import (
     BindingFailed,
     BindingRequired,
@@ -21,15 +23,13 @@ from aileron.errors import (
     ResourceLimitExceeded,
 )
 from aileron.interfaces import IConnector, ICredential
+from aileron.redaction import Redactor, secrets_in
 from aileron.values import JSON, READ, ConnectorDescription, Fault, Finding, Outcome, Request, Sought
 
-from . import _url
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Transport, Unreachable
 from ._classify import Reader
-from ._forms import secrets_in
 from ._headers import header_value
-from ._prepare import not_declared, prepare
-from ._redact import Echo
+from ._prepare import not_declared, own_base_url, prepare
 from ._spec import HttpOperation, HttpSpec
 from ._template import Scope
 
@@ -88,7 +88,7 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        echo = Echo.of(*self._opened(credential)[0])
+        echo = Redactor.of(*self._opened(credential)[0])
         return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
     def _declared(self, operation: str) -> HttpOperation:
@@ -106,8 +106,8 @@ class HttpConnector:
         if expected != (request.connector, request.effect, request.idempotent) or operation.method != request.method:
             raise CapabilityDenied("The request is not one of this connector.")
         try:
-            origin = _url.origin_of(request.url)
-            _url.base_url(origin.url, private_network=self.spec.private_network)
+            origin = read_origin(request.url)
+            own_base_url(origin.url, private_network=self.spec.private_network)
         except ValueError as error:
             raise CapabilityDenied(f"The URL of the request {error}.") from error
         if not self.spec.allows(origin.host_and_port) or not self.spec.leads_to(origin):
@@ -123,7 +123,7 @@ class HttpConnector:
         late_seconds: float = 0.0,
     ) -> Outcome:
         secrets, header = self._opened(credential)
-        echo = Echo.of(*secrets)
+        echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
@@ -160,7 +160,7 @@ class _Attempt:
 
     connector: HttpConnector
     operation: HttpOperation
-    echo: Echo
+    echo: Redactor
     seconds: float
     late_seconds: float
     flight: Flight = field(factory=Flight)
@@ -240,4 +240,15 @@ class _Attempt:
 def _target(message: Message, answer: Answer) -> str | None:
     if answer.status not in _REDIRECTS or "location" not in answer.headers:
         return None
-    return _url.redirected(message.url, answer.headers["location"])
+    return _redirected(message.url, answer.headers["location"])
+
+
+def _redirected(url: str, location: str) -> str | None:
+    """Where C{location} leads from C{url}, if that is of the same origin and proper; else L{None}."""
+    if not all("!" <= character <= "~" for character in location):
+        return None
+    try:
+        target = urljoin(url, location).partition("#")[0]
+        return target if read_origin(target) == read_origin(url) else None
+    except ValueError:
+        return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from attrs import define, frozen
@@ -21,13 +22,22 @@ from twisted.internet.interfaces import (
     ITCPTransport,
 )
 from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ._address import is_loopback, permitted
+from aileron.addresses import (
+    SYSTEM_BUNDLES,
+    Network,
+    Origin,
+    is_loopback,
+    may_be_loopback,
+    network_of,
+    system_authorities,
+)
+
 from ._answer import Flight, Refused, Terms, Unreachable
-from ._url import Origin
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -157,9 +167,12 @@ class Lines:
         return good[:_MOST_ADDRESSES]
 
     def _may(self, address: str, origin: Origin, terms: Terms) -> bool:
-        if is_loopback(address) and origin.port in self.own_ports():
+        if may_be_loopback(address) and origin.port in self.own_ports():
             return False
-        return permitted(address, private=terms.private_network, plain=origin.scheme == "http")
+        if origin.scheme == "http":
+            return terms.private_network and is_loopback(address)
+        allowed = {Network.PUBLIC, Network.PRIVATE, Network.LOOPBACK} if terms.private_network else {Network.PUBLIC}
+        return network_of(address) in allowed
 
     async def _tried(self, address: str, origin: Origin, line: Line, speakers: IProtocolFactory) -> IProtocol | None:
         factory = _Openings(origin, line, speakers)
@@ -207,3 +220,20 @@ class _Openings(Factory):
         if self._opening is None:
             raise Unreachable
         return await self._opening.opened
+
+
+def verifying(bundles: Iterable[str] = SYSTEM_BUNDLES) -> Callable[[str], IOpenSSLClientConnectionCreator]:
+    """From a host name to what verifies it by the system's authorities, which are read once, when first needed.
+
+    Where there are none, no certificate is good.
+    """
+
+    @cache
+    def roots() -> Any:
+        return trustRootFromCertificates([Certificate.loadPEM(each) for each in system_authorities(bundles)])
+
+    def verify(host: str) -> IOpenSSLClientConnectionCreator:
+        made: IOpenSSLClientConnectionCreator = optionsForClientTLS(host, trustRoot=roots())
+        return made
+
+    return verify

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from attrs import frozen
 
 from aileron.errors import ExternalApiError
+from aileron.redaction import Redactor
 from aileron.values import JSON, Finding, Outcome, Sought
 
 from . import _template
-from ._redact import Echo
 from ._result import Parts, chosen, read_parts
 from ._table import Table
 from ._template import Scope, Template
@@ -85,7 +85,7 @@ class Lookup:
         rendered = _template.render(self.inputs, scope)
         return rendered if isinstance(rendered, Mapping) else {}
 
-    def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Echo) -> Finding:
+    def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Redactor) -> Finding:
         """What the read's outcome says of the effect.
 
         :param name: of the connector, for messages.
@@ -112,7 +112,7 @@ class Lookup:
             return [there]
         return there if isinstance(there, Sequence) and not isinstance(there, str) else None
 
-    def _output(self, item: JSON, echo: Echo) -> JSON:
+    def _output(self, item: JSON, echo: Redactor) -> JSON:
         return item if self.result is None else chosen(self.result, item, echo)
 
     def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from urllib.parse import quote, urlencode
 
+from aileron.addresses import BaseUrl, read_base_url
 from aileron.errors import CapabilityDenied, InvalidRequest
 from aileron.values import JSON, Request, canonical
 
-from . import _url
 from ._headers import header_value
 from ._spec import Body, HttpOperation, HttpSpec
 from ._template import Omitted, Scope, Template, problem, references, render, scalar, text
@@ -43,9 +44,21 @@ def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: Scop
     )
 
 
-def _allowed(spec: HttpSpec, text: str) -> _url.BaseUrl:
+def own_base_url(text: str, *, private_network: bool) -> BaseUrl:
+    """Read the base URL of a connector; digests bind it as it is.
+
+    :param private_network: whether the connector declares one, without which it speaks plain http to nobody.
+    :raises ValueError: what it must be.
+    """
+    base = read_base_url(text, exact=True)
+    if base.origin.scheme == "http" and not private_network:
+        raise ValueError("must begin with https:// (plain http is for loopback, where private_network is declared)")
+    return base
+
+
+def _allowed(spec: HttpSpec, text: str) -> BaseUrl:
     try:
-        base = _url.base_url(text, private_network=spec.private_network)
+        base = own_base_url(text, private_network=spec.private_network)
     except ValueError as error:
         raise CapabilityDenied(f"The base URL of {spec.description.fqn} {error}.") from error
     if not spec.allows(base.origin.host_and_port):
@@ -77,9 +90,21 @@ def _segment(template: str, scope: Scope) -> str:
         return template
     (reference,) = references(template)
     try:
-        return _url.segment(scalar(scope.value(reference), reference))
+        return _whole_segment(scalar(scope.value(reference), reference))
     except ValueError as error:
         raise problem(reference.removeprefix("in."), str(error)) from error
+
+
+def _whole_segment(text: str) -> str:
+    """Write C{text} as exactly one segment of a path: nothing in it can end the segment or climb.
+
+    :raises ValueError: it is empty, C{.}, C{..}, or holds a control character.
+    """
+    if text in {"", ".", ".."}:
+        raise ValueError("must not be empty, '.' or '..'")
+    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
+        raise ValueError("must not hold a control character")
+    return quote(text, safe="", errors="strict")
 
 
 def _query(operation: HttpOperation, scope: Scope) -> str:
@@ -89,9 +114,14 @@ def _query(operation: HttpOperation, scope: Scope) -> str:
 
 def _url_encoded(templates: Mapping[str, Template], scope: Scope) -> str:
     try:
-        return _url.query(pair for name, template in templates.items() for pair in _pairs(name, template, scope))
+        return _form(pair for name, template in templates.items() for pair in _pairs(name, template, scope))
     except UnicodeEncodeError as error:
         raise InvalidRequest("An input is no proper Unicode text.") from error
+
+
+def _form(pairs: Iterable[tuple[str, str]]) -> str:
+    """Write C{pairs} as a query (without the question mark) or as a form body."""
+    return urlencode(list(pairs), quote_via=quote, safe="", errors="strict")
 
 
 def _pairs(name: str, template: Template, scope: Scope) -> Iterator[tuple[str, str]]:

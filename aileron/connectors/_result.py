@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from aileron.redaction import REDACTED, Redactor
 from aileron.values import JSON, UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64
 
-from ._redact import REDACTED, Echo
 from ._table import Table
 from ._when import ABSENT, Absent, Steps, at, dotted
 
@@ -26,7 +26,7 @@ class Part:
     media_type: str = ""
     encoded: bool = False
 
-    def of(self, content: JSON, echo: Echo) -> JSON | Absent:
+    def of(self, content: JSON, echo: Redactor) -> JSON | Absent:
         """What it is in C{content}; absent where nothing is, or what is no attachment but should be.
 
         :param echo: takes the secret out.
@@ -46,7 +46,7 @@ Parts = Mapping[str, Part]
 """By their names in the output."""
 
 
-def attachment(media_type: str, content: bytes, echo: Echo) -> JSON:
+def attachment(media_type: str, content: bytes, echo: Redactor) -> JSON:
     """Some bytes as an attachment; what is no text is held back where it holds the secret."""
     made = attached(media_type, content)
     if made.text is None and echo.holds(content):
@@ -54,7 +54,7 @@ def attachment(media_type: str, content: bytes, echo: Echo) -> JSON:
     return echo.value(made.as_json())
 
 
-def chosen(parts: Parts, content: JSON, echo: Echo) -> dict[str, JSON]:
+def chosen(parts: Parts, content: JSON, echo: Redactor) -> dict[str, JSON]:
     """Those of C{parts} that are in C{content}.
 
     :param echo: takes the secret out of what is decoded.

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from aileron.addresses import BaseUrl, read_host_and_port
 from aileron.toml import NotToml, Toml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
-from . import _url
 from ._foreign import shown
 from ._headers import credential_format, credential_header
 from ._lookup import Lookup
 from ._operation import read_operation
+from ._prepare import own_base_url
 from ._spec import HttpOperation, HttpSpec
 from ._table import Faults, Table
 
@@ -100,23 +101,23 @@ def _version(text: str) -> str:
     return text
 
 
-def _base_url(head: Table, *, private_network: bool) -> tuple[_url.BaseUrl | None, bool]:
+def _base_url(head: Table, *, private_network: bool) -> tuple[BaseUrl | None, bool]:
     table = head.table("base_url", required=True)
     if table is None:
         return None, False
     bindable = table.flag("bindable", default=False)
-    chosen = table.read("default", lambda text: _url.base_url(text, private_network=private_network), None)
+    chosen = table.read("default", lambda text: own_base_url(text, private_network=private_network), None)
     if "default" not in table.values and not bindable:
         table.fault("default", "is missing, and no binding may choose one")
     table.close()
     return chosen, bindable
 
 
-def _hosts(head: Table, chosen: _url.BaseUrl | None, *, bindable: bool) -> tuple[str, ...]:
+def _hosts(head: Table, chosen: BaseUrl | None, *, bindable: bool) -> tuple[str, ...]:
     hosts = []
     for each in head.texts("hosts"):
         try:
-            hosts.append(_url.host_and_port(each))
+            hosts.append(read_host_and_port(each))
         except ValueError as error:
             head.fault("hosts", f"{each!r} {error}")
     if chosen is not None and chosen.origin.host_and_port not in hosts:

@@ -11,10 +11,8 @@ from zope.interface import implementer
 
 from aileron.errors import AileronError
 from aileron.interfaces import IConnector, ICredential
+from aileron.redaction import Redactor, secrets_in
 from aileron.values import JSON, ConnectorDescription, Finding, Outcome, Request, Sought
-
-from ._forms import secrets_in
-from ._redact import Echo
 
 _Answered = TypeVar("_Answered", Outcome, Finding)
 
@@ -91,9 +89,9 @@ class Screened:
         error.details = {echo.text(name): echo.value(detail) for name, detail in error.details.items()}
         return error
 
-    def _echo(self, overheard: _Overheard | None) -> Echo:
+    def _echo(self, overheard: _Overheard | None) -> Redactor:
         revealed = () if overheard is None else overheard.revealed
-        return Echo.of(*(each for secret in revealed for each in self._secrets(secret.decode("utf-8", "replace"))))
+        return Redactor.of(*(each for secret in revealed for each in self._secrets(secret.decode("utf-8", "replace"))))
 
     def _secrets(self, key: str) -> tuple[str, ...]:
         need = self.describe().credential

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
+from aileron.addresses import Origin, read_origin
 from aileron.values import ConnectorDescription, Operation
 
 from ._lookup import Lookup
 from ._result import Parts
 from ._template import Template
-from ._url import Origin, origin_of
 from ._when import Condition, Steps
 
 DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
@@ -93,4 +93,4 @@ class HttpSpec:
     def leads_to(self, origin: Origin) -> bool:
         """Whether a base URL of this connector is there: its own, or any that a binding chose where it may."""
         own = self.description.base_url
-        return self.description.bindable or (own is not None and origin_of(own) == origin)
+        return self.description.bindable or (own is not None and read_origin(own) == origin)

@@ -25,13 +25,11 @@ from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IBodyProduce
 from zope.interface import implementer
 
 from aileron import __version__
+from aileron.addresses import Origin, read_address, read_origin
 from aileron.waiting import given_up_at_once
 
-from ._address import effective
 from ._answer import Answer, Flight, Message, Refused, Terms, TooLarge, Unreachable
-from ._line import IConnectingReactor, Line, Lines, Resolve
-from ._roots import verifying
-from ._url import Origin, origin_of
+from ._line import IConnectingReactor, Line, Lines, Resolve, verifying
 
 
 @frozen
@@ -62,7 +60,7 @@ class HttpTransport:
             line.drop()
 
     def _response(self, message: Message, terms: Terms, line: Line) -> Deferred[IResponse]:
-        reactor, origin = self.lines.reactor, origin_of(message.url)
+        reactor, origin = self.lines.reactor, read_origin(message.url)
         endpoint = _OneLine(self.lines, origin, terms, line)
         agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
         body = None if message.body is None else _Bytes(message.body)
@@ -156,15 +154,11 @@ def _collected(response: IResponse, most: int, line: Line) -> Deferred[bytes]:
 
 def _headers(message: Message, origin: Origin) -> Headers:
     headers = Headers(
-        {"Host": [_host(origin)], "User-Agent": [f"aileron/{__version__}"], "Accept-Encoding": ["identity"]}
+        {"Host": [origin.authority], "User-Agent": [f"aileron/{__version__}"], "Accept-Encoding": ["identity"]}
     )
     for name, value in message.headers:
         headers.addRawHeader(name, value)
     return headers
-
-
-def _host(origin: Origin) -> str:
-    return origin.url.partition("://")[2]
 
 
 def _first_values(headers: Headers) -> dict[str, str]:
@@ -209,7 +203,7 @@ def system_resolver(reactor: IConnectingReactor) -> Resolve:
     """Resolves by the system's resolver; an address resolves to itself."""
 
     def resolve(host: str) -> Deferred[Sequence[str]]:
-        if effective(host) is not None:
+        if read_address(host) is not None:
             return succeed([host])
         receiver = _Addresses()
         reactor.nameResolver.resolveHostName(receiver, host, 0, [IPv4Address, IPv6Address])

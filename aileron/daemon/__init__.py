@@ -4,6 +4,7 @@ Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
 
 from ._config import Config
+from ._config_file import config_problem
 from ._heap import settle_heap
 from ._ids import fresh_ids
 from ._run import choose_reactor, live, makeService, serve
@@ -14,6 +15,7 @@ __all__ = [
     "Options",
     "Settings",
     "choose_reactor",
+    "config_problem",
     "fresh_ids",
     "live",
     "makeService",

@@ -76,10 +76,23 @@ class ConfigFile:
         try:
             data = read_private(self._path)
         except (Forbidden, InvalidRequest) as error:
-            return Found(error=_fault("unreadable", error.message, self._path))
+            return _unreadable(error, self._path)
         if data != self._last[0]:
             self._last = (data, Found() if data is None else _read(data, self._path))
         return self._last[1]
+
+
+def config_problem(home: Home) -> LoadError | None:
+    """What is wrong with the C{config.yaml} of a home, trusted or not; L{None}: nothing, or there is none."""
+    try:
+        data = read_private(home.config)
+    except (Forbidden, InvalidRequest) as error:
+        return _unreadable(error, home.config).error
+    return None if data is None else _read(data, home.config).error
+
+
+def _unreadable(error: Forbidden | InvalidRequest, path: Path) -> Found:
+    return Found(error=_fault("unreadable", error.message, path))
 
 
 def _read(data: bytes, path: Path) -> Found:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attrs import evolve
 
+from aileron.addresses import read_base_url
 from aileron.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
 
-from ._base_url import base_url
 from ._nodes import NotConfig, entries, keys, line_of, number, scalar, switch
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _provider(name: str, node: Node, line: int) -> Provider:
 
 def _url(node: Node, name: str, line: int) -> str:
     try:
-        return base_url(scalar(node, "str") or "")
+        return read_base_url(scalar(node, "str") or "").url
     except ValueError as error:
         raise NotConfig(f"{name} {error}", line) from None
 

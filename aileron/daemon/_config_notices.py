@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aileron.addresses import read_base_url
 from aileron.values import ChannelSettings, NoticeSettings
 
-from ._base_url import base_url
 from ._nodes import Keyed, NotConfig, entries, keys, line_of, scalar, switch
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _webhook(name: str, node: Node, line: int) -> ChannelSettings:
         raise NotConfig(f"{where} must have a url", line)
     text, at = scalar(said["url"][0], "str") or "", said["url"][1]
     try:
-        url = base_url(text)
+        url = read_base_url(text).url
     except ValueError as error:
         raise NotConfig(f"{where}.url {error}", at) from None
     signed = "signed" in said and switch(said["signed"][0], f"{where}.signed", said["signed"][1])

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
+from aileron.addresses import read_base_url
 from aileron.errors import InvalidRequest
 from aileron.values import BASE_URL_VARIABLES, PROXY_VARIABLES, GatewaySettings, Provider, UpstreamSource
-
-from ._base_url import base_url
 
 
 @frozen
@@ -48,6 +47,6 @@ class Surroundings:
 
 def _base_url(name: str, text: str) -> str:
     try:
-        return base_url(text)
+        return read_base_url(text).url
     except ValueError as error:
         raise InvalidRequest(f"{BASE_URL_VARIABLES[name]} {error}.") from None

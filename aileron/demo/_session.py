@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import Any
-from urllib.parse import urlsplit
 
+from aileron.addresses import read_origin
 from aileron.client import SessionEnvironment
 from aileron.errors import InternalError
 from aileron.home import Home, live_discovery
@@ -37,8 +37,8 @@ def ask(
 
     :raises InternalError: it does not, or it refuses.
     """
-    parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
+    origin = read_origin(url)
+    connection = HTTPConnection(origin.host, origin.port, timeout=_SECONDS)
     bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         data = None if body is None else json.dumps(body).encode()

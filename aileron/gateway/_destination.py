@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from typing import Self
-from urllib.parse import SplitResult, urlsplit
 
 from attrs import frozen
 
+from aileron.addresses import Origin, may_be_loopback, read_base_url
 from aileron.http1 import RequestHead, end_to_end
 from aileron.values import Provider
 
@@ -26,7 +25,7 @@ class Destination:
     :ivar before: what stands before every path.
     :ivar host: what stands in the line of that name, with the space before it.
     :ivar more: lines that a proxy wants, each with its end.
-    :ivar loopback_port: where it listens, if that is on this machine.
+    :ivar loopback_port: where it listens, if that may be on this machine.
     """
 
     provider: Provider
@@ -39,9 +38,10 @@ class Destination:
     @classmethod
     def of(cls, provider: Provider, pool: Pool, forwarding: Forwarding) -> Self:
         """The destination that C{provider} names; nothing of it ever comes from a request."""
-        split = urlsplit(provider.base_url)
-        before = forwarding.target_prefix + split.path.rstrip("/").encode("ascii")
-        return cls(provider, pool, before, b" " + split.netloc.encode("ascii"), forwarding.lines, _loopback_port(split))
+        base = read_base_url(provider.base_url)
+        before = forwarding.target_prefix + base.path.encode("ascii")
+        host = b" " + base.origin.authority.encode("ascii")
+        return cls(provider, pool, before, host, forwarding.lines, _loopback_port(base.origin))
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
         """The head as it goes there: as it came, but for what is of one hop, the Host, and what was for us.
@@ -64,10 +64,5 @@ class Destination:
         return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head
 
 
-def _loopback_port(split: SplitResult) -> int | None:
-    host = split.hostname or ""
-    try:
-        near = ip_address(host).is_loopback
-    except ValueError:
-        near = host == "localhost" or host.endswith(".localhost")
-    return (split.port or (443 if split.scheme == "https" else 80)) if near else None
+def _loopback_port(origin: Origin) -> int | None:
+    return origin.port if may_be_loopback(origin.host) else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
+from aileron.addresses import read_origin
 from aileron.values import JSON, visible
 
 from .layers import Settings
@@ -56,8 +56,8 @@ def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True
         return {}
     # Of the two spellings either may be the one that counts.
     spelt = [name for name in _EXCEPTIONS if name in environment] or _EXCEPTIONS[1:]
-    parts = urlsplit(url)
-    address = parts.netloc if ports else parts.hostname or ""
+    origin = read_origin(url)
+    address = origin.authority if ports else origin.host
     return {name: ",".join(part for part in (environment.get(name, ""), address) if part) for name in spelt}
 
 

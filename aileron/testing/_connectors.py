@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from urllib.parse import urlsplit
 
 from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred
@@ -13,6 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import Clock
 from zope.interface import implementer
 
+from aileron.addresses import read_origin
 from aileron.errors import CapabilityDenied, ResourceLimitExceeded
 from aileron.interfaces import IConnector, IConnectors, ICredential
 from aileron.values import (
@@ -112,8 +112,7 @@ class ScriptedConnector:
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """A POST (a GET for a read) of the inputs as JSON, the effect key in L{EFFECT_HEADER}."""
         declared = self._declared(operation)
-        host = urlsplit(base_url)
-        if not self.description.bindable and f"{host.hostname}:{host.port or 443}" not in self.description.hosts:
+        if not self.description.bindable and read_origin(base_url).host_and_port not in self.description.hosts:
             raise CapabilityDenied("The host is not declared.")
         return Request(
             connector=self.description.fqn,

@@ -14,7 +14,7 @@ from zope.interface import implementer
 from aileron.errors import BindingFailed, Conflict, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import Binding, NewBinding, OperatorSession, Scope, VaultState
-from aileron.vault import Exchange, Operators, binding_of, check_binding, check_scope, client_proof
+from aileron.vault import Exchange, Operators, binding_of, check_address, check_binding, check_scope, client_proof
 from aileron.waiting import Waiting
 
 from ._browser import SigningBrowser
@@ -125,6 +125,7 @@ class MemoryBindings:
         kept, secret = self._kept.get(binding.name, (None, b""))
         if kept != binding:
             raise BindingFailed("The binding is gone or was changed.", {"binding": binding.name})
+        check_address(binding)
         check_scope(binding, scope)
         return secret
 

@@ -16,8 +16,6 @@ from ._actions import (
 from ._advice import ADVICE, Advice, what_then, what_was_kept
 from ._attachments import UNKNOWN_MEDIA_TYPE, Attachment, attached, media_type_of, regular_base64, set_apart
 from ._audit import DAEMON, Actor, AuditQuery, Event, Link, Record
-from ._authorities import AUTHORITIES
-from ._base64 import LONG_ENOUGH, base64_inside
 from ._brakes import Halt, OwnCap, Pause
 from ._changes import differences, edits
 from ._checkpoints import NO_CHECKPOINT, ROW, Break, Checkpoint, LockedPeriod, Maced, Row, Verdict
@@ -110,14 +108,12 @@ from ._visible import visible
 __all__ = [
     "ADVICE",
     "ANTHROPIC",
-    "AUTHORITIES",
     "BASE_URL_VARIABLES",
     "BUILT_IN_PROVIDERS",
     "CHATGPT",
     "DAEMON",
     "GATEWAY",
     "JSON",
-    "LONG_ENOUGH",
     "MOST_GRANT_DAYS",
     "MOST_LIVE_GRANTS",
     "MOST_USES",
@@ -234,7 +230,6 @@ __all__ = [
     "approval_statement",
     "attached",
     "bare",
-    "base64_inside",
     "canonical",
     "cautions",
     "compact",

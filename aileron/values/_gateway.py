@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from urllib.parse import urlsplit
 
 from attrs import field, frozen
+
+from aileron.addresses import read_origin
 
 from ._vault import Scope
 
 GATEWAY = "gateway://"
 """Before a provider's name: what a credential is bound to that the gateway puts in."""
-
-_PORTS = {"http": 80, "https": 443}
 
 
 class Dialect(StrEnum):
@@ -60,9 +59,7 @@ class Provider:
 
     def scope(self) -> Scope:
         """Where a credential that is bound to it goes, as things are."""
-        url = urlsplit(self.base_url)
-        host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
-        return Scope((f"{host}:{url.port or _PORTS[url.scheme]}",), self.base_url, *_PLACES[self.dialect])
+        return Scope((read_origin(self.base_url).host_and_port,), self.base_url, *_PLACES[self.dialect])
 
 
 OPENAI = Provider("openai", "https://api.openai.com", "/openai")

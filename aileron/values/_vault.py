@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
+from aileron.addresses import base_url_problem
+
 from ._json import JSON
 
 
@@ -59,6 +61,11 @@ class Binding:
     base_url: str | None = None
     account: str | None = None
     scope: Scope | None = None
+
+    @property
+    def address_problem(self) -> str | None:
+        """Why it opens nowhere, whatever its scope is: what its base URL must be; L{None}: nothing is wrong with it."""
+        return None if self.base_url is None else base_url_problem(self.base_url)
 
     def as_json(self) -> dict[str, JSON]:
         """What the digest binds and the review shows: who it is, never the secret."""

@@ -7,7 +7,7 @@ from ._grant_book import found as grant_found
 from ._grant_book import with_end as grants_with_end
 from ._grant_book import with_new as grants_with_new
 from ._grant_book import with_use as grants_with_use
-from ._names import binding_of, check_binding, check_scope
+from ._names import binding_of, check_address, check_binding, check_scope
 from ._operators import Operators
 from ._passkeys import Passkeys
 from ._proofs import Exchange, client_proof, daemon_proof
@@ -23,6 +23,7 @@ __all__ = [
     "VaultDamaged",
     "VaultFile",
     "binding_of",
+    "check_address",
     "check_binding",
     "check_scope",
     "client_proof",

@@ -12,7 +12,7 @@ from aileron.values import Binding, NewBinding, Scope, utc
 
 from ._document import Document, Entry
 from ._errors import VaultDamaged
-from ._names import binding_of, check_binding, check_scope
+from ._names import binding_of, check_address, check_binding, check_scope
 from ._open_file import OpenFile
 from ._sealing import seal_entry, unseal_entry
 
@@ -94,6 +94,7 @@ class _Credential:
         entry = document.find(binding.name)
         if entry is None or entry.binding != binding:
             raise self._failed("is gone or was changed.")
+        check_address(binding)
         check_scope(binding, self._scope)
         try:
             return unseal_entry(document, key, entry)

@@ -14,7 +14,7 @@ from ._errors import damaged
 from ._fields import Fields
 from ._grant_format import grant_json, grant_of
 from ._kdf import KdfParameters
-from ._names import check_binding
+from ._names import check_kept
 from ._passkey_format import passkey_json, passkey_of, rule_json, rule_of
 
 VERSION = 1
@@ -188,7 +188,7 @@ def _entry(fields: Fields) -> Entry:
     created_at, revision = fields.moment("created_at"), fields.number("revision")
     scope = _scope(fields.optional_inner("scope"))
     binding = Binding(name, kind, service, identity, connector, created_at, revision, base_url, account, scope)
-    check_binding(binding)
+    check_kept(binding)
     if binding.name != f"{kind}/{service}/{identity}":
         raise ValueError("an entry's name does not say what it is")
     entry = Entry(binding, _sealed(fields))

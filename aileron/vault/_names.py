@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
 
 from aileron.errors import BindingFailed, InvalidRequest
 from aileron.values import Binding, NewBinding, Scope
@@ -17,9 +15,8 @@ _SERVICE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
 _CONNECTOR = re.compile(r"[a-z][a-z0-9+.-]{0,31}://[A-Za-z0-9][A-Za-z0-9_./@-]{0,199}")
 _ACCOUNT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?")
-_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _SCOPE_TEXT = re.compile(r"[\x21-\x7e]{1,600}")
-_PATH = re.compile(r"[A-Za-z0-9_.~/-]{0,500}")
+_KEPT_URL = re.compile(r"https?://[\x21-\x7e]{1,800}")
 
 
 def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
@@ -56,7 +53,20 @@ def check_secret(secret: bytes) -> None:
 
 
 def check_binding(binding: Binding) -> None:
-    """Refuse a binding whose parts are malformed.
+    """Refuse a binding whose parts are malformed, or that points where no binding may.
+
+    :raises InvalidRequest: C{details["problems"]} says which part.
+    """
+    check_kept(binding)
+    if (problem := binding.address_problem) is not None:
+        raise _problem("base_url", problem)
+
+
+def check_kept(binding: Binding) -> None:
+    """Refuse what no release ever kept in a vault.
+
+    A base URL that an earlier release took and this one refuses is let through: the vault opens, and what is bound to
+    it does not (L{check_address}).
 
     :raises InvalidRequest: C{details["problems"]} says which part.
     """
@@ -67,10 +77,22 @@ def check_binding(binding: Binding) -> None:
     _check("connector", _CONNECTOR, binding.connector)
     if binding.account is not None:
         _check("account", _ACCOUNT, binding.account)
-    if binding.base_url is not None:
-        _check_base_url(binding.base_url)
+    if binding.base_url is not None and not _KEPT_URL.fullmatch(binding.base_url):
+        raise _problem("base_url", "must be an http URL of visible ASCII")
     if binding.scope is not None:
         _check_scope(binding.scope)
+
+
+def check_address(binding: Binding) -> None:
+    """Refuse to open a binding that points where no binding may.
+
+    :raises BindingFailed: C{details["problem"]} says what is wrong with its base URL.
+    """
+    if (problem := binding.address_problem) is not None:
+        raise BindingFailed(
+            f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up anew.",
+            {"binding": binding.name, "connector": binding.connector, "problem": problem},
+        )
 
 
 def check_scope(binding: Binding, scope: Scope) -> None:
@@ -102,50 +124,6 @@ def _check_scope(scope: Scope) -> None:
         raise _problem("scope", "must be of visible ASCII without spaces")
     if "{key}" not in scope.format or not _ACCOUNT.fullmatch(scope.format):
         raise _problem("scope", "must have a format of visible ASCII with {key} in it")
-
-
-def _check_base_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise _problem("base_url", "is no URL") from None
-    if parts.scheme not in {"http", "https"} or port == 0 or not _is_host(parts):
-        raise _problem("base_url", "must be http or https with a lower-case host")
-    if url != _plain(parts, port) or not _PATH.fullmatch(parts.path) or "/." in parts.path:
-        raise _problem("base_url", "must have no user, query, fragment, default port or dot segment")
-    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
-        raise _problem("base_url", "must be https, except to this machine")
-
-
-def _is_host(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    if ":" in host:
-        return _address(host)
-    return bool(_HOST.fullmatch(host)) and ".." not in host
-
-
-def _address(host: str) -> bool:
-    try:
-        return str(ip_address(host)) == host and "%" not in host  # A zone means something on this machine only.
-    except ValueError:
-        return False
-
-
-def _plain(parts: SplitResult, port: int | None) -> str:
-    host = parts.hostname or ""
-    name = f"[{host}]" if ":" in host else host
-    shown = "" if port in {None, {"http": 80, "https": 443}[parts.scheme]} else f":{port}"
-    return f"{parts.scheme}://{name}{shown}{parts.path}"
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _problem(part: str, message: str) -> InvalidRequest:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+from attrs import frozen
+
 from aileron.errors import Conflict, StoreUnavailable
 
 from ._cipher import DataKey, Randomness, read_key
@@ -25,6 +27,7 @@ from ._rekey import new_document, opened, rekeyed
 __all__ = [
     "DataKey",
     "Exchange",
+    "Misaddressed",
     "NoVault",
     "VaultDamaged",
     "WeakPassphrase",
@@ -70,13 +73,29 @@ def open_vault(path: Path, passphrase: str) -> DataKey:
     return opened(_present(Disk(path)), passphrase)
 
 
-def check_file(path: Path) -> None:
+@frozen
+class Misaddressed:
+    """A binding that does not open, for it points where no binding may.
+
+    :ivar problem: what is wrong with its base URL, as the end of a sentence.
+    """
+
+    binding: str
+    connector: str
+    problem: str
+
+
+def check_file(path: Path) -> tuple[Misaddressed, ...]:
     """Look whether the file at C{path} has the form of a vault; whether it was altered only its key can tell.
 
+    :return: the bindings in it that an earlier release took and this one does not open.
     :raises NoVault: there is none.
     :raises VaultDamaged: it is no vault of this version.
     """
-    _present(Disk(path))
+    bindings = [entry.binding for entry in _present(Disk(path)).entries]
+    return tuple(
+        Misaddressed(each.name, each.connector, each.address_problem) for each in bindings if each.address_problem
+    )
 
 
 def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:

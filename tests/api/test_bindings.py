@@ -127,6 +127,14 @@ class ScopeTests(BindingCase):
         made = self.set_up(base_url="https://mine.invalid").json
         self.assertEqual((made["scope"]["base_url"], made["fits"]), ("https://mine.invalid", True))
 
+    def test_refused_base_url(self) -> None:
+        """An address that two readers could take for two is refused before anything is bound."""
+        self.connecting(base_url=None, bindable=True)
+        for url in ("https://127.1", "https://mine.invalid:", "https://MINE.invalid", "http://mine.invalid"):
+            heard = self.set_up(base_url=url)
+            self.assertEqual((heard.status, self.parts.bindings.list()), (400, ()), url)
+            self.assertIn("/base_url", str(heard.json["error"]["details"]))
+
     def test_no_longer_fits(self) -> None:
         """Where the connector asks for something else now, or is gone, that is told with both scopes."""
         self.set_up()

@@ -22,7 +22,9 @@ from aileron.cli.doctor.files import files, program, search_path
 from aileron.cli.doctor.findings import Finding, Severity, fine, remark, tell
 from aileron.cli.doctor.tracing import tracing
 from aileron.home import Home, Ports, acquire_lock, prepare, release_lock, save_ports
+from aileron.vault import keys
 from tests.cli.daemon import PASSPHRASE, UPSTREAMS, CommandCase
+from tests.vault.case import keep_addresses
 
 _UID = os.getuid()
 _NOTHING = Authority((), (), (), (), (), (), (), ())
@@ -33,6 +35,7 @@ _BINDING = {
     "connector": "local://me/slack",
     "in_force": {"hosts": []},
     "fits": True,
+    "base_url": None,
     "flag": None,
 }
 _SINCE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -269,6 +272,11 @@ class AuthorityTests(SynchronousTestCase):
         flag = {"since": "2026-01-01T00:00:00.000000Z", "reason": "An answer held its secret."}
         self.assertIn("An answer held", self.one(Severity.WRONG, bindings=({**_BINDING, "flag": flag},)))
 
+    def test_misaddressed(self) -> None:
+        """A binding to an address that is refused is told by the look at the vault's file, and not once more."""
+        odd = {**_BINDING, "base_url": "https://127.1", "fits": False}
+        self.assertEqual(_told(authority(attrs.evolve(_NOTHING, bindings=(odd,)), _SINCE)), [])
+
     def test_record(self) -> None:
         """What happened and should not have is told: tampering of late, an outcome that is not known."""
         record = {"audit_id": "A1", "at": "2026-01-01T00:00:00.000000Z"}
@@ -358,6 +366,31 @@ class CommandTests(CommandCase):
         self.home.secrets.write_text("{}")
         code, _ = self.found("--offline")
         self.assertEqual((code, "wrong The vault" in self.texts()), (1, True))
+
+    def test_misaddressed(self) -> None:
+        """A binding to an address that is refused is told, with what is wrong and what to do, open vault or not."""
+        self.whole()
+        self.home.secrets.unlink()
+        keep_addresses(
+            self.home.secrets, keys.create(self.home.secrets, PASSPHRASE), "https://0x7f.1", "https://x.test"
+        )
+        (found,) = [each for each in self.found("--offline")[1] if "api_key/slack/" in each["says"]]
+        self.assertIn("api_key/slack/at-0 does not open", found["says"])
+        self.assertIn("must have a proper address", found["says"])
+        self.assertEqual(found["severity"], "wrong")
+        self.assertIn("aileron binding revoke api_key/slack/at-0", found["do"])
+        self.assertIn("aileron binding setup", found["do"])
+
+    def test_configuration(self) -> None:
+        """A configuration that is not sound is told with its line, though no daemon can start with it."""
+        self.assertNotIn("config.yaml:", self.texts("--offline"))
+        text = "gateway:\n  providers:\n    groq: {base_url: 'https://canary:x@127.1'}\n"
+        self.home.config.write_text(text)
+        self.home.config.chmod(0o600)
+        (found,) = [each for each in self.found("--offline")[1] if "config.yaml:" in each["says"]]
+        self.assertIn("config.yaml:3: gateway.providers.groq.base_url must", found["says"])
+        self.assertNotIn("canary", found["says"])
+        self.assertIn("aileron config trust", found["do"])
 
     def test_damaged_under_a_daemon(self) -> None:
         """Where nobody can log in that is a finding, and the others are told all the same, with fitting advice."""

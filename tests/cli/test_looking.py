@@ -66,6 +66,16 @@ class LookingTests(CommandCase):
         self.assertIn("must be rebound", out)
         self.assertIn(f"aileron binding rebind {NAME}", err)
 
+    def test_misaddressed(self) -> None:
+        """A binding to an address that is refused is shown with what is wrong, and cannot be rebound."""
+        self.site.answer("GET", PATH, binding(base_url="https://127.1", fits=False))
+        _, out, err = self.as_operator("binding", "show", NAME)
+        self.assertIn("must be set up anew", out)
+        self.assertIn("must have a proper address", err)
+        self.assertIn(f"aileron binding revoke {NAME}", err)
+        code, _, err = self.as_operator("binding", "rebind", NAME)
+        self.assertEqual((code, "Nothing was rebound" in err, "aileron binding setup" in err), (1, True, True))
+
     def test_gateway(self) -> None:
         """Of each provider what was counted is told, and nothing of what was not."""
         self.site.answer("GET", "/v1/status", {"gateway": {"totals": {"providers": [PROVIDER]}}})

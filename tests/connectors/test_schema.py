@@ -176,6 +176,15 @@ class SchemaTests(SynchronousTestCase):
             ),
         )
 
+    def test_addresses(self) -> None:
+        """An address that two readers could take for two is a fault at its line, among the hosts too."""
+        for url in ("https://127.1", "https://api.example:", "https://api.example:0", "https://[2001:db8:0::1]"):
+            found = problems(GOOD.replace("https://api.example", url))
+            self.assertEqual([(each.line, "must" in each.message) for each in found], [(4, True)], url)
+        for host in ("127.1:443", "api.example:0443", "0x7f.1:443", "api.example.:443"):
+            (found_at,) = problems(GOOD.replace('"api.example:443"', f'"api.example:443", "{host}"'))
+            self.assertEqual((found_at.line, "must" in found_at.message), (5, True), host)
+
     def test_bindable(self) -> None:
         """A base URL that only a binding chooses needs neither a default nor hosts."""
         bindable = GOOD.replace('default = "https://api.example", bindable = false', "bindable = true").replace(

@@ -246,7 +246,7 @@ class FailureTests(DialCase):
 
     def test_impossible_name(self) -> None:
         """So is one that cannot be a name."""
-        self.assert_unreachable(self.dial("https://no_where..example"), Cause.DNS, "no_where..example:443")
+        self.assert_unreachable(self.dial("https://ab--c.example"), Cause.DNS, "ab--c.example:443")
 
     def test_refused(self) -> None:
         """A host where nothing listens is named with its port."""

@@ -9,6 +9,7 @@ from twisted.internet.error import ConnectionAborted, ConnectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.addresses import Origin
 from aileron.gateway.dialling.proxies import Proxy
 from aileron.gateway.dialling.tunnel import TunnelLayer
 from aileron.gateway.dialling.unreachable import Cause, Unreachable
@@ -24,7 +25,7 @@ class Tunnel:
     def __init__(self, credentials: bytes = b"") -> None:
         self.above = Above()
         self.wire = Wire()
-        self.layer = TunnelLayer(self.above, Proxy("proxy.corp", 3128, credentials), "llm.example:443")
+        self.layer = TunnelLayer(self.above, Proxy(Origin("http", "proxy.corp", 3128), credentials), "llm.example:443")
         carry(self.layer, self.wire)
 
 

@@ -152,7 +152,10 @@ class SessionEnvironmentTests(SynchronousTestCase):
             ("http://a.localhost", "", "a.localhost"),
             ("http://0.0.0.0:9", "", "0.0.0.0"),
             ("http://127.0.0.1.evil.test", "", "127.0.0.1.evil.test"),
-            ("http://[::ffff:10.0.0.1]:9", "", "::ffff:10.0.0.1"),
+            ("http://[::ffff:10.0.0.1]:9", "", "::ffff:a00:1"),
+            ("http://[::ffff:10.0.0.1]:9", "::ffff:10.0.0.1", ""),
+            ("http://[2001:DB8:0::1]:9", "2001:db8::1", ""),
+            ("http://127.1:9", "", ""),
             ("http://[", "", ""),
         ]:
             session = SessionEnvironment.of({"AILERON_URL": url, "AILERON_PLAIN_HOST": host})

@@ -1,6 +1,6 @@
 """The rules of the house as pure functions over source text; tests/test_architecture.py applies them."""
 
-from ._calls import connector_calls, secrets_opened
+from ._calls import addresses_read, connector_calls, secrets_opened
 from ._database import database_access
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import long_functions, long_module, module_level_reactor, possessive_groups, swallowed_exceptions
@@ -13,6 +13,7 @@ __all__ = [
     "OFFLINE_DOORS",
     "Rule",
     "Source",
+    "addresses_read",
     "arrows",
     "async_tests_never_run",
     "connector_calls",

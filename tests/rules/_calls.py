@@ -1,4 +1,4 @@
-"""Who may call a connector, and who may open a secret."""
+"""Who may call a connector, who may open a secret, and who may read an address."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault")
 _PUTS_KEYS_IN = "aileron.gateway.injecting.injection"
 _OPENS_CHANNELS = "aileron.notices._channels"
 _USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
+_READ_ADDRESSES = frozenset({"urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress.ip_address"})
+
+
+def addresses_read(source: Source) -> Iterator[str]:
+    """Find URLs and IP addresses that are read by others than the one room that reads them for all."""
+    if source.name.startswith("aileron.addresses"):
+        return
+    for imported in source.imports:
+        if imported.path in _READ_ADDRESSES or imported.path == "ipaddress":
+            yield f"{source.name}:{imported.line} only aileron.addresses reads addresses"
 
 
 def connector_calls(source: Source) -> Iterator[str]:

@@ -6,29 +6,31 @@ from collections.abc import Iterator, Mapping
 
 from ._source import Imported, Source
 
-_GROUND = frozenset({"interfaces", "values", "errors"})
+_GROUND = frozenset({"addresses", "interfaces", "values", "errors"})
 _AGENT_SIDE = frozenset({"client", "home"})
 _DAEMON_SIDE = frozenset({"home", "manifests", "connectors", "vault", "audit", "store", "runner"})
 
 ALLOWED: Mapping[str, frozenset[str]] = {
-    "values": frozenset(),
-    "errors": frozenset({"values"}),
-    "interfaces": frozenset({"values", "errors"}),
+    "addresses": frozenset(),
+    "values": frozenset({"addresses"}),
+    "errors": frozenset({"addresses", "values"}),
+    "interfaces": frozenset({"addresses", "values", "errors"}),
     "home": _GROUND,
     "hardening": _GROUND,
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
     "manifests": _GROUND | {"files", "toml"},
-    "connectors": _GROUND | {"files", "toml", "waiting"},
+    "connectors": _GROUND | {"files", "redaction", "toml", "waiting"},
     # The vault's file is read and replaced like every other private file of the home.
     "vault": _GROUND | {"home", "waiting"},
     "audit": _GROUND,
     "store": _GROUND | {"waiting"},
     "runner": _GROUND | {"manifests", "waiting"},
     "http1": frozenset(),
+    "redaction": _GROUND,
     "notices": _GROUND,
-    "gateway": _GROUND | {"http1", "waiting"},
+    "gateway": _GROUND | {"http1", "redaction", "waiting"},
     "api": _GROUND | {"runner", "http1"},
     "web": _GROUND | {"runner"},
     "client": _GROUND | {"http1"},

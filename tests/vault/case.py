@@ -10,15 +10,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import example_scope, new_binding, trusted_word
 from aileron.values import Binding, NewBinding, Scope, TrustKind, utc
-from aileron.vault import DataKey, VaultDamaged, VaultFile, keys
+from aileron.vault import DataKey, VaultDamaged, VaultFile, binding_of, keys
 from aileron.vault._format import decode, encode
-from aileron.vault._sealing import authenticated
+from aileron.vault._sealing import authenticated, seal_entry
 
 PASSPHRASE = "Canary battery staple 42"
 NOON = utc(1_700_000_000)
@@ -31,6 +32,21 @@ def _template() -> tuple[bytes, bytes]:
         path = Path(directory) / "secrets.json"
         key = keys.create(path, PASSPHRASE)
         return path.read_bytes(), bytes(key._secret)
+
+
+def keep_addresses(path: Path, key: DataKey, *urls: str) -> list[Binding]:
+    """Have a vault keep bindings to these URLs, as an earlier release may have, each with the secret C{canary}."""
+    document = decode(path.read_bytes())
+    new = evolve(new_binding(), scope=example_scope())
+    sound = binding_of(new, NOON, 1)
+    kept = [
+        evolve(sound, name=f"api_key/slack/at-{at}", identity=f"at-{at}", base_url=url, revision=10 + at)
+        for at, url in enumerate(urls)
+    ]
+    for each in kept:
+        document = document.with_entry(seal_entry(document, key, each, b"canary"))
+    path.write_bytes(encode(authenticated(document, key)))
+    return kept
 
 
 class VaultCase(SynchronousTestCase):

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.errors import InvalidRequest
-from aileron.testing import new_binding
-from aileron.values import Binding
-from aileron.vault import binding_of
+from aileron.errors import BindingFailed, InvalidRequest
+from aileron.testing import example_scope, new_binding
+from aileron.values import Binding, NewBinding
+from aileron.vault import binding_of, keys
+from tests.vault.case import VaultCase, keep_addresses
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -88,6 +90,62 @@ class BaseUrlTests(SynchronousTestCase):
             self.assertEqual(bound_to(url).base_url, url)
         except InvalidRequest:
             self.assertRaises(InvalidRequest, bound_to, url)
+
+
+class EarlierTests(VaultCase):
+    """Bindings that an earlier release took, with an address that this one refuses."""
+
+    ADDRESSES = (
+        ("https://127.1", "must have a proper address"),
+        ("https://0x7f.1:8443", "must have a proper address"),
+        ("https://-x.example", "must have a proper host"),
+        ("https://x.example/a//b", "must have a plain path"),
+        ("https://x.example/a/~/", None),
+    )
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.successResultOf(Deferred.fromCoroutine(self.unlocked().set_up(self.new("sound"))))
+        self.kept = keep_addresses(self.path, self.key(), *(url for url, _ in self.ADDRESSES))
+
+    def new(self, identity: str) -> NewBinding:
+        return attrs.evolve(new_binding(), identity=identity, scope=example_scope())
+
+    def test_vault_opens(self) -> None:
+        """The vault opens with them, shows them, and opens everything else."""
+        vault = self.unlocked()
+        self.assertEqual([each for each in vault.list() if each.name.startswith("api_key/slack/at-")], self.kept)
+        sound = vault.get("api_key/slack/sound")
+        assert sound is not None
+        self.assertTrue(vault.credential(sound, example_scope()).reveal())
+        self.successResultOf(Deferred.fromCoroutine(vault.set_up(self.new("other"))))
+
+    def test_none_opens(self) -> None:
+        """None of them opens, and the failure says why and what to do; one that is still sound does."""
+        vault = self.unlocked()
+        for binding, (_, problem) in zip(self.kept, self.ADDRESSES, strict=True):
+            credential = vault.credential(binding, example_scope())
+            if problem is None:
+                self.assertEqual(credential.reveal(), b"canary")
+            else:
+                error = self.assertRaises(BindingFailed, credential.reveal)
+                self.assertIn(problem, error.message)
+                self.assertIn("set it up anew", error.message)
+                self.assertIn(problem, str(binding.address_problem))
+
+    def test_file(self) -> None:
+        """A look at the file without its key names each of them."""
+        found = [(each.binding, each.connector) for each in keys.check_file(self.path)]
+        self.assertEqual(found, [(each.name, each.connector) for each in self.kept[:-1]])
+
+    def test_revoked(self) -> None:
+        """Each can be revoked, and none can be rebound as it is."""
+        vault = self.unlocked()
+        rebinding = Deferred.fromCoroutine(vault.rebind(self.kept[0].name, example_scope(), self.kept[0].base_url))
+        self.failureResultOf(rebinding, InvalidRequest)
+        for each in self.kept[:-1]:
+            self.successResultOf(Deferred.fromCoroutine(vault.revoke(each.name)))
+        self.assertEqual(keys.check_file(self.path), ())
 
 
 class SecretTests(SynchronousTestCase):

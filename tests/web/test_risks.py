@@ -86,10 +86,13 @@ class RisksTests(SynchronousTestCase):
             "https://wiki.internal",
             "http://10.1.2.3",
             "http://[::1]/",
+            "https://127.1",
+            "https://[::ffff:10.0.0.1]",
+            "http://[",
         ):
             self.assertIn("private network", risks(approval(planned(sent(url=url))), DONE, None).private, url)
             self.assertIn("private network", risks(approval(planned(None, base_url=url)), DONE, None).private, url)
-        for url in ("https://example.org", "https://8.8.8.8", "https://notlocalhost", "http://[", ""):
+        for url in ("https://example.org", "https://8.8.8.8", "https://notlocalhost", ""):
             self.assertEqual(risks(approval(planned(sent(url=url))), DONE, None).private, "", url)
 
     def test_later(self) -> None:

@@ -141,6 +141,19 @@ class GatewayPageTests(WebCase):
         self.assertIn("2xx 8, 5xx 1", charts[0]["aria-label"])
         self.assertIn("up to 1 ms 7, longer 2", charts[1]["aria-label"])
 
+    def test_proxies(self) -> None:
+        """Of a proxy the host is shown, and however it is written no user and no password."""
+        for value, host in (
+            ("http://me:canary@proxy.test:3128/", "proxy.test"),
+            ("me:canary@proxy.test:3128", "proxy.test"),
+            ("socks5://me:canary@proxy.test", "(unreadable)"),
+            ("http://me:canary/x@proxy.test", "(unreadable)"),
+        ):
+            settings = evolve(self.parts.gateway, environment=(("https_proxy", value), ("no_proxy", "10.0.0.0/8")))
+            self.resource = pages(evolve(self.parts, gateway=settings))
+            text = self.fragment("/gateway").text
+            self.assertEqual((host in text, "10.0.0.0/8" in text, "canary" in text), (True, True, False), value)
+
 
 class SettingsPageTests(WebCase):
     """C{/settings}."""

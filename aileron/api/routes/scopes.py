@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from aileron.addresses import base_url_problem
 from aileron.api._parts import Parts
 from aileron.api.shapes.values import binding_json
 from aileron.errors import Conflict, InvalidRequest
@@ -61,6 +62,8 @@ async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target
         raise _wrong("/connector", "names no connector that loaded")
     if base_url is not None and not description.bindable:
         raise _wrong("/base_url", "must be left out: this connector lets no binding choose")
+    if base_url is not None and (problem := base_url_problem(base_url)) is not None:
+        raise _wrong("/base_url", problem)
     target = _target(description, base_url)
     if target is None:
         raise _wrong("/base_url", "is required: this connector has none of its own")
@@ -90,7 +93,7 @@ def bound_json(parts: Parts, binding: Binding, flag: BindingFlag | None) -> dict
         **binding_json(binding),
         "scope": None if binding.scope is None else binding.scope.as_json(),
         "in_force": None if now is None else now.as_json(),
-        "fits": target is not None and binding.scope == now,
+        "fits": target is not None and binding.scope == now and binding.address_problem is None,
         "flag": None if told is None else {"since": timestamp(told.since), "reason": told.reason},
     }
 

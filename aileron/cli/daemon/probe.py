@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, IncompleteRead, RemoteDisconnected
 from typing import Any
-from urllib.parse import urlsplit
 
+from aileron.addresses import read_origin
 from aileron.cli._errors import CommandError
 
 _SECONDS = 30.0  # a daemon that is flooded answers late
@@ -41,8 +41,8 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
 
 def _asked(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, Any]:
     """Status and JSON of one answer."""
-    parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
+    origin = read_origin(url)
+    connection = HTTPConnection(origin.host, origin.port, timeout=_SECONDS)
     try:
         connection.request("GET", path, headers=dict(headers))
         response = connection.getresponse()

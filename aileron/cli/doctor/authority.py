@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from aileron.addresses import base_url_problem, read_origin
 from aileron.values import from_timestamp
 
 from .findings import Finding, remark, waits, wrong
@@ -88,9 +89,9 @@ def network(told: Authority, connect: Connect | None = None) -> Iterator[Finding
     bound = {binding["connector"] for binding in told.bindings}
     places = {place for connector in told.connectors if connector["name"] in bound for place in connector["hosts"]}
     for place in sorted(places):
-        host, _, port = place.rpartition(":")
+        origin = read_origin(f"http://{place}")
         try:
-            connect(host.strip("[]"), int(port))
+            connect(origin.host, origin.port)
         except OSError as error:
             yield wrong(f"{place} cannot be reached: {error.strerror or type(error).__name__}.")
 
@@ -135,7 +136,7 @@ def _bound(binding: Item) -> Iterator[Finding]:
     name, connector = binding["name"], binding["connector"]
     if binding["in_force"] is None:
         yield waits(f"{name} is bound to {connector}, which is not there or not trusted.")
-    elif not binding["fits"]:
+    elif not binding["fits"] and not _misaddressed(binding):
         yield wrong(
             f"{connector} would have {name} sent elsewhere, or otherwise, than you bound it for, so it is not opened.",
             f"Look at both, and if that is right: aileron binding rebind {name}",
@@ -144,6 +145,11 @@ def _bound(binding: Item) -> Iterator[Finding]:
         yield wrong(
             f"{name}: {binding['flag']['reason']} ({binding['flag']['since']})", "Bind another credential there."
         )
+
+
+def _misaddressed(binding: Item) -> bool:
+    """Whether the look at the vault's file tells why it does not open."""
+    return binding["base_url"] is not None and base_url_problem(binding["base_url"]) is not None
 
 
 def _place(error: Item) -> str:

@@ -17,7 +17,7 @@ from aileron.errors import AileronError
 from aileron.home import Discovery
 
 from .authority import Authority, ask, authority, network
-from .daemon import found_daemon, gateway, notifications, process, vault
+from .daemon import configuration, found_daemon, gateway, notifications, process, vault
 from .files import files, search_path, this_program
 from .findings import Finding, Severity, remark, tell, wrong
 from .tracing import tracing
@@ -82,6 +82,7 @@ def _all(cli: CliContext, found: Discovery | None, state: str | None, told: Auth
     if told is not None:
         yield from authority(told, datetime.now(UTC) - _OF_LATE)
     else:
+        yield from configuration(cli.home)
         yield remark(
             "What is trusted, bound and on record was not looked at: that takes your passphrase, a daemon and an open "
             "vault."

@@ -43,9 +43,26 @@ def vault(cli: CliContext, state: str | None) -> Iterator[Finding]:
         if state == "locked":
             yield waits("The vault is locked, so nothing runs.", "Unlock it: aileron vault unlock")
         try:
-            check_file(cli.home.secrets)
+            misaddressed = check_file(cli.home.secrets)
         except AileronError as error:
             yield wrong(error.message, DAMAGED)
+            return
+        for each in misaddressed:
+            yield wrong(
+                f"{each.binding} does not open: its address, which an earlier release took, {each.problem}.",
+                f"Bind it anew: aileron binding revoke {each.binding}, then aileron binding setup {each.connector} "
+                "--base-url URL",
+            )
+
+
+def configuration(home: Home) -> Iterator[Finding]:
+    """What is wrong with C{config.yaml}, which keeps the daemon from starting if it is trusted."""
+    from aileron.daemon import config_problem
+
+    error = config_problem(home) if home.root.exists() else None
+    if error is not None:
+        place = f"{error.file}:{error.line}" if error.line else error.file
+        yield wrong(f"{place}: {error.message}", "Put it right, then: aileron config trust")
 
 
 def process(cli: CliContext, found: Discovery | None) -> Iterator[Finding]:

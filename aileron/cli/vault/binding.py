@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aileron.addresses import base_url_problem
 from aileron.cli import _completion, _options
 from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import CommandError
@@ -187,6 +188,12 @@ async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, qu
     :raises CommandError: it fits, its connector is not there, or the person said no.
     """
     shown = await operator.binding(name)
+    if (problem := _address_problem(shown)) is not None:
+        raise CommandError(
+            f"The address of {name} {problem}. Nothing was rebound.",
+            f"Revoke it: aileron binding revoke {name}, then set it up anew: "
+            f"aileron binding setup {shown['connector']} --base-url URL",
+        )
     now = shown["in_force"]
     if shown["fits"]:
         raise CommandError(f"{name} fits its connector as it is; nothing was rebound.")
@@ -225,14 +232,26 @@ def _said(given: str | Sequence[str] | None) -> str:
 
 
 def _state(item: Mapping[str, Any]) -> str:
-    return "look into it" if item["flag"] else "bound" if item["fits"] else "must be rebound"
+    return "look into it" if item["flag"] else "bound" if item["fits"] else _unfit(item)
+
+
+def _unfit(item: Mapping[str, Any]) -> str:
+    return "must be rebound" if _address_problem(item) is None else "must be set up anew"
+
+
+def _address_problem(item: Mapping[str, Any]) -> str | None:
+    return None if item["base_url"] is None else base_url_problem(item["base_url"])
 
 
 def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
     for item in items:
         if item["flag"]:
             note("{name}: {reason}", name=item["name"], reason=item["flag"]["reason"])
-        if not item["fits"]:
+        if (problem := _address_problem(item)) is not None:
+            note("{name} does not open: its address {problem}.", name=item["name"], problem=problem)
+            note("  Revoke it: aileron binding revoke {name}", name=item["name"])
+            note("  Set it up anew: aileron binding setup {connector} --base-url URL", connector=item["connector"])
+        elif not item["fits"]:
             note("{name} does not open: its connector asks for something else now.", name=item["name"])
             note("  See the difference: aileron binding rebind {name}", name=item["name"])
 

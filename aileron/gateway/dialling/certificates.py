@@ -1,8 +1,4 @@
-"""Whom an upstream's certificate may be vouched for by, and what is wrong with one that is not.
-
-OpenSSL's own way to the system's authorities obeys C{SSL_CERT_FILE} and C{SSL_CERT_DIR}; this one obeys nobody but an
-administrator and the configuration.
-"""
+"""Whom an upstream's certificate may be vouched for by, and what is wrong with one that is not."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from functools import cache
 
 from attrs import define, field
 
-from aileron.values import AUTHORITIES
+from aileron.addresses import SYSTEM_BUNDLES, system_authorities
 
 from .unreachable import Cause, Unreachable
 
@@ -57,7 +53,7 @@ class Identity:
 
 
 @cache
-def verifying(pem: str, places: tuple[str, ...] = AUTHORITIES) -> ssl.SSLContext:
+def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLContext:
     """What verifies upstreams: TLS 1.2 at least, HTTP/1.1 only.  One for all who trust the same: roots are heavy.
 
     :param pem: authorities beside the system's, or the empty text.
@@ -68,7 +64,7 @@ def verifying(pem: str, places: tuple[str, ...] = AUTHORITIES) -> ssl.SSLContext
     context.hostname_checks_common_name = False
     context.options |= ssl.OP_NO_RENEGOTIATION  # so that a write never has to wait for a read
     context.set_alpn_protocols(["http/1.1"])
-    _trust_system(context, places)
+    _trust_system(context, bundles)
     _trust(context, pem)
     return context
 
@@ -86,13 +82,9 @@ def handshake_failed(error: ssl.SSLError, who: str) -> Unreachable:
     return Unreachable.because(Cause.TLS, f"The TLS handshake with {who} failed ({error.reason or 'no reason given'}).")
 
 
-def _trust_system(context: ssl.SSLContext, places: Iterable[str]) -> None:
-    for place in places:
-        try:
-            context.load_verify_locations(cafile=place)
-        except OSError:  # also an SSLError: it is at another place
-            continue
-        return
+def _trust_system(context: ssl.SSLContext, bundles: Iterable[str]) -> None:
+    if found := system_authorities(bundles):
+        context.load_verify_locations(cadata=b"\n".join(found).decode("ascii"))
 
 
 def _trust(context: ssl.SSLContext, pem: str) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from ipaddress import ip_address
 from typing import Any, Protocol, TypeVar, cast
-from urllib.parse import urlsplit
 
 from attrs import define, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
@@ -24,11 +22,12 @@ from twisted.internet.protocol import Factory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from aileron.addresses import Origin, read_address, read_origin
 from aileron.values import Provider
 from aileron.waiting import given_up_at_once
 
 from .certificates import Identity, verifying
-from .proxies import Proxies, Proxy, authority
+from .proxies import Proxies, Proxy
 from .tls import TlsLayer
 from .tunnel import TunnelLayer
 from .unreachable import connecting_failed, silent
@@ -54,24 +53,6 @@ class Forwarding:
     lines: bytes = field(default=b"", repr=False)
 
 
-@frozen
-class _Upstream:
-    """Where a provider is."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @property
-    def authority(self) -> str:
-        """Host and port."""
-        return authority(self.host, self.port)
-
-    def proxy(self, proxies: Proxies) -> Proxy | None:
-        """What stands before it."""
-        return proxies.before(self.scheme, self.host, self.port)
-
-
 def dialler(
     reactor: IDialReactor, provider: Provider, proxies: Proxies, pem: str, timeout: float = CONNECT_SECONDS
 ) -> IStreamClientEndpoint:
@@ -84,8 +65,8 @@ def dialler(
     :param timeout: in seconds, of each step: the connection with the look-up of its name, the proxy's answer, the
         handshake.
     """
-    upstream = _upstream(provider)
-    identity = cache(lambda: Identity(verifying(pem), upstream.host, upstream.authority))
+    upstream = read_origin(provider.base_url)
+    identity = cache(lambda: Identity(verifying(pem), upstream.host, upstream.host_and_port))
     return _Dialler(reactor, upstream, proxies, identity, timeout)
 
 
@@ -94,16 +75,11 @@ def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
 
     :raises Unreachable: its proxy cannot be used.
     """
-    upstream = _upstream(provider)
-    proxy = upstream.proxy(proxies) if upstream.scheme == "http" else None
+    upstream = read_origin(provider.base_url)
+    proxy = proxies.before(upstream) if upstream.scheme == "http" else None
     if proxy is None:
         return Forwarding()
-    return Forwarding(f"http://{upstream.authority}".encode("ascii"), proxy.credentials)
-
-
-def _upstream(provider: Provider) -> _Upstream:
-    split = urlsplit(provider.base_url)
-    return _Upstream(split.scheme, split.hostname or "", split.port or (443 if split.scheme == "https" else 80))
+    return Forwarding(f"http://{upstream.host_and_port}".encode("ascii"), proxy.credentials)
 
 
 class _Layer(Protocol):
@@ -118,7 +94,7 @@ class _Dialler:
     """Connects to one upstream."""
 
     _reactor: IDialReactor
-    _upstream: _Upstream
+    _upstream: Origin
     _proxies: Proxies
     _identity: Callable[[], Identity]
     _seconds: float
@@ -128,16 +104,16 @@ class _Dialler:
         return given_up_at_once(Deferred.fromCoroutine(self._connected(protocolFactory)))
 
     async def _connected(self, above: IProtocolFactory) -> IProtocol:
-        upstream, proxy = self._upstream, self._upstream.proxy(self._proxies)
+        upstream, proxy = self._upstream, self._proxies.before(self._upstream)
         if upstream.scheme == "http":
             return await self._tcp(proxy, above)
         identity = self._identity()
         tls = _Wrapping(above, lambda protocol: TlsLayer(protocol, identity, self._reactor))
         layer = await (self._tcp(None, tls) if proxy is None else self._tunnel(proxy, tls))
-        return await self._opened(layer, upstream.authority)
+        return await self._opened(layer, upstream.host_and_port)
 
     async def _tunnel(self, proxy: Proxy, above: IProtocolFactory) -> IProtocol:
-        target = self._upstream.authority
+        target = self._upstream.host_and_port
         tunnel = _Wrapping(above, lambda protocol: TunnelLayer(protocol, proxy, target))
         return await self._opened(await self._tcp(proxy, tunnel), _called(proxy))
 
@@ -145,8 +121,8 @@ class _Dialler:
         return await self._in_time(cast(_Layer, layer).opened, who)
 
     async def _tcp(self, proxy: Proxy | None, above: IProtocolFactory) -> IProtocol:
-        to = self._upstream if proxy is None else proxy
-        who = to.authority if proxy is None else _called(proxy)
+        to = self._upstream if proxy is None else proxy.origin
+        who = to.host_and_port if proxy is None else _called(proxy)
         endpoint = _endpoint(self._reactor, to.host, to.port, self._seconds)
         try:
             return await self._in_time(endpoint.connect(above), who)
@@ -164,11 +140,10 @@ class _Dialler:
 
 def _endpoint(reactor: IDialReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
     """Of a name or an address; an address needs neither a look-up nor a race between families, which cost memory."""
-    try:
-        version = ip_address(host).version
-    except ValueError:
+    address = read_address(host)
+    if address is None:
         return HostnameEndpoint(reactor, host, port, timeout=seconds)
-    return (TCP4ClientEndpoint if version == 4 else TCP6ClientEndpoint)(reactor, host, port, timeout=seconds)
+    return (TCP4ClientEndpoint if address.version == 4 else TCP6ClientEndpoint)(reactor, host, port, timeout=seconds)
 
 
 class _Wrapping(Factory):

@@ -1,9 +1,9 @@
 """Which HTTP proxy stands before which upstream, as the environment says it.
 
-C{HTTPS_PROXY}, C{HTTP_PROXY}, C{ALL_PROXY} and C{NO_PROXY} are read as curl reads them, lower case first, but for three
+C{HTTPS_PROXY}, C{HTTP_PROXY}, C{ALL_PROXY} and C{NO_PROXY} are read as curl reads them, lower case first, but for four
 things.  An upstream on loopback is reached directly, unless the proxy is on loopback too: another machine's loopback is
 not ours, and what is plain http stays here.  A proxy without a port is at port 80.  C{*.example.com} in C{NO_PROXY}
-means the same as C{.example.com}.
+means the same as C{.example.com}.  A proxy's host that is not written plainly, C{127.1} say, is refused.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+from ipaddress import ip_network
+from urllib.parse import unquote_to_bytes
 
 from attrs import field, frozen
 
+from aileron.addresses import Origin, is_loopback, may_be_loopback, read_address, read_url
+
 from .unreachable import Cause, Unreachable
 
-_Address = IPv4Address | IPv6Address
 _Exempt = Callable[[str, int], bool]
 
-_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
-_VISIBLE = re.compile(r"[\x21-\x7e]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -30,18 +29,17 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 class Proxy:
     """An HTTP proxy.
 
-    :ivar host: a name, or an address without brackets.
+    :ivar origin: where it listens.
     :ivar credentials: the line of the head that the proxy asks for, with its end; empty: it asks for none.
     """
 
-    host: str
-    port: int
+    origin: Origin
     credentials: bytes = field(default=b"", repr=False)
 
     @property
     def authority(self) -> str:
         """Host and port."""
-        return authority(self.host, self.port)
+        return self.origin.host_and_port
 
 
 @frozen
@@ -64,16 +62,16 @@ class Proxies:
     by_scheme: Mapping[str, Proxy | Unusable] = field(factory=dict)
     _exempt: tuple[_Exempt, ...] = ()
 
-    def before(self, scheme: str, host: str, port: int) -> Proxy | None:
+    def before(self, upstream: Origin) -> Proxy | None:
         """The proxy that stands before an upstream; L{None}: it is reached directly.
 
         :raises Unreachable: it is one that cannot be used.
         """
-        proxy = self.by_scheme.get(scheme)
-        if proxy is None or any(exempt(_bare(host), port) for exempt in self._exempt):
+        proxy = self.by_scheme.get(upstream.scheme)
+        if proxy is None or any(exempt(upstream.host, upstream.port) for exempt in self._exempt):
             return None
-        remote = isinstance(proxy, Unusable) or not _is_loopback(proxy.host)
-        if remote and _is_loopback(host):
+        remote = isinstance(proxy, Unusable) or not is_loopback(proxy.origin.host)
+        if remote and may_be_loopback(upstream.host):
             return None
         if isinstance(proxy, Unusable):
             raise Unreachable.because(Cause.PROXY, proxy.message)
@@ -89,11 +87,6 @@ def read_proxies(environment: Mapping[str, str]) -> Proxies:
     _, no_proxy = _variable(environment, "no_proxy")
     entries = no_proxy.replace(",", " ").split()
     return Proxies({scheme: each for scheme, each in found.items() if each}, tuple(map(_exemption, entries)))
-
-
-def authority(host: str, port: int) -> str:
-    """C{host:port}, an IPv6 address in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _variable(environment: Mapping[str, str], *names: str) -> tuple[str, str]:
@@ -116,22 +109,18 @@ def _proxy(environment: Mapping[str, str], *names: str) -> Proxy | Unusable | No
 
 
 def _http_proxy(url: str) -> Proxy:
-    split = urlsplit(url)
-    host = split.hostname or ""
+    read = read_url(url)
     # An unquoted "/", "?" or "#" in a password would make another host of its rest.
-    if not _VISIBLE.fullmatch(url) or split.path not in {"", "/"} or "?" in url or "#" in url or "\\" in url:
+    if read.path not in {"", "/"} or read.query is not None or read.fragment is not None:
         raise ValueError("no plain URL")
-    if not _HOST.fullmatch(host) and not isinstance(_address(host), IPv6Address):
-        raise ValueError("no host")
-    if split.port == 0:
-        raise ValueError("no port")
-    return Proxy(host, split.port or 80, _credentials(split))
+    return Proxy(read.origin, _credentials(read.user_info))
 
 
-def _credentials(split: SplitResult) -> bytes:
-    if split.username is None:
+def _credentials(user_info: str | None) -> bytes:
+    if user_info is None:
         return b""
-    pair = unquote_to_bytes(split.username) + b":" + unquote_to_bytes(split.password or "")
+    user, _, password = user_info.partition(":")
+    pair = unquote_to_bytes(user) + b":" + unquote_to_bytes(password)
     return b"Proxy-Authorization: Basic " + b64encode(pair) + b"\r\n"
 
 
@@ -144,7 +133,7 @@ def _exemption(entry: str) -> _Exempt:
 
 def _name_and_port(entry: str) -> tuple[str, int | None]:
     """C{host:port} taken apart; an IPv6 address that has a port stands in brackets."""
-    if _address(entry) is not None:
+    if read_address(entry) is not None:
         return entry, None
     name, colon, digits = entry.rpartition(":")
     if colon and digits.isascii() and digits.isdigit() and len(digits) <= 5:
@@ -160,21 +149,4 @@ def _fitting(name: str) -> Callable[[str], bool]:
     except ValueError:
         suffix = name.removeprefix("*").strip(".")
         return lambda host: bool(suffix) and (host == suffix or host.endswith("." + suffix))
-    return lambda host: (address := _address(host)) is not None and address in network
-
-
-def _bare(host: str) -> str:
-    return host.lower().rstrip(".")
-
-
-def _is_loopback(host: str) -> bool:
-    bare = _bare(host)
-    address = _address(bare)
-    return address.is_loopback if address else bare == "localhost" or bare.endswith(".localhost")
-
-
-def _address(text: str) -> _Address | None:
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
+    return lambda host: (address := read_address(host)) is not None and address in network

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from aileron.errors import ExternalApiError
+from aileron.redaction import SecretScanner
 
-from .forms import Form, forms
 from .pieces import Chunks, Piece, Pieces, Whole
 
 _CODED = re.compile(rb"\r\ncontent-encoding:(?![ \t]*+(?:identity[ \t]*+)?\r)", re.IGNORECASE).search
@@ -23,11 +23,10 @@ class Screen:
     :param told: called once if the key comes back, with the kind of form that it has then.
     """
 
-    __slots__ = ("_begin", "_forms", "_held", "_pieces", "_provider", "_refused", "_told")
+    __slots__ = ("_held", "_pieces", "_provider", "_refused", "_scanner", "_told")
 
     def __init__(self, secret: bytes, provider: str, told: Callable[[str], None]) -> None:
-        self._forms = forms(secret)
-        self._begin = frozenset(b"".join([form.text[:-1] for form in self._forms]))
+        self._scanner = SecretScanner(secret)
         self._provider = provider
         self._told = told
         self._pieces: Pieces = Whole()
@@ -58,7 +57,7 @@ class Screen:
         for piece in self._held:
             if not piece.said and b";" in piece.data:  # an extension of a chunk
                 self._refuse_echo(piece.data)
-        return self._let_go(self._unfinished(said))
+        return self._let_go(self._scanner.unfinished(said))
 
     def rest(self) -> bytes:
         """What is still held, once the answer has ended.
@@ -70,20 +69,14 @@ class Screen:
 
     def _refuse_echo(self, data: bytes) -> None:
         if self._refused is None:
-            form = next((form for form in self._forms if form.text in data), None)
-            if form is None:
+            kind = self._scanner.kind_in(data)
+            if kind is None:
                 return
             self._refused = ExternalApiError(
                 f"The answer of {self._provider} held the key that Aileron had put in: it was cut."
             )
-            self._told(form.kind)
+            self._told(kind)
         raise self._refused
-
-    def _unfinished(self, said: bytes) -> int:
-        """How many bytes at the end of C{said} may be the beginning of a form."""
-        if not said or said[-1] not in self._begin:
-            return 0
-        return max(_overlap(said, form) for form in self._forms)
 
     def _let_go(self, keep: int) -> bytes:
         """All that is held before the last C{keep} bytes of what the body says."""
@@ -101,13 +94,3 @@ class Screen:
     def __repr__(self) -> str:
         """Nothing of the key."""
         return f"<Screen of {self._provider}>"
-
-
-def _overlap(said: bytes, form: Form) -> int:
-    """The length of the longest end of C{said} with which C{form} begins, but for the whole of it."""
-    start = said.find(form.text[:1], max(0, len(said) - len(form.text) + 1))
-    while start >= 0:
-        if form.text.startswith(said[start:]):
-            return len(said) - start
-        start = said.find(form.text[:1], start + 1)
-    return 0

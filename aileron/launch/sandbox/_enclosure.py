@@ -11,10 +11,10 @@ from pathlib import Path
 from stat import S_ISBLK, S_ISDIR, S_ISREG
 from tempfile import TemporaryFile
 from typing import Any
-from urllib.parse import urlsplit
 
 from attrs import evolve, field, frozen
 
+from aileron.addresses import read_origin
 from aileron.errors import InvalidRequest
 from aileron.launch._plan import Plan
 
@@ -54,8 +54,7 @@ class Sandbox:
         :raises InvalidRequest: something that runs outside could not be protected from the agent, or a standard
             descriptor leads out of the sandbox.
         """
-        site = urlsplit(url)
-        port = site.port or 80
+        site = read_origin(url)
         layout = project.layout
         needed = () if plan.directory is None else (plan.directory,)
         for directory in (*layout.own, *layout.settings):
@@ -64,10 +63,10 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
             processes = SandboxProcesses(told)
-            passage = Passage(self.reactor, site.hostname or "", port, ours, processes.begun)
+            passage = Passage(self.reactor, site.host, site.port, ours, processes.begun)
             with closing(passage), opened.prepared(processes) as prefix:
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
-                crossing = (self.interpreter, "-I", str(_THRESHOLD), str(port), str(_MEETING))
+                crossing = (self.interpreter, "-I", str(_THRESHOLD), str(site.port), str(_MEETING))
                 argv = (self.program, *options, "--", *crossing, *plan.argv)
                 passage.open()
                 ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}

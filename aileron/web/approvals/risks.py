@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from attrs import frozen
 
+from aileron.addresses import host_shown, may_be_private
 from aileron.values import JSON, Approval, Offer, Precedents, visible
 
 from .review import SentStep, steps
@@ -16,7 +15,6 @@ from .review import SentStep, steps
 _WHO = ("recipient", "receiver", "mail", "channel", "chat", "user", "person", "phone", "address", "url", "link", "host")
 _WHO_ELSE = ("domain", "webhook", "account", "iban")
 _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
-_PRIVATE_NAMES = ("localhost", ".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
 
 
 @frozen
@@ -61,7 +59,9 @@ def risks(approval: Approval, before: Precedents, offer: Offer | None) -> Risks:
     """
     names = ", ".join(visible(name) for name in recipients(before))
     others = ", ".join(map(visible, before.connectors_changed))
-    where = ", ".join(visible(host) for host in dict.fromkeys(map(host_of, steps(approval))) if _is_private(host))
+    where = ", ".join(
+        visible(host) for host in dict.fromkeys(map(host_of, steps(approval))) if host and may_be_private(host)
+    )
     unknown = any(step.request is None for step in steps(approval))
     once = offer is not None and not (offer.idempotent or offer.read_only)
     return Risks(
@@ -115,14 +115,4 @@ def _is_address(piece: JSON) -> bool:
 
 def host_of(step: SentStep) -> str:
     """To which host a step goes; nothing where nobody can tell."""
-    try:
-        return urlsplit(step.base_url if step.request is None else step.request.url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_private(host: str) -> bool:
-    try:
-        return not ip_address(host.partition("%")[0]).is_global
-    except ValueError:
-        return host == _PRIVATE_NAMES[0] or host.endswith(_PRIVATE_NAMES[1:])
+    return host_shown(step.base_url if step.request is None else step.request.url)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from twisted.web.template import Tag, tags
 
+from aileron.addresses import host_shown
 from aileron.values import Histogram, Provider, Traffic
 from aileron.web._blocks import Cell, Part, facts, heading, page, quiet, table
 from aileron.web._parts import PageParts, Visit
@@ -14,6 +14,7 @@ from aileron.web._parts import PageParts, Visit
 from .charts import bars
 
 _NOTHING = "Nothing went through the gateway since the daemon's start."
+_EXCEPTIONS = "no_proxy"
 _HEADS = ("Provider", "Requests", "Under way", "Answered", "Sent", "Received", "Tokens in", "Tokens out")
 
 
@@ -73,4 +74,9 @@ def _settings(parts: PageParts) -> Iterator[tuple[str, Cell]]:
     most = settings.max_body_bytes
     yield "A request may have", None if most is None else f"{most:,} bytes"
     for name, value in settings.environment:
-        yield name, urlsplit(value).hostname if "://" in value else value
+        yield name, value if name == _EXCEPTIONS else _proxy(value)
+
+
+def _proxy(value: str) -> str:
+    """The host alone: what stands before it may be a password."""
+    return host_shown(value if "://" in value else f"http://{value}") or "(unreadable)"

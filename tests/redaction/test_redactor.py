@@ -13,9 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors._forms import secrets_in
-from aileron.connectors._redact import REDACTED, Echo
 from aileron.errors import ExternalApiError
+from aileron.redaction import REDACTED, Redactor, secrets_in
 from aileron.values import Outcome
 
 SECRET = 'k3y of/"some+length\\=&~~~~~~'  # its base64 holds a plus at each alignment
@@ -91,79 +90,79 @@ class FormTests(SynchronousTestCase):
     def test_every_form(self) -> None:
         """Each usual form is replaced, what stands around it stays, and its kind is told."""
         for name, (kind, form) in FORMS.items():
-            echo = Echo.of(SECRET)
-            cleaned = echo.text(f"<{form}> ok")
-            self.assertEqual((True, {kind}), (cleaned.endswith(" ok") and REDACTED in cleaned, echo.heard), name)
+            redactor = Redactor.of(SECRET)
+            cleaned = redactor.text(f"<{form}> ok")
+            self.assertEqual((True, {kind}), (cleaned.endswith(" ok") and REDACTED in cleaned, redactor.heard), name)
             self.assertNotIn(SECRET[:6], "".join(unread(cleaned)), name)
 
     def test_no_edge_of_base64(self) -> None:
         """The characters beside a match that hold some bits of the secret go with it."""
         for before in (b"", b"u", b"us"):
             for after in (b"", b"v", b"vw"):
-                echo = Echo.of(SECRET)
-                cleaned = echo.text(base64.b64encode(before + RAW + after).decode())
+                redactor = Redactor.of(SECRET)
+                cleaned = redactor.text(base64.b64encode(before + RAW + after).decode())
                 self.assertLessEqual(
                     len(cleaned.replace(REDACTED, "").rstrip("=")), 2 * (len(before) + len(after)), cleaned
                 )
 
     def test_several(self) -> None:
         """Every place is replaced, and places that touch too."""
-        self.assertEqual(f"{REDACTED}{REDACTED}, {REDACTED}", Echo.of("abcabcx").text("abcabcxabcabcx, abcabcx"))
+        self.assertEqual(f"{REDACTED}{REDACTED}, {REDACTED}", Redactor.of("abcabcx").text("abcabcxabcabcx, abcabcx"))
 
     def test_overlapping_secrets(self) -> None:
         """Of secrets that overlap in a text nothing is left."""
-        self.assertEqual(REDACTED, Echo.of("abcdef", "defghi").text("abcdefghi"))
+        self.assertEqual(REDACTED, Redactor.of("abcdef", "defghi").text("abcdefghi"))
 
     def test_looks_escaped(self) -> None:
         """A secret that looks escaped itself is found in other escapes all the same."""
         for secret in ("ab%41cd&lt;ef/", 'secret\\u0041y/"', "%2541bcdef"):
             for written in (quote(secret, safe=""), json.dumps(secret)[1:-1].replace("/", "\\/"), html.escape(secret)):
-                self.assertEqual(REDACTED, Echo.of(secret).text(written), written)
+                self.assertEqual(REDACTED, Redactor.of(secret).text(written), written)
 
     def test_short(self) -> None:
         """A short secret is looked for as it is and escaped, and not in base64, which would meet it by chance."""
-        echo = Echo.of("xyz")
-        self.assertEqual(f"{REDACTED} {REDACTED} {REDACTED}", echo.text("xyz %78yz x\\u0079z"))
+        redactor = Redactor.of("xyz")
+        self.assertEqual(f"{REDACTED} {REDACTED} {REDACTED}", redactor.text("xyz %78yz x\\u0079z"))
         encoded = base64.b64encode(b"xyz").decode()
-        self.assertEqual(encoded, echo.text(encoded))
+        self.assertEqual(encoded, redactor.text(encoded))
 
     def test_part_of_the_replacement(self) -> None:
         """A secret that stands in the usual replacement gets another one."""
         for secret in ("redacted", "[redac", "e", "x[r"):
-            self.assertNotIn(secret, Echo.of(secret).text(f"a {secret} x{secret}"))
+            self.assertNotIn(secret, Redactor.of(secret).text(f"a {secret} x{secret}"))
 
     def test_basic(self) -> None:
         """Where the credential is what HTTP's Basic scheme encodes, user and password are secret as well."""
         key = base64.b64encode(b"ada:correct horse").decode()
         secrets = secrets_in(key, f"Basic {key}")
         self.assertEqual((key, "ada:correct horse", "correct horse"), secrets)
-        self.assertEqual(f"password {REDACTED}", Echo.of(*secrets).text("password correct horse"))
+        self.assertEqual(f"password {REDACTED}", Redactor.of(*secrets).text("password correct horse"))
         self.assertEqual(("!",), secrets_in("!", "Basic !"))
         self.assertEqual((key,), secrets_in(key, f"Bearer {key}"))
 
     def test_numbers_and_keys(self) -> None:
         """A secret of digits is found in numbers, and any in the names of an object."""
-        echo = Echo.of("12345678")
+        redactor = Redactor.of("12345678")
         self.assertEqual(
             {"n": REDACTED, "f": f"{REDACTED}.5", REDACTED: [True, None, 7]},
-            echo.value({"n": 12345678, "f": 12345678.5, "12345678": [True, None, 7]}),
+            redactor.value({"n": 12345678, "f": 12345678.5, "12345678": [True, None, 7]}),
         )
 
     def test_fault_and_notes(self) -> None:
         """A fault's message and details, and the notes, are searched; the outcome tells the kinds."""
         fault = ExternalApiError(f"no {SECRET}", {"code": SECRET}).fault()
-        outcome = Echo.of(SECRET).outcome(Outcome(fault=fault, notes={"said": SECRET}))
+        outcome = Redactor.of(SECRET).outcome(Outcome(fault=fault, notes={"said": SECRET}))
         assert outcome.fault is not None
         self.assertEqual((f"no {REDACTED}", {"code": REDACTED}), (outcome.fault.message, outcome.fault.details))
         self.assertEqual({"said": REDACTED, "echoed": ["plain"]}, outcome.notes)
 
     def test_no_secret(self) -> None:
         """Without a secret nothing is touched."""
-        self.assertEqual([None, 1, "%41"], Echo.of().value([None, 1, "%41"]))
+        self.assertEqual([None, 1, "%41"], Redactor.of().value([None, 1, "%41"]))
 
     def test_shows_nothing(self) -> None:
         """No secret is in its repr."""
-        self.assertNotIn("k3y", repr(Echo.of(SECRET)))
+        self.assertNotIn("k3y", repr(Redactor.of(SECRET)))
 
 
 class AnySecretTests(SynchronousTestCase):
@@ -175,7 +174,7 @@ class AnySecretTests(SynchronousTestCase):
         """No mixture of escapes gets a secret through."""
         assume(len(secret) >= 6 and not set("%\\&") & set(secret + before))
         written = "".join(escaped(character, way) for character, way in zip(secret, how, strict=False))
-        cleaned = Echo.of(secret).text(f"{before}{written}{after}")
+        cleaned = Redactor.of(secret).text(f"{before}{written}{after}")
         for reading in unread(cleaned):
             self.assertNotIn(secret, reading)
 
@@ -194,7 +193,7 @@ class AnySecretTests(SynchronousTestCase):
             "plain": str,
         }
         written = ways[name](secret)
-        self.assertNotIn(written, Echo.of(secret).text(f"{before} {written} {after}"))
+        self.assertNotIn(written, Redactor.of(secret).text(f"{before} {written} {after}"))
 
     @settings(deadline=None, max_examples=200)
     @given(SECRETS, st.binary(max_size=9), st.binary(max_size=9), st.booleans(), st.booleans())
@@ -203,7 +202,7 @@ class AnySecretTests(SynchronousTestCase):
         assume(len(secret) >= 6)
         encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
         written = encode(before + secret.encode() + after).decode()
-        cleaned = Echo.of(secret).text(written if padded else written.rstrip("="))
+        cleaned = Redactor.of(secret).text(written if padded else written.rstrip("="))
         self.assertNotEqual(written, cleaned)
         for piece in re.split(r"\[redacted\]|█+", cleaned):
             for shift in range(4):

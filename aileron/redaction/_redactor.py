@@ -23,11 +23,11 @@ _SIGNS = (("%", "url"), ("\\", "json"), ("&", "html"))
 
 
 @define
-class Echo:
+class Redactor:
     """Replaces every form of some secrets in whatever passes it.
 
-    Escapes may be mixed, and lie in up to three layers.  A service that wants to give the secret away can write it in
-    a way that is not usual; it has it anyway.
+    It undoes escapes, which may be mixed and lie in up to three layers, and looks for the forms in each layer.  A
+    service that wants to give the secret away can write it in a way that is not usual; it has it anyway.
 
     :ivar heard: the kinds of forms that were met.
     """
@@ -38,7 +38,7 @@ class Echo:
     _shortest: int = field(default=0, kw_only=True)
 
     @classmethod
-    def of(cls, *secrets: str) -> Echo:
+    def of(cls, *secrets: str) -> Redactor:
         """One that knows these secrets; it shows none."""
         sought: dict[str, Form] = {}
         for secret in secrets:
@@ -142,7 +142,7 @@ class Echo:
 
     def __repr__(self) -> str:
         """Nothing of the secrets."""
-        return f"<Echo heard={sorted(self.heard)}>"
+        return f"<Redactor heard={sorted(self.heard)}>"
 
 
 def _listed(value: JSON) -> Sequence[JSON]:

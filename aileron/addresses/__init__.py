@@ -1,0 +1,44 @@
+"""URLs, hosts, ports, IP addresses and the system's certificate authorities: read once, and alike for every room.
+
+Whatever two readers could understand differently is refused with a L{ValueError}, which says what must be otherwise and
+repeats nothing of the text.  This room imports nothing of ours.
+"""
+
+from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
+from ._hosts import bracketed, is_loopback, may_be_loopback, may_be_private, read_host
+from ._networks import Address, Network, network_of, read_address
+from ._urls import (
+    BaseUrl,
+    Origin,
+    Url,
+    base_url_problem,
+    host_shown,
+    read_base_url,
+    read_host_and_port,
+    read_origin,
+    read_url,
+)
+
+__all__ = [
+    "SYSTEM_BUNDLES",
+    "Address",
+    "BaseUrl",
+    "Network",
+    "Origin",
+    "Url",
+    "base_url_problem",
+    "bracketed",
+    "host_shown",
+    "is_loopback",
+    "may_be_loopback",
+    "may_be_private",
+    "network_of",
+    "read_address",
+    "read_base_url",
+    "read_certificates",
+    "read_host",
+    "read_host_and_port",
+    "read_origin",
+    "read_url",
+    "system_authorities",
+]

@@ -1,0 +1,60 @@
+"""Certificate authorities: those that this system trusts, and those in a file that the operator names.
+
+OpenSSL's own way to the system's authorities obeys C{SSL_CERT_FILE} and C{SSL_CERT_DIR}, which whoever starts a process
+chooses; this one obeys nobody but an administrator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Arch
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  # Fedora
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",  # SUSE
+    "/etc/ssl/cert.pem",  # macOS, Alpine, BSD
+)
+"""Bundles that only an administrator can write; the first that holds certificates is taken."""
+
+_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
+
+
+def system_authorities(bundles: Iterable[str] = SYSTEM_BUNDLES) -> tuple[bytes, ...]:
+    """Read the authorities that this system trusts, each a certificate in PEM; none where there is no bundle.
+
+    A certificate in a bundle that cannot be read vouches for nobody.
+    """
+    for bundle in bundles:
+        try:
+            blocks = _BLOCK.findall(Path(bundle).read_bytes())
+        except OSError:  # it is at another place
+            continue
+        if found := tuple(filter(_is_certificate, blocks)):
+            return found
+    return ()
+
+
+def read_certificates(pem: bytes) -> tuple[bytes, ...]:
+    """Read the certificates in a file that was meant to hold some; text between them counts for nothing.
+
+    :raises ValueError: there is none, or one that cannot be read; the message repeats nothing of the file.
+    """
+    blocks = _BLOCK.findall(pem)
+    if not blocks:
+        raise ValueError("it has no certificate in PEM")
+    if not all(map(_is_certificate, blocks)):
+        raise ValueError("it has a certificate that is none")
+    return tuple(blocks)
+
+
+def _is_certificate(block: bytes) -> bool:
+    from cryptography.x509 import load_pem_x509_certificate  # heavy, and most processes verify nobody
+
+    try:
+        load_pem_x509_certificate(block)
+    except ValueError:
+        return False
+    return True

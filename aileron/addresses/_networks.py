@@ -1,0 +1,91 @@
+"""IP addresses, and the kind of network that packets to them end in."""
+
+from __future__ import annotations
+
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Address = IPv4Address | IPv6Address
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+_PUBLIC_IPV6 = IPv6Network("2000::/3")
+_SHARED = IPv4Network("100.64.0.0/10")
+
+
+class Network(Enum):
+    """A kind of network.
+
+    C{PUBLIC}: the internet.  C{PRIVATE}: a private or shared one.  C{LOOPBACK}: this machine.  C{NOWHERE}: unspecified,
+    multicast, link-local (cloud metadata among them), of no assigned kind, or no address at all.
+    """
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    LOOPBACK = "loopback"
+    NOWHERE = "nowhere"
+
+
+def read_address(text: str) -> Address | None:
+    """Read an IP address in its full form, without brackets.
+
+    :return: L{None}: it is none; one with a zone is none, for it means something on one machine only.
+    """
+    try:
+        return None if "%" in text else ip_address(text)
+    except ValueError:
+        return None
+
+
+def plain_ipv6(address: IPv6Address) -> str:
+    """Write an address as RFC 5952 and the WHATWG have it, in hexadecimal to its end.
+
+    Python 3.13 and later write an address that has an IPv4 address mapped into it with dots.
+    """
+    text = str(address)
+    if "." not in text:
+        return text
+    low = int(address) & 0xFFFFFFFF
+    return f"{text.rpartition(':')[0]}:{low >> 16:x}:{low & 0xFFFF:x}"
+
+
+def network_of(text: str) -> Network:
+    """Tell the network that packets to an address end in, an IPv4 address inside an IPv6 address taken out."""
+    address = read_address(text)
+    if address is None:
+        return Network.NOWHERE
+    address = _effective(address)
+    if address.is_unspecified or address.is_multicast or address.is_link_local:
+        return Network.NOWHERE
+    if address.is_loopback:
+        return Network.LOOPBACK
+    if isinstance(address, IPv4Address):
+        return _network_of_ipv4(address)
+    if address in _PUBLIC_IPV6 and address.is_global:
+        return Network.PUBLIC
+    return Network.PRIVATE if address.is_private else Network.NOWHERE
+
+
+def _network_of_ipv4(address: IPv4Address) -> Network:
+    if address.is_global:
+        return Network.PUBLIC
+    return Network.PRIVATE if address.is_private or address in _SHARED else Network.NOWHERE
+
+
+def is_unspecified(text: str) -> bool:
+    """Whether it is an address such as C{0.0.0.0}, which Linux takes for this machine when it connects."""
+    address = read_address(text)
+    return address is not None and _effective(address).is_unspecified
+
+
+def _effective(address: Address) -> Address:
+    return address if isinstance(address, IPv4Address) else _embedded(address) or address
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address in a mapped, 6to4, NAT64 or (long deprecated) compatible address."""
+    if address.ipv4_mapped or address.sixtofour:
+        return address.ipv4_mapped or address.sixtofour
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    compatible = int(address)
+    return IPv4Address(compatible) if 0xFFFF < compatible <= 0xFFFFFFFF else None

@@ -1,0 +1,11 @@
+"""Finds a secret in what comes back from whom it was sent to, in every usual writing of it.
+
+Connectors have whole texts and replace what is found (L{Redactor}).  The gateway passes a stream on and cuts it
+(L{SecretScanner}).  Both look for what one table of forms says.
+"""
+
+from ._forms import Form, forms, secrets_in, written_forms
+from ._redactor import REDACTED, Redactor
+from ._scanner import SecretScanner
+
+__all__ = ["REDACTED", "Form", "Redactor", "SecretScanner", "forms", "secrets_in", "written_forms"]

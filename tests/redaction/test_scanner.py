@@ -1,0 +1,97 @@
+"""Which writings of a secret are sought, and that a stream holds back no more than may become one."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from urllib.parse import quote
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.redaction import REDACTED, Redactor, SecretScanner, forms, written_forms
+
+KEY = b"sk-proj-AbC_123/4+5=ss"
+_SECRETS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=6, max_size=60)
+
+
+class FormTests(SynchronousTestCase):
+    """The forms themselves, as others write them."""
+
+    def test_usual(self) -> None:
+        """Whatever usual encoders make of a key, alone or in a text, holds one of its forms."""
+        text = KEY.decode() + "\"'<&>\\%"
+        scanner, raw = SecretScanner(text.encode()), text.encode()
+        for kind, written in (
+            ("plain", text),
+            ("json", json.dumps({"error": text})),
+            ("json", json.dumps(text).replace("/", "\\/")),
+            ("json", json.dumps(json.dumps(text))),
+            ("json", "".join(f"\\u{byte:04X}" for byte in raw)),
+            ("json", "".join(f"\\x{byte:02x}" for byte in raw)),
+            ("url", quote(text)),
+            ("url", quote(text, safe="")),
+            ("url", quote(quote(text, safe=""), safe="")),
+            ("url", "".join(f"%{byte:02x}" for byte in raw)),
+            ("html", html.escape(text)),
+            ("html", html.escape(text).replace("&#x27;", "&#39;")),
+            ("html", "".join(f"&#{byte};" for byte in raw)),
+            ("html", "".join(f"&#x{byte:X};" for byte in raw)),
+            ("split", text.encode("utf-16-le").decode("latin-1")),
+            ("split", text.encode("utf-16-be").decode("latin-1")),
+            ("hex", raw.hex()),
+            ("hex", raw.hex().upper()),
+            ("base64|base64url", base64.urlsafe_b64encode(raw).decode()),
+            *(("base64", base64.b64encode(b"x" * shift + b"Bearer " + raw + b"yz").decode()) for shift in range(3)),
+        ):
+            found = scanner.kind_in(f"<{written}>".encode("latin-1"))
+            self.assertIn(found, kind.split("|"), written)
+
+    def test_escaped_base64(self) -> None:
+        """Base64 whose signs are escaped in turn is found too."""
+        key = b"\xfb\xff".hex().encode() + b"?>~?>~?>~"
+        encoded = base64.b64encode(key).decode()
+        self.assertIn("+", encoded + base64.b64encode(b"x" + key).decode() + base64.b64encode(b"xx" + key).decode())
+        for shift in range(3):
+            written = quote(base64.b64encode(b"x" * shift + key + b"y").decode(), safe="")
+            self.assertEqual(SecretScanner(key).kind_in(written.encode()), "base64", written)
+
+    def test_short(self) -> None:
+        """A short key has no forms that chance would meet."""
+        self.assertEqual({form.kind for form in written_forms("ab")}, {"plain", "url", "json", "html", "split"})
+        self.assertEqual({form.kind for form in forms("ab")}, {"plain"})
+
+    def test_shows_nothing(self) -> None:
+        """No repr shows the secret."""
+        self.assertNotIn("sk-", f"{SecretScanner(KEY)!r} {forms(KEY.decode())!r}")
+
+    @settings(deadline=None, max_examples=150)
+    @given(_SECRETS, st.integers(0, 200))
+    def test_both(self, secret: str, which: int) -> None:
+        """What a stream is searched for, a whole text is too: nothing of one table is lost on the other."""
+        every = written_forms(secret)
+        self.assertLessEqual(set(forms(secret)), set(every))
+        written = every[which % len(every)].text
+        self.assertIn(Redactor.of(secret).text(f"<{written}>")[:2], (f"<{REDACTED[0]}", "<\u2588"), written)
+        self.assertIsNotNone(SecretScanner(secret.encode()).kind_in(f"<{written}>".encode("latin-1", "replace")))
+
+
+class UnfinishedTests(SynchronousTestCase):
+    """What is held back of a stream."""
+
+    @settings(deadline=None, max_examples=150)
+    @given(_SECRETS, st.integers(0, 200), st.integers(1, 400), st.binary(max_size=20))
+    def test_beginning(self, secret: str, which: int, length: int, before: bytes) -> None:
+        """The beginning of any form at the end of what came is held back, whole or more of it."""
+        every = written_forms(secret)
+        text = every[which % len(every)].text.encode("latin-1", "replace")
+        begun = text[: length % len(text)]
+        self.assertGreaterEqual(SecretScanner(secret.encode()).unfinished(before + begun), len(begun))
+
+    def test_nothing(self) -> None:
+        """Of what begins no form nothing is held back."""
+        scanner = SecretScanner(KEY)
+        for data in (b"", b"data: {}\n\n", b"sk-proj-AbX", KEY[1:]):
+            self.assertEqual(scanner.unfinished(data), int(data[-1:] == b"s"), data)
