@@ -24,49 +24,49 @@ from aileron.interfaces import (
     IVault,
     IWatermarks,
 )
+from aileron.runner.approval.decisions import Decisions
+from aileron.runner.approval.editing import Editing
+from aileron.runner.approval.expiry import Expiry
+from aileron.runner.approval.fetching import Fetching
+from aileron.runner.approval.gate import Gate
+from aileron.runner.approval.precedents import Recall
+from aileron.runner.approval.previews import Previewing
+from aileron.runner.approval.requests import Asking
+from aileron.runner.approval.undo import Undo
+from aileron.runner.grants.check import GrantCheck
+from aileron.runner.grants.matcher import Granting
+from aileron.runner.grants.service import GrantDesk
+from aileron.runner.limits.admission import Brakes
+from aileron.runner.limits.caps import Caps
+from aileron.runner.limits.denials import Denials
+from aileron.runner.limits.effects import Permit
+from aileron.runner.limits.loop_breaker import Breaker
+from aileron.runner.limits.pauses import Pauses
+from aileron.runner.reconciliation.effects import Doubts
+from aileron.runner.reconciliation.late_answers import Listening
+from aileron.runner.reconciliation.reconciler import Reconciling
+from aileron.runner.reconciliation.recorder import Findings
+from aileron.runner.reconciliation.rerun import Again
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.plan import Planner
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.retry import RetryPolicy
+from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling.timers import Alarms
+from aileron.runner.scheduling.waiters import Waiters
 from aileron.values import LoopLimits, PendingLimits
 
-from ._advance import Advance
-from ._desk import Desk
-from ._endings import Endings
 from ._executor import Executor
 from ._freshness import Freshness
-from ._intake import Intake
-from ._ledger import Ledger
-from ._offering import Offerings
-from ._pen import Pen
-from ._permit import Permit
-from ._plan import Planner
+from ._pausing import Switch
 from ._recovery import Recovery
-from ._retry import RetryPolicy
 from ._runner import Runner
-from .asking.asking import Asking
-from .asking.decisions import Decisions
-from .asking.editing import Editing
-from .asking.expiry import Expiry
-from .asking.fetching import Fetching
-from .asking.gate import Gate
-from .asking.precedents import Recall
-from .asking.previewing import Previewing
-from .asking.undo import Undo
-from .brakes.brakes import Brakes
-from .brakes.breaker import Breaker
-from .brakes.capping import Caps
-from .brakes.denials import Denials
-from .brakes.pausing import Pauses
-from .brakes.switch import Switch
-from .clockwork.alarms import Alarms
-from .clockwork.tasks import Tasks
-from .clockwork.turns import Turns
-from .clockwork.waiters import Waiters
-from .doubts.again import Again
-from .doubts.doubts import Doubts
-from .doubts.findings import Findings
-from .doubts.listening import Listening
-from .doubts.reconciling import Reconciling
-from .granting.check import GrantCheck
-from .granting.desk import GrantDesk
-from .granting.granting import Granting
+from ._scheduler import Advance
+from ._submission import Intake
+from ._termination import Endings
+from ._trust import Desk
 
 
 def _no_probe(point: str) -> None:

@@ -20,6 +20,18 @@ from aileron.errors import (
     VaultLocked,
 )
 from aileron.interfaces import IAudit, IBindings, ICredential
+from aileron.runner.approval.decisions import Verify
+from aileron.runner.limits.caps import Caps
+from aileron.runner.limits.pauses import Pauses
+from aileron.runner.reconciliation.late_answers import LATE_SECONDS, Late, Listening, in_time, let_go
+from aileron.runner.reconciliation.recorder import Doubt
+from aileron.runner.runs.attempts import told
+from aileron.runner.runs.echoes import echoes
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.plan import Plan, PlannedStep
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.retry import Meaning, RetryPolicy, meaning
+from aileron.runner.runs.transitions import transition
 from aileron.values import (
     DAEMON,
     JSON,
@@ -40,19 +52,6 @@ from aileron.values import (
     Transition,
 )
 from aileron.waiting import afterwards
-
-from ._echoes import echoes
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._pen import Pen
-from ._plan import Plan, PlannedStep
-from ._retry import Meaning, RetryPolicy, meaning
-from ._telling import told
-from .asking.decisions import Verify
-from .brakes.capping import Caps
-from .brakes.pausing import Pauses
-from .doubts.findings import Doubt
-from .doubts.listening import LATE_SECONDS, Late, Listening, in_time, let_go
 
 _log = Logger()
 _ATTEMPT_STATE = {Meaning.DONE: "succeeded", Meaning.NOT_DONE: "failed", Meaning.IN_DOUBT: "unknown"}

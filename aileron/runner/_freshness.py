@@ -9,11 +9,10 @@ from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IControl, IGrants, IRuns, ITrust, IWatermarks
+from aileron.runner.approval.decisions import UNUSABLE
+from aileron.runner.approval.requests import Asking
+from aileron.runner.runs.events import Pen
 from aileron.values import RunState
-
-from ._pen import Pen
-from .asking.asking import Asking
-from .asking.decisions import UNUSABLE
 
 _log = Logger()
 _CURRENT = "vault"  # the name of the watermark that holds the vault's id

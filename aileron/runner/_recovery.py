@@ -7,14 +7,14 @@ from twisted.logger import Logger
 
 from aileron.errors import StateConflict
 from aileron.interfaces import IRuns
+from aileron.runner.approval.decisions import Decisions
+from aileron.runner.approval.expiry import Expiry
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.transitions import transition
 from aileron.values import Fault, Run, RunQuery, RunState
 
-from ._advance import Advance
-from ._ledger import Ledger
-from ._lifecycle import transition
-from ._pen import Pen
-from .asking.decisions import Decisions
-from .asking.expiry import Expiry
+from ._scheduler import Advance
 
 _log = Logger()
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)

@@ -11,6 +11,22 @@ from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRunner, IRuns
+from aileron.runner.approval.decisions import UNUSABLE, Decisions
+from aileron.runner.approval.editing import Edit, Editing
+from aileron.runner.approval.expiry import Expiry
+from aileron.runner.approval.gate import Gate
+from aileron.runner.approval.precedents import Recall
+from aileron.runner.approval.previews import Previewing
+from aileron.runner.approval.requests import Asking
+from aileron.runner.grants.service import GrantDesk
+from aileron.runner.limits.admission import Brakes
+from aileron.runner.limits.effects import Permit
+from aileron.runner.reconciliation.reconciler import Reconciling
+from aileron.runner.reconciliation.rerun import Again
+from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import (
     JSON,
     Actor,
@@ -39,29 +55,13 @@ from aileron.values import (
     heavy,
 )
 
-from ._advance import Advance
-from ._desk import Desk
-from ._endings import Endings
 from ._freshness import Freshness
-from ._intake import Intake
-from ._ledger import Ledger
-from ._offering import Offerings
-from ._permit import Permit
+from ._pausing import Switch
 from ._recovery import Recovery
-from .asking.asking import Asking
-from .asking.decisions import UNUSABLE, Decisions
-from .asking.editing import Edit, Editing
-from .asking.expiry import Expiry
-from .asking.gate import Gate
-from .asking.precedents import Recall
-from .asking.previewing import Previewing
-from .brakes.brakes import Brakes
-from .brakes.switch import Switch
-from .clockwork.tasks import Tasks
-from .clockwork.turns import Turns
-from .doubts.again import Again
-from .doubts.reconciling import Reconciling
-from .granting.desk import GrantDesk
+from ._scheduler import Advance
+from ._submission import Intake
+from ._termination import Endings
+from ._trust import Desk
 
 _log = Logger()
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from .guard import ANY_ORDER, Guard
 
-_CHECK = "runner/granting/check.py"
-_GRANTING = "runner/granting/granting.py"
+_CHECK = "runner/grants/check.py"
+_GRANTING = "runner/grants/matcher.py"
 _BOOK = "vault/_grant_book.py"
-_DECISIONS = "runner/asking/decisions.py"
-_UNDO = "runner/asking/undo.py"
-_PAUSING = "runner/brakes/pausing.py"
-_FINDINGS = "runner/doubts/findings.py"
+_DECISIONS = "runner/approval/decisions.py"
+_UNDO = "runner/approval/undo.py"
+_PAUSING = "runner/limits/pauses.py"
+_FINDINGS = "runner/reconciliation/recorder.py"
 _TEST = "MachineTests"
 _LOOKED_AT_BEFORE = """\
         await self._brakes.refuse_full(plan, arguments, run.session_id)
@@ -54,7 +54,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a grant allows what its predicates say",
-        "runner/granting/predicates.py",
+        "runner/grants/predicates.py",
         "    return same(grant.exact, rest) and all(",
         "    return True or all(",
         _TEST,
@@ -71,7 +71,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a grant is suspended where something changed",
-        "runner/granting/bounds.py",
+        "runner/grants/bounds.py",
         "    if not changed:\n",
         "    if True:\n",
         _TEST,
@@ -85,7 +85,7 @@ GUARDS = (
         _TEST,
         (
             (
-                "runner/_intake.py",
+                "runner/_submission.py",
                 "        return await self._do(run, plan, call.actor)\n",
                 _LOOKED_AT_BEFORE,
             ),
@@ -119,7 +119,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was approved before a pause is asked anew",
-        "runner/brakes/switch.py",
+        "runner/_pausing.py",
         "            if not run.gated or self._stays_paused(run, session_id):\n",
         "            if True:\n",
         _TEST,
@@ -127,7 +127,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was denied is not asked again",
-        "runner/brakes/denials.py",
+        "runner/limits/denials.py",
         "            if each.request == asked:\n",
         "            if each.request is asked:\n",
         _TEST,
@@ -135,7 +135,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was denied in an earlier life is not asked again",
-        "runner/brakes/denials.py",
+        "runner/limits/denials.py",
         "            if approval.run.id not in forgiven:\n",
         "            if False:\n",
         _TEST,
@@ -149,7 +149,7 @@ GUARDS = (
         _TEST,
         (
             (
-                "runner/_lifecycle.py",
+                "runner/runs/transitions.py",
                 "        (_R.UNKNOWN, _R.COMPLETED),\n",
                 _ANY_END,
             ),
@@ -158,7 +158,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a late refusal says nothing of the attempts before",
-        "runner/doubts/listening.py",
+        "runner/reconciliation/late_answers.py",
         " if late.alone or read is Meaning.DONE else None",
         "",
         _TEST,
@@ -166,7 +166,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what is not there may be on its way",
-        "runner/doubts/reconciling.py",
+        "runner/reconciliation/reconciler.py",
         "        if finding.happened is False and on_its_way:",
         "        if False:",
         _TEST,
@@ -174,16 +174,16 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what is done again is asked about",
-        "runner/doubts/again.py",
+        "runner/reconciliation/rerun.py",
         "        kept = await self._intake.put_up(run, plan, actor)\n",
         "        kept = await self._intake._do(run, plan, actor)\n",
         _TEST,
-        (("runner/doubts/again.py", "            gated=True,\n", "            gated=False,\n"),),
+        (("runner/reconciliation/rerun.py", "            gated=True,\n", "            gated=False,\n"),),
     ),
     Guard(
         ANY_ORDER,
         "what is known to have happened is not done again",
-        "runner/asking/gate.py",
+        "runner/approval/gate.py",
         "        if run.parent_id is not None:\n",
         "        if False:\n",
         _TEST,
@@ -191,7 +191,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what nobody answered is in doubt",
-        "runner/_retry.py",
+        "runner/runs/retry.py",
         "    return Meaning.IN_DOUBT\n",
         "    return Meaning.NOT_DONE\n",
         _TEST,
@@ -199,7 +199,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was taken back does not begin",
-        "runner/_endings.py",
+        "runner/_termination.py",
         '            await self._decisions.give_up(run)\n        event = self._pen.of_run("run.cancelled"',
         '            return run\n        event = self._pen.of_run("run.cancelled"',
         _TEST,

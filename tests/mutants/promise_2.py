@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_DECISIONS = "runner/asking/decisions.py"
-_GATE = "runner/asking/gate.py"
-_PLAN = "runner/_plan.py"
+_DECISIONS = "runner/approval/decisions.py"
+_GATE = "runner/approval/gate.py"
+_PLAN = "runner/runs/plan.py"
 
 GUARDS = (
     Guard(
         2,
         "a gated call is asked about",
-        "runner/_intake.py",
+        "runner/_submission.py",
         "        if run.gated:\n",
         "        if False:\n",
         "NoDecisionTests.test_waits",
@@ -20,7 +20,7 @@ GUARDS = (
     Guard(
         2,
         "a call meets a locked vault",
-        "runner/_intake.py",
+        "runner/_submission.py",
         "        if not self._permit.may_act():\n            state",
         "        if False:\n            state",
         "NoDecisionTests.test_locked_call",
@@ -28,7 +28,7 @@ GUARDS = (
     Guard(
         2,
         "nothing begins while the vault is locked",
-        "runner/_permit.py",
+        "runner/limits/effects.py",
         "return not self._held and self._vault.state() is VaultState.UNLOCKED",
         "return not self._held",
         "NoDecisionTests.test_locked_call",
@@ -36,7 +36,7 @@ GUARDS = (
     Guard(
         2,
         "a pause lets no call in",
-        "runner/_intake.py",
+        "runner/_submission.py",
         "        self._brakes.admit(call.session, action, arguments)\n",
         "",
         "NoDecisionTests.test_paused",
@@ -44,11 +44,11 @@ GUARDS = (
     Guard(
         2,
         "a pause holds an approved run",
-        "runner/_advance.py",
+        "runner/_scheduler.py",
         "        if self._pauses.find(run.session_id) is not None:\n            return True\n",
         "",
         "NoDecisionTests.test_paused_run",
-        (("runner/brakes/pausing.py", "            self.refuse(run.session_id)\n", ""),),
+        (("runner/limits/pauses.py", "            self.refuse(run.session_id)\n", ""),),
     ),
     Guard(
         2,
@@ -77,7 +77,7 @@ GUARDS = (
     Guard(
         2,
         "what cannot run cannot be approved",
-        "runner/_offering.py",
+        "runner/runs/offerings.py",
         "        if not offer.enabled:\n",
         "        if False:\n",
         "NoDecisionTests.test_switched_off",
@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         2,
         "an action is trusted as it lies there",
-        "runner/_offering.py",
+        "runner/runs/offerings.py",
         "            found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]\n",
         "",
         "NoDecisionTests.test_untrusted",
@@ -126,7 +126,7 @@ GUARDS = (
     Guard(
         2,
         "what was taken back counts no more",
-        "runner/_endings.py",
+        "runner/_termination.py",
         "        if run.state is not RunState.PENDING:\n            await self._decisions.give_up(run)\n",
         "",
         "WrittenRowsTests.test_given_way",

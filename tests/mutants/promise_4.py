@@ -24,7 +24,7 @@ GUARDS = (
     Guard(
         4,
         "a decision outlives whoever took it",
-        "runner/clockwork/tasks.py",
+        "runner/scheduling/tasks.py",
         "        told: Deferred[T] = Deferred()\n        self._running[told] = task = Deferred.fromCoroutine(work)\n",
         "        return Deferred.fromCoroutine(work)\n"
         "        told: Deferred[T] = Deferred()\n"
@@ -34,7 +34,7 @@ GUARDS = (
     Guard(
         4,
         "what met a locked vault waits for it",
-        "runner/_advance.py",
+        "runner/_scheduler.py",
         '        if not unlocked:\n            event = self._pen.of_run("run.awaiting_vault", run)\n',
         '        if False:\n            event = self._pen.of_run("run.awaiting_vault", run)\n',
         "KeptTests.test_waits_for_the_vault",
@@ -42,7 +42,7 @@ GUARDS = (
     Guard(
         4,
         "an end is written however long the database refuses",
-        "runner/_ledger.py",
+        "runner/runs/repository.py",
         "            except StoreUnavailable:\n"
         '                _log.warn("what became of run {run} cannot be written yet", run=run_id)\n',
         "            except ZeroDivisionError:\n"
@@ -52,7 +52,7 @@ GUARDS = (
     Guard(
         4,
         "a key stands for one run",
-        "runner/_intake.py",
+        "runner/_submission.py",
         "            if known is not None:\n                return known\n",
         "            if known is not None and False:\n                return known\n",
         "KeptTests.test_key",
@@ -69,7 +69,7 @@ GUARDS = (
     Guard(
         4,
         "a key stands for the same arguments",
-        "runner/_intake.py",
+        "runner/_submission.py",
         "run.manifest_digest != action.digest or canonical(run.asked_for) != canonical(arguments)",
         "run.manifest_digest != action.digest",
         "KeptTests.test_key",
@@ -77,7 +77,7 @@ GUARDS = (
     Guard(
         4,
         "who waits is told",
-        "runner/_ledger.py",
+        "runner/runs/repository.py",
         "            self._waiters.tell(run.id, run)\n",
         "            pass\n",
         "KeptTests.test_waiter",
@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         4,
         "one at a time acts on a run",
-        "runner/clockwork/turns.py",
+        "runner/scheduling/locks.py",
         "            return await lock.run(work)\n",
         "            return await work()\n",
         "KeptTests.test_confirmed_against_denied",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_PLAN = "runner/_plan.py"
+_PLAN = "runner/runs/plan.py"
 _EXECUTOR = "runner/_executor.py"
 
 GUARDS = (
     Guard(
         5,
         "a write that was sent and not classified is in doubt",
-        "runner/_retry.py",
+        "runner/runs/retry.py",
         "    return Meaning.IN_DOUBT\n",
         "    return Meaning.NOT_DONE\n",
         "DoubtTests.test_no_answer",
@@ -35,7 +35,7 @@ GUARDS = (
     Guard(
         5,
         "what was sent is not sent again unless it may be",
-        "runner/_retry.py",
+        "runner/runs/retry.py",
         "        if outcome.sent and not idempotent:\n            return None\n",
         "",
         "DoubtTests.test_no_answer",
@@ -59,7 +59,7 @@ GUARDS = (
     Guard(
         5,
         "attempts come to an end",
-        "runner/_retry.py",
+        "runner/runs/retry.py",
         " or attempts > MAX_RETRIES",
         "",
         "OnceTests.test_attempts_end",
@@ -99,7 +99,7 @@ GUARDS = (
     Guard(
         5,
         "only what is in doubt is settled",
-        "runner/_endings.py",
+        "runner/_termination.py",
         "        if run.state is not RunState.UNKNOWN:\n            raise",
         "        if False:\n            raise",
         "DoubtTests",
@@ -123,7 +123,7 @@ GUARDS = (
     Guard(
         5,
         "what is under way cannot be taken back",
-        "runner/_endings.py",
+        "runner/_termination.py",
         "        if run.state not in _WITHDRAWABLE:\n",
         "        if False:\n",
         "OnceTests.test_under_way",

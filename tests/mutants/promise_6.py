@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .guard import Guard
 
-_GATE = "runner/asking/gate.py"
+_GATE = "runner/approval/gate.py"
 
 GUARDS = (
     Guard(

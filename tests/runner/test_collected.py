@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.clockwork.turns import Turns
+from aileron.runner.scheduling.locks import Turns
 from aileron.waiting import afterwards
 
 

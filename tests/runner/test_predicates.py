@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.granting.addresses import ascii_domain, domain_of
-from aileron.runner.granting.predicates import ABSENT, Absent, holds, same
+from aileron.runner.grants.addresses import ascii_domain, domain_of
+from aileron.runner.grants.predicates import ABSENT, Absent, holds, same
 from aileron.values import JSON, Predicate, PredicateKind
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=8)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner._retry import MAX_RETRIES, Meaning, RetryPolicy, meaning
+from aileron.runner.runs.retry import MAX_RETRIES, Meaning, RetryPolicy, meaning
 from aileron.values import READ, WRITE, Fault, Outcome
 
 from .kit import RunnerCase, manifest, step

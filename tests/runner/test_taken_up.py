@@ -13,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRuns
-from aileron.runner.clockwork.alarms import Alarms
-from aileron.runner.clockwork.turns import Turns
+from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.timers import Alarms
 from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
 
 from .kit import AGENT, OPERATOR, manifest, step

@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.clockwork.waiters import Waiters
+from aileron.runner.scheduling.waiters import Waiters
 
 
 class WaitersTests(SynchronousTestCase):

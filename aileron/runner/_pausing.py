@@ -1,0 +1,93 @@
+"""The operator's switch: everything off at once, and on again one by one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from attrs import define, evolve
+
+from aileron.errors import ApprovalStale, VaultLocked
+from aileron.interfaces import IRuns
+from aileron.runner.approval.expiry import Expiry
+from aileron.runner.approval.requests import Asking
+from aileron.runner.limits.effects import Permit
+from aileron.runner.limits.pauses import Pauses
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.scheduling.locks import Turns
+from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
+
+from ._scheduler import Advance
+
+_UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
+_NOT_BEGUN = RunQuery(states=(RunState.APPROVED, RunState.AWAITING_VAULT), limit=1000, oldest_first=True)
+_AGAIN = "It was approved before everything was paused: approve it once more to release it."
+_AGAIN_HERE = "It was approved before its session was paused: approve it once more to release it."
+
+
+@define(eq=False)
+class Switch:
+    """Pauses and resumes."""
+
+    _runs: IRuns
+    _asking: Asking
+    _approved: Advance
+    _pauses: Pauses
+    _permit: Permit
+    _expiry: Expiry
+    _ledger: Ledger
+    _turns: Turns
+    _pen: Pen
+
+    async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        """See L{aileron.interfaces.IRunner.pause}."""
+        pause = Pause(self._pen.now(), actor.id, reason, session_id)
+        standing = await self._pauses.pause(pause, actor)
+        return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
+
+    async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        """See L{aileron.interfaces.IRunner.resume}."""
+        if session_id not in {pause.session_id for pause in self._pauses.all()}:
+            return ()
+        if not self._permit.may_act():
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`, then resume.")
+        asked = [run async for run in self._ask_anew(session_id)]
+        await self._pauses.lift(session_id, actor)
+        async for run in self._matching(_NOT_BEGUN, session_id):
+            self._approved.start(run)  # it was approved while the others were asked anew
+        return tuple(asked)
+
+    async def _ask_anew(self, session_id: str | None) -> AsyncIterator[Run]:
+        """Put up what had not begun, while nothing can begin, so that only a new decision releases it."""
+        why = ApprovalStale(_AGAIN if session_id is None else _AGAIN_HERE)
+        async for run in self._matching(_NOT_BEGUN, session_id):
+            if not run.gated or self._stays_paused(run, session_id):
+                continue
+            asked = await self._turns.take(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
+            if asked is not None:
+                yield asked
+
+    async def _ask_one(self, run_id: str, why: ApprovalStale) -> Run | None:
+        run = await self._ledger.run(run_id)
+        if run.state not in _NOT_BEGUN.states:  # it was taken back
+            return None
+        await self._asking.ask_anew(run, why)
+        approval = await self._ledger.approval(run_id)
+        self._expiry.mind(approval)
+        return approval.run
+
+    def _stays_paused(self, run: Run, resumed: str | None) -> bool:
+        """Whether its session is paused for itself: it is asked anew when that is resumed."""
+        paused = {pause.session_id for pause in self._pauses.all()} - {None, resumed}
+        return run.session_id in paused
+
+    async def _matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
+        """Every run, page by page."""
+        query = evolve(query, session_id=session_id)
+        while True:
+            page = await self._runs.list(query)
+            for run in page.items:
+                yield run
+            if page.cursor is None:
+                return
+            query = evolve(query, cursor=page.cursor)

@@ -1,0 +1,187 @@
+"""From the operator's decision to the effect: approved runs, taken as far as they go now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from attrs import field, frozen
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
+from aileron.runner.approval.decisions import UNUSABLE, Decisions, NotYet, Verify
+from aileron.runner.approval.expiry import Expiry
+from aileron.runner.approval.gate import Gate
+from aileron.runner.approval.requests import Asking
+from aileron.runner.approval.undo import Undo
+from aileron.runner.grants.check import GrantCheck
+from aileron.runner.limits.effects import Permit
+from aileron.runner.limits.pauses import Pauses
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.plan import Plan
+from aileron.runner.runs.preview import Preview
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.transitions import transition
+from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.tasks import Tasks
+from aileron.values import Approval, Run, RunState, Transition, timestamp
+
+from ._executor import Executor
+
+_log = Logger()
+_STORE_PAUSE_SECONDS = 1.0
+
+
+@frozen(eq=False)
+class Advance:
+    """Takes gated runs further, each in a task of its own.
+
+    :param probe: called with the name of each point that a crash may hit.
+    """
+
+    _ledger: Ledger
+    _asking: Asking
+    _gate: Gate
+    _decisions: Decisions
+    _executor: Executor
+    _tasks: Tasks
+    _pen: Pen
+    _permit: Permit
+    _expiry: Expiry
+    _undo: Undo
+    _pauses: Pauses
+    _turns: Turns
+    _grants: GrantCheck
+    _probe: Callable[[str], None]
+    _again: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
+
+    def start(self, run: Run) -> None:
+        """Take an approved (or waiting) gated run further; one that is under way is looked at once more after that."""
+        self._start(run.id)
+
+    def _start(self, run_id: str) -> None:
+        name = f"{run_id}, approved"  # not the run's bare id, which says that its end can no longer be missed
+        if not self._tasks.start(name, self._advance(run_id)) and self._tasks.running(name):
+            self._again.add(run_id)
+
+    async def _ring(self, run_id: str) -> None:
+        """A run that had to wait may begin."""
+        self._start(run_id)
+
+    async def _advance(self, run_id: str) -> None:
+        """Go on until nobody has asked for more since the last look: what that read may be older than who asked."""
+        self._again.add(run_id)
+        while run_id in self._again:
+            self._again.discard(run_id)
+            await self._go(run_id)
+
+    async def _go(self, run_id: str) -> None:
+        """Take a gated run as far as it goes now, however long the database refuses."""
+        while True:
+            try:
+                return await self._take_further(await self._ledger.run(run_id))
+            except StoreUnavailable:
+                _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
+                await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
+            except NotYet as early:  # whatever the run's row says of it
+                self._undo.wait(run_id, early.at, self._ring)
+                return None
+            except Paused:  # since it was looked at; who resumes asks it anew
+                return None
+            except StateConflict as conflict:
+                _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
+                return None
+
+    async def _take_further(self, run: Run) -> None:
+        """To the effect, or to wait for its time or the vault, or back to be asked anew."""
+        if self._held_back(run):
+            return
+        unlocked = self._permit.may_act()
+        if run.state is RunState.AWAITING_VAULT and unlocked:
+            event = self._pen.of_run("run.resumed", run)
+            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
+        if run.state is not RunState.APPROVED:
+            return
+        try:
+            if unlocked:
+                await self._begin(run)
+        except UNUSABLE:
+            unlocked = False
+        if not unlocked:
+            event = self._pen.of_run("run.awaiting_vault", run)
+            await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
+            self._permit.missed()  # not before it stands there to be found
+
+    def _held_back(self, run: Run) -> bool:
+        """Whether it must not begin yet; who resumes, or an alarm, takes it up again."""
+        if self._pauses.find(run.session_id) is not None:
+            return True
+        return run.state is RunState.APPROVED and self._undo.waits(run, self._ring)
+
+    async def _begin(self, run: Run) -> None:
+        """Through the gate's last look to the effect, or back to be asked anew.
+
+        :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
+        :raises NotYet: its decision lets it begin later; likewise.
+        """
+        preview = await self._gate.seen_before_effect(run)
+        opened = await self._turns.take(run.id, lambda: self._open(run, preview))
+        if opened is not None:
+            await self._carry_out(*opened)
+
+    async def _open(self, run: Run, preview: Preview | None) -> tuple[Run, Plan, Transition, Approval] | None:
+        """The run as it has begun; nothing, if it is asked anew."""
+        ready = await self._gate.ready(run, preview)
+        if ready is None:
+            self._expiry.mind(await self._ledger.approval(run.id))
+            return None
+        plan, approval = ready
+        run = approval.run  # edited since, it may be, and approved again
+        verify = self._verification(run, plan, approval)
+        try:
+            opening = self._executor.opening(run, plan, verify=verify)
+            return await self._ledger.apply(opening), plan, opening, approval
+        except ApprovalStale as found:
+            await self._ask_anew(run, found)
+        except LimitExceeded as full:
+            await self._ask_anew(run, ApprovalStale(self._until_room(full)))
+        return None
+
+    async def _ask_anew(self, run: Run, found: ApprovalStale) -> None:
+        await self._asking.ask_anew(run, found)
+        self._expiry.mind(await self._ledger.approval(run.id))
+
+    def _until_room(self, full: LimitExceeded) -> str:
+        """What is full, and when it is no more."""
+        left = full.details.get("retry_after")
+        if not isinstance(left, int | float):
+            return full.message
+        return f"{full.message} There is room at {timestamp(self._pen.now() + timedelta(seconds=left))}."
+
+    def _verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
+        """What is checked inside the transaction that commits C{executing}."""
+        decided = self._decisions.verification(plan.digest(run), approval.mark)
+
+        def verify(run: Run, found: Approval | None) -> None:
+            decided(run, found)
+            self._grants.in_force(found)
+
+        return verify
+
+    async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
+        """Use the decision, then have the effect; where it cannot be used nothing is sent."""
+        self._probe("opened")
+        try:
+            await self._decisions.spend(approval, self._grants.in_force)
+        except Conflict as error:
+            found = self._pen.of_run(
+                "tamper.detected", run, row="runs", found="The decision on record was used before."
+            )
+            await self._executor.abandon(run, plan, opening, error.fault(), found)
+        except AileronError as error:
+            await self._decisions.give_up(run)
+            await self._executor.abandon(run, plan, opening, error.fault())
+        else:
+            self._probe("spent")
+            await self._executor.carry_out(run, plan, opening)

@@ -1,0 +1,63 @@
+"""How a run ends by somebody's word: withdrawn before it began, or settled when nobody knew what came of it."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from aileron.errors import Conflict, StateConflict
+from aileron.interfaces import IRuns
+from aileron.runner.approval.decisions import Decisions
+from aileron.runner.approval.expiry import Expiry
+from aileron.runner.reconciliation.recorder import not_done
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.transitions import transition
+from aileron.values import JSON, Actor, Run, RunState, Transition
+
+_WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
+
+
+@define(eq=False)
+class Endings:
+    """Withdraws and settles."""
+
+    _runs: IRuns
+    _ledger: Ledger
+    _decisions: Decisions
+    _expiry: Expiry
+    _pen: Pen
+
+    async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
+        """See L{aileron.interfaces.IRunner.withdraw}."""
+        run = await self._ledger.run(run_id)
+        if run.state not in _WITHDRAWABLE:
+            raise _in_another_state(run)
+        if run.state is not RunState.PENDING:
+            await self._decisions.give_up(run)
+        event = self._pen.of_run("run.cancelled", run, actor, reason=reason)
+        cancelled = await self._change(transition(run, RunState.CANCELLED, self._pen.now(), event, reason=reason))
+        self._expiry.forget(run_id)
+        return cancelled
+
+    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """See L{aileron.interfaces.IRunner.settle}."""
+        run = await self._ledger.run(run_id)
+        if run.state is not RunState.UNKNOWN:
+            raise _in_another_state(run)
+        await self._decisions.give_up(run)
+        event = self._pen.of_run("run.settled", run, actor, happened=happened, note=note)
+        end = RunState.COMPLETED if happened else RunState.FAILED
+        done: JSON = {step.step_id: step.output for step in await self._runs.steps(run_id)}
+        result: JSON = {"output": None, "steps": done} if happened else None
+        fault = None if happened else not_done(run.fault)
+        return await self._change(transition(run, end, self._pen.now(), event, reason=note, result=result, fault=fault))
+
+    async def _change(self, change: Transition) -> Run:
+        try:
+            return await self._ledger.apply(change)
+        except StateConflict as conflict:
+            raise _in_another_state(conflict.present) from conflict
+
+
+def _in_another_state(run: Run) -> Conflict:
+    return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})

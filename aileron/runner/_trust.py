@@ -1,0 +1,168 @@
+"""Where the operator's word about files is taken: read, trusted, switched, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from attrs import evolve, frozen
+
+from aileron.errors import Conflict, NotFound, VaultLocked
+from aileron.interfaces import IAudit, ICatalogue, IConfigFile, IConnectors, IContents, ITrust, IVault
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.offerings import Offerings
+from aileron.values import (
+    Action,
+    Actor,
+    Candidate,
+    Event,
+    Offer,
+    Trusted,
+    TrustItem,
+    TrustKind,
+    TrustState,
+    VaultState,
+)
+
+_Key = tuple[TrustKind, str]
+
+
+@frozen(eq=False)
+class Desk:
+    """The operator's word is put on record first, then kept in the vault: nothing is in force that nobody can read of.
+
+    :param note: remembers that the vault has come further.
+    """
+
+    _trust: ITrust
+    _contents: IContents
+    _audit: IAudit
+    _vault: IVault
+    _catalogue: ICatalogue
+    _connectors: IConnectors
+    _config: IConfigFile | None
+    _offerings: Offerings
+    _pen: Pen
+    _note: Callable[[], Awaitable[None]]
+
+    async def items(self) -> tuple[TrustItem, ...]:
+        """See L{IRunner.trust_items}."""
+        if not self._vault.ever_unlocked():
+            raise self._locked()
+        lying = self._lying()
+        words = {(word.kind, word.name): word for word in self._trust.trusted()}
+        return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
+
+    async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
+        """See L{IRunner.trust}."""
+        self._require_unlocked()
+        chosen = _chosen(self._lying(), items)
+        for candidate in chosen:
+            await self._contents.put(candidate.text)
+        await self._audit.append(*(self._given(candidate, actor) for candidate in chosen))
+        words = [self._word(candidate, actor) for candidate in chosen]
+        await self._keep(lambda: self._trust.put(words))
+        return tuple(
+            [TrustItem(TrustState.TRUSTED, *key_of(one), one, self._trust.find(*key_of(one))) for one in chosen]
+        )
+
+    async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
+        """See L{IRunner.distrust}."""
+        self._require_unlocked()
+        word = self._trust.find(kind, name)
+        if word is None:
+            raise NotFound("That is not trusted.", {"kind": kind.value, "name": name})
+        await self._audit.append(self._event("trust.taken", kind, name, actor, word.digest))
+        await self._keep(lambda: self._trust.remove(kind, name))
+
+    async def switch(self, name: str, enabled: bool, actor: Actor) -> Offer:
+        """See L{IRunner.set_enabled}."""
+        self._require_unlocked()
+        offer = self._offerings.look_up(name)
+        word = self._trust.find(TrustKind.ACTION, name)
+        if word is None:
+            raise NotFound(f"The action {name} is not trusted.", {"action": name})
+        event = self._pen.of_action("action.enabled" if enabled else "action.disabled", name, actor)
+        await self._audit.append(event)
+        if self._trust.find(TrustKind.ACTION, name) != word:
+            raise Conflict("What is trusted of it was changed in this moment: look again.", {"action": name})
+        switched = evolve(word, enabled=enabled, changed_at=self._pen.now(), changed_by=actor.id)
+        await self._keep(lambda: self._trust.put([switched]))
+        return evolve(offer, enabled=enabled)
+
+    async def _keep(self, write: Callable[[], None]) -> None:
+        write()
+        self._offerings.look()
+        await self._note()
+
+    def _lying(self) -> dict[_Key, Candidate]:
+        """What lies there now, read now."""
+        self._offerings.refresh()
+        actions = map(_of_action, self._catalogue.current().actions.values())
+        config = None if self._config is None else self._config.candidate()
+        found = (*actions, *self._connectors.candidates(), *(() if config is None else (config,)))
+        return {key_of(candidate): candidate for candidate in found}
+
+    async def _item(self, key: _Key, lying: Candidate | None, word: Trusted | None) -> TrustItem:
+        state = _state(lying, word)
+        known = word is not None and state in (TrustState.CHANGED, TrustState.GONE)
+        before = await self._contents.get(word.digest) if known and word is not None else None
+        return TrustItem(state, *key, lying, word, before)
+
+    def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
+        """What was switched off stays off, however often it is read anew."""
+        earlier = self._trust.find(*key_of(candidate))
+        enabled = True if earlier is None else earlier.enabled
+        return Trusted(*key_of(candidate), candidate.digest, self._pen.now(), actor.id, enabled)
+
+    def _given(self, candidate: Candidate, actor: Actor) -> Event:
+        earlier = self._trust.find(*key_of(candidate))
+        before = None if earlier is None else earlier.digest
+        return self._event("trust.given", *key_of(candidate), actor, candidate.digest, before)
+
+    def _event(
+        self, type_: str, kind: TrustKind, name: str, actor: Actor, digest: str, before: str | None = None
+    ) -> Event:
+        action = name if kind is TrustKind.ACTION else None
+        connector = name if kind is TrustKind.CONNECTOR else None
+        event = self._pen.of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
+        return evolve(event, action=action, connector=connector)
+
+    def _require_unlocked(self) -> None:
+        if self._vault.state() is not VaultState.UNLOCKED:
+            raise self._locked()
+
+    def _locked(self) -> VaultLocked:
+        return VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
+
+
+def key_of(candidate: Candidate) -> _Key:
+    """What it is trusted by."""
+    return candidate.kind, candidate.name
+
+
+def _of_action(action: Action) -> Candidate:
+    needs = tuple(dict.fromkeys(pin.name for pin in action.requires))
+    return Candidate(TrustKind.ACTION, action.name, action.digest, action.path, action.text, needs)
+
+
+def _state(lying: Candidate | None, word: Trusted | None) -> TrustState:
+    if lying is None:
+        return TrustState.GONE
+    if word is None:
+        return TrustState.NEW
+    return TrustState.TRUSTED if lying.digest == word.digest else TrustState.CHANGED
+
+
+def _chosen(lying: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
+    """What the operator was shown, all of which must lie there still."""
+    wanted = list(items)
+    gone = [f"{kind.value} {name}" for kind, name, _ in wanted if (kind, name) not in lying]
+    if gone:
+        raise NotFound(f"There is no such file: {', '.join(gone)}.")
+    others = [lying[kind, name] for kind, name, digest in wanted if lying[kind, name].digest != digest]
+    if others:
+        raise Conflict(
+            "What lies there is no longer what was shown: look again.",
+            {"items": [{"kind": each.kind.value, "name": each.name, "digest": each.digest} for each in others]},
+        )
+    return [lying[kind, name] for kind, name, _ in wanted]

@@ -1,0 +1,277 @@
+"""What makes a row a decision: a mark under the control key, good for one use within its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from attrs import define, evolve, field
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
+from aileron.interfaces import IAudit, IControl
+from aileron.runner.runs.events import Pen
+from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
+
+APPROVAL_HOLDS = timedelta(hours=24)
+"""An approved run that has not started by then asks again."""
+
+MOST_AHEAD = timedelta(days=30)
+"""The operator can put off an approved run by so much."""
+
+_REMEMBERED = MOST_AHEAD + timedelta(days=2)
+"""Longer than any decision holds: what gave way is remembered until then."""
+
+UNUSABLE = (VaultLocked, BindingFailed)
+"""What is raised where the vault is locked, or its file is not what it was."""
+
+Verify = Callable[[Run, Approval | None], None]
+
+_APPROVED = "approval.approved"
+_DECISIVE = (
+    _APPROVED,
+    "approval.denied",
+    "approval.stale",
+    "tamper.detected",
+    "run.cancelled",
+    "execution.started",
+    "execution.unknown",
+)
+_FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
+_AT_A_TIME = 256
+_HAPPENED = "What this would do again was found out to have happened: deny it, or take it back."
+_UNREADABLE = (
+    "What this would do again may have happened: what was found out of it is on record, but its contents were deleted "
+    "or altered. Deny it; if you still want it done, have the agent ask anew."
+)
+TICK = timedelta(microseconds=1)
+_NOTHING = (0, "")  # of a record that somebody emptied: the next start finds that it is not the one
+_TAG = "aileron.decision.v1"
+_log = Logger()
+
+
+class NoDecision(ApprovalStale):
+    """What stands in the row is no decision of the operator's that may still be used: somebody else wrote it."""
+
+
+class GaveWay(NoDecision):
+    """It was a decision, and counts no more.  Where the record does not tell of that, nobody need have written it."""
+
+
+@define(eq=False)
+class NotYet(Exception):
+    """It is a decision, and lets the run begin later.
+
+    :ivar at: no sooner than this.
+    """
+
+    at: datetime
+
+
+class EarlierKey(ApprovalStale):
+    """It was a decision, or says so, under a key that is no longer this vault's."""
+
+
+@define(eq=False)
+class Decisions:
+    """Marks decisions, tells which are sound, and uses them up in the vault, where no row brings them back."""
+
+    _control: IControl
+    _audit: IAudit
+    _pen: Pen
+    _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
+
+    def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
+        """C{decision} of C{run}, taken now and marked.
+
+        :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+        at = now = self._pen.now()
+        begins = _begins(decision, now, timedelta(seconds=undo_seconds))
+        outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
+        if outdated is not None:
+            at = max(at, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
+        if forgotten is not None:
+            at = max(at, forgotten - APPROVAL_HOLDS + TICK)
+        while self._control.spent(mark := self._control.sign(_statement(run, _taken(decision, at, begins)))):
+            at += TICK  # the same was decided, and used, in this very moment
+        return evolve(_taken(decision, at, begins), mark=mark)
+
+    def check(self, run: Run, approval: Approval) -> None:
+        """Pass only where C{approval} is a decision for C{run} that may still be used.
+
+        :raises NoDecision: it is none.
+        :raises GaveWay: it was one, which the vault was told to let count no more.
+        :raises ApprovalStale: it was one, under an earlier key or until its time was over.
+        :raises NotYet: it will be.
+        :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
+        """
+        _check(self._control.verifier(), self._pen.now(), run, approval)
+        if approval.mark is not None and self._control.spent(approval.mark):
+            raise NoDecision("The decision on record was used before.")
+        if self._is_outdated(run, approval):
+            raise GaveWay("The decision on record had given way before.")
+
+    def was_taken(self, run: Run, approval: Approval) -> bool:
+        """Whether C{approval} was a yes to C{run}, under the present key, used or not.
+
+        :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
+        """
+        verdict = self._control.verifier()(_statement(run, approval), approval.mark)
+        return approval.approved is True and verdict is Mark.SOUND
+
+    def _is_outdated(self, run: Run, approval: Approval) -> bool:
+        decided_at, ends = approval.decided_at, approval.not_after
+        if decided_at is None or ends is None:
+            return True
+        gave_way = max(filter(None, (self._control.outdated(run.id), self._owed.get(run.id))), default=None)
+        if gave_way is not None and decided_at <= gave_way - _REMEMBERED:
+            return True
+        forgotten = self._control.forgotten()
+        return forgotten is not None and ends <= forgotten
+
+    async def on_record(self, run: Run, approval: Approval) -> bool:
+        """Whether the record tells of this very decision, and of nothing since by which it would count no more.
+
+        Older events do not name it: for these, any decision with the same digest is taken for theirs.
+        """
+        newest = (await self._audit.list(AuditQuery(run_id=run.id, types=_DECISIVE, limit=1))).items
+        if not newest or newest[0].event.type != _APPROVED or newest[0].altered:
+            return False
+        payload, name = newest[0].event.payload, decision_digest(approval)
+        return payload.get("digest") == approval.digest and payload.get("decision_digest", name) == name
+
+    async def refuse_repetition(self, run_id: str) -> None:
+        """Pass only where nothing on record, whatever the row says, tells that a run in doubt was done whole.
+
+        :raises ApprovalStale: it was, or the contents that would tell are gone or others: it could be done twice.
+        """
+        query: AuditQuery | None = AuditQuery(run_id=run_id, types=_FOUND_OUT, limit=_AT_A_TIME)
+        while query is not None:
+            page = await self._audit.list(query)
+            for record in page.items:
+                is_lost = record.pruned or record.altered
+                if is_lost or _is_whole(record.event.payload):
+                    raise ApprovalStale(_UNREADABLE if is_lost else _HAPPENED, {"parent_id": run_id})
+            query = None if page.cursor is None else evolve(query, cursor=page.cursor)
+
+    def verification(self, digest: str, mark: bytes | None) -> Verify:
+        """What is checked inside the transaction that commits C{executing}: the decision stands there, and is for this.
+
+        :param mark: of the decision that will be used.
+        :raises VaultLocked, BindingFailed: as of L{check}.
+        """
+        verifier, now = self._control.verifier(), self._pen.now()
+
+        def verify(run: Run, approval: Approval | None) -> None:
+            found = _check(verifier, now, run, approval)
+            if found.digest != digest or found.mark != mark:
+                raise NoDecision("The decision on record is not for this.")
+
+        return verify
+
+    async def spend(self, approval: Approval, last_look: Callable[[Approval], None]) -> None:
+        """Use the decision, for good, before anything leaves.
+
+        :param last_look: raises where it must not be used after all; nothing happens between it and the use.
+        :raises Conflict: it was used.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be used.
+        """
+        head = await self._audit.head()
+        if approval.mark is None or approval.not_after is None or head is None:
+            raise NoDecision("There is no decision on record.")
+        last_look(approval)
+        self._control.spend(approval.mark, approval.not_after, *head)
+
+    async def outdate(self, run: Run, up_to: datetime) -> None:
+        """Let whatever was decided on C{run} up to a moment count no more, whatever its row says now or later.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it still counts.
+        """
+        await self._outdate(run.id, up_to + _REMEMBERED)
+
+    async def give_up(self, run: Run) -> None:
+        """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries it."""
+        self._owed[run.id] = self._pen.now() + _REMEMBERED
+        await self.settle_up()
+        if run.id in self._owed:
+            _log.warn(
+                "what was decided on run {run} may count again, should this life end before it is written", run=run.id
+            )
+
+    @property
+    def owing(self) -> bool:
+        """Whether L{settle_up} has something to do."""
+        return bool(self._owed)
+
+    async def settle_up(self) -> None:
+        """Write what L{give_up} could not, as far as that can be done now."""
+        with suppress(AileronError):
+            for run_id, until in list(self._owed.items()):
+                await self._outdate(run_id, until)
+
+    async def _outdate(self, run_id: str, until: datetime) -> None:
+        head = await self._audit.head()
+        self._control.outdate(run_id, until, *(head or _NOTHING))
+        self._owed.pop(run_id, None)
+
+
+def decision_digest(decided: Approval | Decision) -> str:
+    """SHA-256 of the mark under a decision, by which its event names it."""
+    return digest_of_bytes(decided.mark or b"")
+
+
+def _begins(decision: Decision, now: datetime, undo: timedelta) -> datetime | None:
+    """No sooner than when it begins, by the clock as it is now, wherever it stood before; L{None}: at once."""
+    begins = max(now + undo, decision.not_before or now)
+    return begins if decision.approved and begins > now else None
+
+
+def _taken(decision: Decision, at: datetime, begins: datetime | None) -> Decision:
+    """C{decision} with its times; one that only says no has none but that it was taken."""
+    ends = max(at, begins or at) + APPROVAL_HOLDS
+    return evolve(decision, decided_at=at, not_before=begins, not_after=ends)
+
+
+def _statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
+    return {
+        "tag": _TAG,
+        "run": run.id,
+        "effect_key": run.effect_key,
+        "digest": decided.digest,
+        "approved": decided.approved,
+        "decided_by": decided.decided_by,
+        "decided_at": _moment(decided.decided_at),
+        "not_before": _moment(decided.not_before),
+        "not_after": _moment(decided.not_after),
+    }
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else timestamp(at)
+
+
+def _check(
+    verifier: Callable[[Mapping[str, JSON], bytes | None], Mark],
+    now: datetime,
+    run: Run,
+    approval: Approval | None,
+) -> Approval:
+    if approval is None or approval.approved is not True or approval.mark is None:
+        raise NoDecision("There is no decision on record.")
+    verdict = verifier(_statement(run, approval), approval.mark)
+    if verdict is Mark.EARLIER:
+        raise EarlierKey("It was approved under an earlier key.")
+    if verdict is not Mark.SOUND or approval.not_after is None:
+        raise NoDecision("The mark under the decision on record does not hold.")
+    if now > approval.not_after:
+        raise ApprovalStale("It was approved more than 24 hours ago and had not started.")
+    if approval.not_before is not None and now < approval.not_before:
+        raise NotYet(approval.not_before)
+    return approval
+
+
+def _is_whole(told: Mapping[str, JSON]) -> bool:
+    return told.get("happened") is True and told.get("last", True) is True

@@ -1,0 +1,351 @@
+"""The gate: taking the decision, and telling whether it still holds when the effect is to begin."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+
+from attrs import define, evolve
+
+from aileron.errors import (
+    AileronError,
+    ApprovalStale,
+    Conflict,
+    InvalidRequest,
+    Paused,
+    StateConflict,
+    StoreUnavailable,
+)
+from aileron.interfaces import IPasskeys
+from aileron.runner.grants.check import GrantCheck
+from aileron.runner.limits.pauses import Pauses
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.plan import Plan
+from aileron.runner.runs.preview import Preview
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.transitions import transition
+from aileron.values import (
+    Actor,
+    Approval,
+    ApprovalRule,
+    Decision,
+    NewGrant,
+    Run,
+    RunState,
+    Transition,
+    approval_statement,
+    timestamp,
+)
+
+from .decisions import (
+    MOST_AHEAD,
+    TICK,
+    UNUSABLE,
+    Decisions,
+    EarlierKey,
+    GaveWay,
+    NoDecision,
+    NotYet,
+    decision_digest,
+)
+from .previews import Previewing
+from .requests import Asking, difference, still_shows, told
+from .undo import Undo
+
+_OTHERWISE = "What would run was changed just now."
+_INTERRUPTED = (
+    "The approval counts no more: it was being denied or asked anew when it was given, or when Aileron last stopped."
+)
+
+
+@define(eq=False)
+class Gate:
+    """Between a gated run and its effect.  This is the one place that takes a decision."""
+
+    _ledger: Ledger
+    _offerings: Offerings
+    _asking: Asking
+    _decisions: Decisions
+    _previewing: Previewing
+    _pen: Pen
+    _undo: Undo
+    _pauses: Pauses
+    _grants: GrantCheck
+    _passkeys: IPasskeys
+
+    async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> None:
+        """Let only who used a passkey approve what needs one, before anything else comes of it.
+
+        :param wish: the grant that goes with it.
+        :raises NotFound: there is no such approval.
+        :raises Forbidden: a passkey is needed and was not used for exactly this.
+        """
+        if decision.approved and self._passkeys.passkey_rule().asks:
+            approval = await self._ledger.approval(run_id)
+            statement = approval_statement(run_id, decision, wish)
+            self._passkeys.check(approval.run.action, statement, decision.assertion)
+
+    def refuse_unsigned(self, approval: Approval, decision: Decision) -> None:
+        """Once more by the row as it is now: who can write it could have called its action another for L{admit}.
+
+        :raises Forbidden: a passkey is needed, and none was used.
+        """
+        if decision.approved and decision.assertion is None:
+            self._passkeys.check(approval.run.action, {}, None)
+
+    async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
+        """The preview as it is now, where an approval may rest on it.  It takes its time, so take no turn for it.
+
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        """
+        approval = await self._ledger.approval(run_id)
+        if not decision.approved or approval.review.get("preview") is None:
+            return None
+        self._offerings.refresh()
+        approval = await self._asking.fresh(approval)
+        if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
+            return None
+        return await self._fetched(approval.run)
+
+    async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
+        """See L{IRunner.decide}.
+
+        :param preview: from L{seen_before_decision}.
+        """
+        looked = self._pen.now()
+        _check_time(decision, looked)
+        approval = await self.open(run_id, decision.digest)
+        self.refuse_unsigned(approval, decision)
+        undo_seconds = 0.0
+        if decision.approved:
+            await self._refuse_repetition(approval.run)
+            undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
+            self._pauses.refuse(approval.run.session_id)
+        else:
+            await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
+        signed = self._decisions.signed(approval.run, decision, undo_seconds)
+        self._undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
+        try:
+            run = await self._ledger.apply(self._decided(approval, signed))
+        except StateConflict as conflict:
+            raise too_late(conflict.present) from conflict
+        return evolve(
+            approval,
+            run=run,
+            approved=signed.approved,
+            decided_at=signed.decided_at,
+            decided_by=signed.decided_by,
+            reason=signed.reason,
+            not_before=signed.not_before,
+            not_after=signed.not_after,
+            mark=signed.mark,
+        )
+
+    async def open(self, run_id: str, digest: str | None) -> Approval:
+        """What waits for a decision, if it is what C{digest} binds; L{None}: whatever waits.
+
+        :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
+        """
+        self._offerings.refresh()
+        approval = await self._asking.fresh(await self._ledger.approval(run_id))
+        _check_open(approval, self._pen.now())
+        if digest not in (None, approval.digest):
+            raise ApprovalStale(
+                "What would run is no longer what was shown: look at it again.",
+                told(approval),
+            )
+        return approval
+
+    def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
+        """The decision that a standing grant takes, its use counted, on what is put up in the same transaction.
+
+        :raises VaultLocked, BindingFailed: it cannot be marked now.
+        """
+        signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
+        self._undo.hold(approval.run.id, rule.undo_seconds)
+        return self._decided(approval, signed)
+
+    async def seen_before_effect(self, run: Run) -> Preview | None:
+        """The preview as it is now, where a sound decision rests on it.  Likewise.
+
+        :raises VaultLocked, BindingFailed, Paused: it cannot be fetched now.
+        :raises NotYet: its decision lets it begin later.
+        """
+        try:
+            if self._asking.plan(run).preview is None:
+                return None
+            await self._sound(run)
+            return await self._fetched(run, before_effect=True)
+        except (NotYet, Paused, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError:
+            return None  # it will be asked anew, in its turn
+
+    async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
+        """What an approved run would do, and the decision for it, if that still holds; else it is asked anew.
+
+        :param preview: from L{seen_before_effect}.
+        :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
+        :raises NotYet: it lets the run begin later.
+        """
+        try:
+            approval = await self._sound(run)
+            await self._refuse_repetition(run)
+            plan = self._as_approved(approval, preview)
+            self._grants.check(approval, plan)
+        except ApprovalStale as found:
+            await self._asking.ask_anew(run, found, preview)
+            return None
+        return plan, approval
+
+    async def _refuse_repetition(self, run: Run) -> None:
+        """:raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have."""
+        if run.parent_id is not None:
+            await self._decisions.refuse_repetition(run.parent_id)
+
+    async def _sound(self, run: Run) -> Approval:
+        """The decision on record, the files having been read anew.
+
+        :raises ApprovalStale: it is none that counts.
+        :raises StateConflict: the run went elsewhere meanwhile.
+        """
+        self._offerings.refresh()
+        approval = await self._asking.recorded(run)
+        if approval is None:
+            raise NoDecision("There is no decision on record.")
+        if approval.run.state is not run.state:
+            raise StateConflict(approval.run)
+        await self._check(approval)
+        return approval
+
+    async def _fetched(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+        try:
+            return await self._previewing.afresh(run, before_effect=before_effect)
+        except (Paused, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}") from error
+
+    async def _check(self, approval: Approval) -> None:
+        """As of L{Decisions.check}; and it must be on record as well, be it of an earlier key.
+
+        One that gave way, while the record still tells of it last, did so shortly before a crash or in the moment that
+        it was taken: the vault is told first.
+        """
+        on_record = await self._decisions.on_record(approval.run, approval)
+        try:
+            self._decisions.check(approval.run, approval)
+        except EarlierKey:
+            if on_record:
+                raise
+        except GaveWay as found:
+            if on_record:
+                raise ApprovalStale(_INTERRUPTED) from found
+            raise
+        if not on_record:
+            raise NoDecision("The record tells of no such decision, or of what came after it.")
+
+    async def expire(self, run_id: str) -> None:
+        """End a wait that the manifest limits, unless it has ended by itself."""
+        run = await self._ledger.run(run_id)
+        if run.state is RunState.PENDING:
+            event = self._pen.of_run("approval.expired", run)
+            with suppress(StateConflict):  # decided or withdrawn at the last moment
+                await self._ledger.apply(transition(run, RunState.EXPIRED, self._pen.now(), event))
+
+    def _decided(self, approval: Approval, decision: Decision) -> Transition:
+        run = approval.run
+        actor = decider(decision)
+        now = decision.decided_at or self._pen.now()
+        waited = int((now - approval.requested_at).total_seconds() * 1000)
+        event = self._pen.of_run(
+            "approval.approved" if decision.approved else "approval.denied",
+            run,
+            actor,
+            digest=decision.digest,
+            decision_digest=decision_digest(decision),
+            reason=decision.reason,
+            wait_ms=waited,
+            not_before=None if decision.not_before is None else timestamp(decision.not_before),
+            grant=decision.grant_id,
+        )
+        end = RunState.APPROVED if decision.approved else RunState.DENIED
+        return transition(
+            run,
+            end,
+            now,
+            event,
+            decision=decision,
+            reason=decision.reason,
+            verify=still_shows(decision.digest),
+            start_after=decision.not_before,
+        )
+
+    async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
+        """What the manifest says of an approval that could run now, as it was shown, its preview fetched just now."""
+        try:
+            present = approval if preview is None else await self._asking.previewed(approval, preview)
+            plan = self._asking.plan_shown(approval)
+        except StateConflict as conflict:
+            raise too_late(conflict.present) from conflict
+        except (ApprovalStale, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
+        if present.digest != approval.digest or plan.digest(approval.run) != approval.digest:
+            raise ApprovalStale(f"{present.stale or _OTHERWISE} Look at it again.", told(present))
+        if plan.preview is not None and preview is None:
+            raise ApprovalStale(f"{_OTHERWISE} Look at it again.", told(approval))
+        if plan.lacks is not None:
+            raise ApprovalStale(plan.lacks, told(approval))
+        return plan.action.approval
+
+    def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
+        """What would run now, where that is what a sound decision is for.
+
+        :raises ApprovalStale: it is something else, or cannot run.
+        """
+        try:
+            plan = self._asking.plan(approval.run, preview)
+        except AileronError as error:
+            raise ApprovalStale(f"It cannot run now: {error.message}") from error
+        if plan.digest(approval.run) != approval.digest:
+            raise _otherwise(approval, plan)
+        return plan
+
+
+def decider(decision: Decision) -> Actor:
+    """Who decided: a person, or a grant in a person's place."""
+    return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
+
+
+def _check_time(decision: Decision, now: datetime) -> None:
+    if decision.not_before is not None and decision.not_before > now + MOST_AHEAD:
+        problem = f"at most {MOST_AHEAD.days} days ahead"
+        raise InvalidRequest.listing("It cannot be put off for so long.", ("/not_before", problem))
+
+
+def _check_open(approval: Approval, now: datetime) -> None:
+    """Pass only where it waits for a decision.
+
+    :raises Conflict: it does not, or no longer.
+    """
+    if approval.run.state is not RunState.PENDING:
+        raise too_late(approval.run)
+    if approval.expires_at is not None and approval.expires_at <= now:
+        raise too_late(evolve(approval.run, state=RunState.EXPIRED))
+
+
+def too_late(run: Run) -> Conflict:
+    """The refusal of whoever comes when it is decided, withdrawn or over."""
+    return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
+
+
+def _otherwise(approval: Approval, plan: Plan) -> ApprovalStale:
+    """Why a sound decision is not for C{plan}: a file has changed, or else the run's own row."""
+    before, after = approval.review, plan.review()
+    same_file = before.get("manifest_digest") == after["manifest_digest"]
+    if same_file and before.get("fields") != after["fields"]:
+        return NoDecision("What is on record of the run is not what was approved.")
+    return ApprovalStale(difference(approval, plan))

@@ -1,0 +1,129 @@
+"""When a preview is fetched: as soon as it is asked for, again where it was missed, and before anything rests on it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from attrs import define
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, ApprovalStale, StateConflict
+from aileron.interfaces import IAudit, IRuns
+from aileron.runner.runs.preview import FETCHING, UNAVAILABLE, Preview, read_back
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling.waiters import Waiters
+from aileron.values import Approval, Run, RunState
+from aileron.waiting import afterwards
+
+from .fetching import SECONDS, Fetching
+from .requests import Asking
+
+_MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
+_log = Logger()
+
+
+@define(eq=False)
+class Previewing:
+    """Puts previews where they are looked at, and answers whether what is looked at still holds."""
+
+    _runs: IRuns
+    _audit: IAudit
+    _ledger: Ledger
+    _asking: Asking
+    _fetching: Fetching
+    _tasks: Tasks
+    _waiters: Waiters[str, None]
+
+    # what is shown ---------------------------------------------------------------------------
+
+    def begin(self, run_id: str, then: Callable[[str], Awaitable[None]] | None = None) -> bool:
+        """Have a preview fetched that is not there yet; C{False}: it is being fetched, or cannot be now.
+
+        :param then: what is done with the run once it is there.
+        """
+        return self._fetching.may_be_now() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
+
+    async def looked_at(self, approval: Approval) -> Approval:
+        """C{approval} as whoever looks at it is shown it: with what was missed, if that comes in time."""
+        run_id, task = approval.run.id, _task(approval.run.id)
+        if not missed(approval) or not (self._tasks.running(task) or self._due(approval)):
+            return approval
+        waiter = self._waiters.enlist(run_id)  # before it is begun: it may end at once
+        if self._tasks.running(task) or self.begin(run_id):
+            await self._waiters.first(run_id, waiter, SECONDS)
+        self._waiters.dismiss(run_id, waiter)
+        return await self._asking.shown(await self._ledger.approval(run_id))
+
+    async def take_up(self) -> None:
+        """Begin with all that was missed."""
+        if self._fetching.may_be_now():
+            for run_id in await self._runs.unshown():
+                self.begin(run_id)
+
+    async def _show_and_tell(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
+        await afterwards(self._show(run_id, then), lambda: self._waiters.tell(run_id, None))
+
+    async def _show(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
+        try:
+            for _ in range(_MOST_TRIES):
+                if await self._shown(run_id):
+                    return None if then is None else await then(run_id)
+        except StateConflict as conflict:
+            _log.info("run {run} went {state} before its preview came", run=run_id, state=conflict.present.state.value)
+        except AileronError as error:  # it is looked at again; what it lacks is told there
+            _log.info("the preview of run {run} is not shown: {why}", run=run_id, why=error.message)
+
+    async def _shown(self, run_id: str) -> bool:
+        """Whether what is asked of the run needs no preview any more."""
+        approval = await self._ledger.approval(run_id)
+        if not missed(approval):
+            return True
+        fetched = await self._fetching.for_the_agent(approval.run, lambda: self._is_missed(run_id))
+        if fetched is None:
+            return True
+        try:
+            await self._asking.previewed(approval, fetched.preview, fetched.echoes)
+        except ApprovalStale:
+            return False
+        return True
+
+    async def _is_missed(self, run_id: str) -> bool:
+        return missed(await self._ledger.approval(run_id))
+
+    # what decisions and effects rest on ------------------------------------------------------
+
+    async def afresh(self, run: Run, *, before_effect: bool = False) -> Preview | None:
+        """The preview of C{run} as it is now; L{None} if its action has none.
+
+        :param before_effect: whether it is to begin; else the operator waits for it.
+
+        :raises VaultLocked, Paused: it cannot be fetched now.
+        :raises AileronError: what the run needs is not there.
+        """
+        fetching = self._fetching.for_the_effect if before_effect else self._fetching.for_the_operator
+        fetched = await fetching(run)
+        if fetched is None:
+            return None
+        if fetched.echoes.events:
+            await self._audit.append(*fetched.echoes.events)
+        return fetched.preview
+
+    def _due(self, approval: Approval) -> bool:
+        """What was never answered is; what failed is so again after a while."""
+        unanswered = read_back(approval.review).status == FETCHING
+        return unanswered or not self._fetching.was_tried(approval.run.id)
+
+
+def missed(approval: Approval) -> bool:
+    """Whether what waits for a decision has a preview that is not shown."""
+    kept = approval.review.get("preview")
+    return (
+        approval.run.state is RunState.PENDING
+        and kept is not None
+        and read_back(approval.review).status in (FETCHING, UNAVAILABLE)
+    )
+
+
+def _task(run_id: str) -> str:
+    return f"the preview of {run_id}"

@@ -1,0 +1,252 @@
+"""What is put up for decision, whether it still holds, and asking anew where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from attrs import define, evolve
+
+from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
+from aileron.manifests import check_arguments
+from aileron.runner.runs.echoes import Echoes
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.plan import Plan, Planner
+from aileron.runner.runs.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, read_back
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.transitions import transition
+from aileron.values import (
+    JSON,
+    Actor,
+    Approval,
+    ApprovalRule,
+    Ask,
+    BindingFlag,
+    Change,
+    Event,
+    Run,
+    RunState,
+    Transition,
+    differences,
+    digest,
+    timestamp,
+)
+
+from .decisions import Decisions, NoDecision, Verify
+
+_NOTHING = Echoes()
+
+
+@define(eq=False)
+class Asking:
+    """What the operator is asked: worked out by what is there now, and put up again when that is something else."""
+
+    _ledger: Ledger
+    _offerings: Offerings
+    _planner: Planner
+    _decisions: Decisions
+    _pen: Pen
+
+    def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
+        """C{run} put up for decision for the first time."""
+        now = self._pen.now()
+        ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
+        event = self._pen.of_run("approval.requested", run, actor, digest=ask.digest)
+        return transition(run, RunState.PENDING, now, event, ask=ask)
+
+    def plan(self, run: Run, preview: Preview | None = None) -> Plan:
+        """What C{run} would do by what is there now.
+
+        :param preview: as it was fetched; L{None}: it is not there yet.
+        :raises AileronError: what it needs is gone, switched off, or takes its arguments no longer.
+        """
+        action = self._offerings.find(run.action).action
+        return self._planner.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
+
+    def plan_shown(self, approval: Approval) -> Plan:
+        """As L{plan}, with the preview that the row tells of: the digest shows whether that was tampered with."""
+        return self.plan(approval.run, read_back(approval.review))
+
+    async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NOTHING) -> Approval:
+        """C{approval} with its preview as it is now: asked anew where that is not what stands there.
+
+        What has no preview yet is not stale by getting one.
+
+        :raises StateConflict, ApprovalStale: something else has taken its place.
+        :raises AileronError: it cannot run now.
+        """
+        run = approval.run
+        self._offerings.refresh()
+        plan = self.plan(run, preview)
+        digest_now = plan.digest(run)
+        if digest_now == approval.digest:
+            return approval
+        status, of_it = preview.status, preview.digest()
+        event = self._pen.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
+        events = [*found.events, event]
+        ask = Ask(digest_now, plan.review(), approval.requested_at, approval.expires_at)
+        if self.plan(run).digest(run) == approval.digest:
+            ask = evolve(ask, stale=approval.stale, changes=approval.changes)
+        else:
+            ask = anew(approval, plan, ask)
+            events.append(self._pen.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
+        await self._put(approval, ask, *events, flags=found.flags)
+        return await self._ledger.approval(run.id)
+
+    async def fresh(self, approval: Approval) -> Approval:
+        """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown.
+
+        While it waits, what is shown is what would run, worked out now; the row's own text is not believed.
+        """
+        if approval.run.state is not RunState.PENDING:
+            return approval
+        plan, ask = self._look(approval)
+        if ask is None:
+            return approval if plan is None else evolve(approval, review=plan.review())
+        with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
+            await self._ask_again(approval, ask)
+        return await self._ledger.approval(approval.run.id)
+
+    async def shown(self, approval: Approval) -> Approval:
+        """As L{fresh}; where that cannot be written, what stands there, marked as such: looking needs no disk."""
+        try:
+            return await self.fresh(approval)
+        except StoreUnavailable:
+            return evolve(approval, stale="It has changed, and cannot be asked anew while the database refuses.")
+
+    async def ask_anew(self, run: Run, found: ApprovalStale, preview: Preview | None = None) -> None:
+        """Put an approved run up for decision once more; that it was no decision at all is put on record as such.
+
+        :param preview: as it was fetched just now, if it was.
+        :raises StateConflict: it is approved no longer.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
+        """
+        approval = await self.recorded(run)
+        ask = self._anew(run, approval, found.message, preview)
+        event = self._pen.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
+        if isinstance(found, NoDecision):
+            event = self._pen.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+        await self._decisions.outdate(
+            run, self._pen.now()
+        )  # before the question that takes its place, so that no crash keeps it
+        await self._ledger.apply(transition(run, RunState.PENDING, self._pen.now(), event, ask=ask))
+
+    def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
+        """What would run now, if anything, and what to ask instead of what stands there, if that is something else."""
+        run = approval.run
+        try:
+            plan = self.plan_shown(approval)
+            asked = plan.digest(run)
+            if asked == approval.digest:
+                return plan, None
+            plan = self.plan(run)
+        except AileronError as error:
+            return None, self._cannot_run(approval, error)
+        ask = Ask(plan.digest(run), plan.review(), self._pen.now(), approval.expires_at)
+        return plan, anew(approval, plan, ask)
+
+    def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
+        stale = f"It cannot run now: {error.message}"
+        if (approval.stale or "").endswith(stale):
+            return None
+        return Ask(self._nothing(approval.run, stale), approval.review, self._pen.now(), approval.expires_at, stale)
+
+    def _anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
+        """What to ask of an approved run whose decision counts no more."""
+        now = self._pen.now()
+        try:
+            plan = self.plan(run, preview)
+        except AileronError as error:
+            cannot = f"It cannot run now: {error.message}"
+            stale = stale if stale == cannot else f"{stale} {cannot}"
+            review = _bare_review(run) if approval is None else approval.review
+            return Ask(self._nothing(run, stale), review, now, None, stale)
+        changes = () if approval is None else changed(approval.review, plan.review())
+        return Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval), stale, changes)
+
+    def _nothing(self, run: Run, stale: str) -> str:
+        """A digest that is of nothing that could run."""
+        return digest({"run": run.id, "stale": stale, "at": timestamp(self._pen.now())})
+
+    async def recorded(self, run: Run) -> Approval | None:
+        """What is on record of the question, or L{None}: nothing."""
+        with suppress(NotFound):
+            return await self._ledger.approval(run.id)
+        return None
+
+    def _expires(self, rule: ApprovalRule) -> datetime | None:
+        """When a wait for a decision that begins now ends, if it does."""
+        seconds = rule.expires_after_seconds
+        return None if seconds is None else self._pen.now() + timedelta(seconds=seconds)
+
+    async def _ask_again(self, approval: Approval, ask: Ask) -> None:
+        """Put C{ask} in the place of C{approval}, which waits.
+
+        :raises StateConflict, ApprovalStale: something else has taken its place.
+        """
+        event = self._pen.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
+        await self._put(approval, ask, event)
+
+    async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
+        run, now, unless_changed = approval.run, self._pen.now(), still_shows(approval.digest)
+        change = transition(run, RunState.PENDING, now, *events, ask=ask, verify=unless_changed, flags=flags)
+        await self._ledger.apply(change)
+
+
+def told(approval: Approval) -> Mapping[str, JSON]:
+    """What a program is told of the question that stands there instead of the one that it named."""
+    changes: JSON = [change.as_json() for change in approval.changes]
+    return {"digest": approval.digest, "stale": approval.stale, "changes": changes}
+
+
+def still_shows(shown: str) -> Verify:
+    """A check for inside the transaction: what waits there is still what that digest binds."""
+
+    def verify(run: Run, approval: Approval | None) -> None:
+        if approval is None or approval.digest != shown:
+            raise ApprovalStale("It was asked anew just now: look at it again.")
+
+    return verify
+
+
+def _bare_review(run: Run) -> dict[str, JSON]:
+    """What can be shown of a run whose approval is gone and that cannot be worked out."""
+    action: JSON = {"name": run.action, "version": run.action_version, "source": ""}
+    return {"action": action, "manifest_digest": run.manifest_digest, "fields": [], "steps": []}
+
+
+def anew(approval: Approval, plan: Plan, ask: Ask) -> Ask:
+    """C{ask}, saying in which way it is not what C{approval} showed."""
+    return evolve(ask, stale=difference(approval, plan), changes=changed(approval.review, plan.review()))
+
+
+def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> tuple[Change, ...]:
+    """Where one review is otherwise than another; a preview that was or is not there yet is otherwise in nothing."""
+    if FETCHING in (read_back(before).status, read_back(after).status):
+        before, after = ({**each, "preview": None} for each in (before, after))
+    return differences(before, after)
+
+
+def difference(approval: Approval, plan: Plan) -> str:
+    """In one sentence, what is no longer as it was shown."""
+    before, after = approval.review, plan.review()
+    if before.get("manifest_digest") != after["manifest_digest"]:
+        return f"The action {plan.action.name} was changed since."
+    if before.get("fields") != after["fields"]:
+        return "The arguments are read differently now."
+    if plan.preview is not None and plan.preview.shown.status != FETCHING:
+        seen, present = read_back(before), plan.preview.shown
+        if seen.digest() != present.digest():
+            return _OTHER_PREVIEW.get((seen.status, present.status), "What the preview shows was changed since.")
+    if before == after:
+        return "It could not run for a while, and can again."
+    return "The connector, its binding or the request that would leave was changed since."
+
+
+_OTHER_PREVIEW = {
+    (SHOWN, UNAVAILABLE): "The preview cannot be fetched any more.",
+    (UNAVAILABLE, SHOWN): "The preview could be fetched this time.",
+    (UNAVAILABLE, UNAVAILABLE): "The preview fails in another way than before.",
+}

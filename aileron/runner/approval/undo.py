@@ -1,0 +1,56 @@
+"""Holds approved runs back until they may begin: they were put off, or can still be taken back.
+
+Two clocks are asked.  When a run may begin is told by the wall clock, and stands under the decision's mark.  The
+seconds in which it can be taken back must have passed by a clock that nobody sets as well, as far as this life of the
+daemon has seen them: a wall clock that is set forward takes nothing from them.  A wall clock that is set back makes a
+run wait longer, never less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from attrs import define, field
+
+from aileron.runner.runs.events import Pen
+from aileron.runner.scheduling.timers import Alarms, Ring
+from aileron.values import Run
+
+
+@define(eq=False)
+class Undo:
+    """When approved runs may begin.
+
+    :param monotonic: seconds by a clock that nobody sets.
+    """
+
+    _alarms: Alarms
+    _pen: Pen
+    _monotonic: Callable[[], float]
+    _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when by the clock that nobody sets
+
+    def hold(self, run_id: str, seconds: float) -> None:
+        """An approved run can be taken back for so long from now on."""
+        now = self._monotonic()
+        self._held = {held: until for held, until in self._held.items() if until > now}
+        if seconds > 0:
+            self._held[run_id] = now + seconds
+
+    def waits(self, run: Run, ring: Ring) -> bool:
+        """Whether an approved run must not begin yet; then it rings when it is to be asked again."""
+        at = self._begins(run)
+        if at <= self._pen.now():
+            return False
+        self._alarms.watch(run.id, at, ring)
+        return True
+
+    def wait(self, run_id: str, at: datetime, ring: Ring) -> None:
+        """Ring at C{at}, whatever the run's row says."""
+        self._alarms.watch(run_id, at, ring)
+
+    def _begins(self, run: Run) -> datetime:
+        """No sooner than this, by the wall clock as it goes now."""
+        now = self._pen.now()
+        left = max(0.0, self._held.get(run.id, 0.0) - self._monotonic())
+        return max(run.start_after or now, now + timedelta(seconds=left))

@@ -1,0 +1,180 @@
+"""The calls that a standing grant allows: decided by it, and looked at again before they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+
+from attrs import define, evolve, field
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, Conflict, NotFound
+from aileron.interfaces import IAudit, IGrants, IRuns
+from aileron.runner.approval.gate import Gate, decider
+from aileron.runner.approval.requests import Asking
+from aileron.runner.limits.effects import Permit
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.plan import Plan
+from aileron.runner.runs.preview import SHOWN
+from aileron.runner.runs.repository import Ledger
+from aileron.runner.scheduling.locks import Turns
+from aileron.values import (
+    Approval,
+    Decision,
+    Grant,
+    GrantState,
+    Run,
+    RunState,
+    Transition,
+)
+
+from .bounds import bounds_of, suspension
+from .check import granted_by
+from .predicates import allows
+
+ALLOWED = "Allowed by a standing grant."
+"""What whoever called is told of a call that nobody was asked about."""
+
+_NOTHING = (0, "")
+_log = Logger()
+
+Keep = Callable[[Sequence[Transition]], Awaitable[tuple[Run, bool]]]
+
+
+@define(eq=False)
+class Granting:
+    """Takes decisions in the operator's place, as far as the operator said so beforehand.
+
+    :param turns: of runs.
+    :param remember: that the vault has come further: before anything begins that a use allows, else whoever puts back
+        the vault's file has that use again.
+    """
+
+    _grants: IGrants
+    _runs: IRuns
+    _audit: IAudit
+    _ledger: Ledger
+    _asking: Asking
+    _gate: Gate
+    _permit: Permit
+    _turns: Turns
+    _pen: Pen
+    _remember: Callable[[], Awaitable[None]]
+    _actions: Turns = field(factory=Turns, init=False)
+    _told: set[tuple[str, str]] = field(factory=set, init=False)
+
+    async def keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
+        """Keep a gated run as it was put up, and as decided at once where a grant allows it.
+
+        What has a preview is decided when that is there: L{previewed}.
+
+        :param keep: keeps the run with what it went through.
+        """
+        if plan.preview is not None or not self._may_allow(run):
+            return await keep([asked])
+        # One after the other: else two calls of one idempotency key, at once, would cost two uses.
+        return await self._actions.take(run.action, lambda: self._keep(run, plan, asked, keep))
+
+    async def previewed(self, run_id: str) -> Run | None:
+        """Decide a run that waits and has just got its preview; L{None}: no grant allows it, and a person must say.
+
+        :raises StateConflict, ApprovalStale: it went elsewhere meanwhile.
+        :raises AileronError: it cannot run now.
+        """
+        return await self._turns.take(run_id, lambda: self._previewed(run_id))
+
+    async def note_suspended(self, grant: Grant, why: str) -> None:
+        """Put on record, once in this life, that a grant in force allows nothing."""
+        if (grant.id, why) not in self._told:
+            self._told.add((grant.id, why))
+            event = self._pen.of_home("grant.suspended", grant=grant.id, reason=why)
+            await self._audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
+
+    async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
+        decided = None if await self._is_known(run) else await self._decided(_put_up(run, asked), plan)
+        return await keep([asked] if decided is None else [asked, decided])
+
+    async def _is_known(self, run: Run) -> bool:
+        key = run.idempotency_key
+        return key is not None and await self._runs.find_by_key(run.session_id, run.action, key) is not None
+
+    async def _previewed(self, run_id: str) -> Run | None:
+        approval = await self._ledger.approval(run_id)
+        run = approval.run
+        first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
+        if run.state is not RunState.PENDING or not first or not self._may_allow(run):
+            return None
+        plan = self._asking.plan_shown(approval)
+        if not _is_shown_whole(plan) or plan.digest(run) != approval.digest:
+            return None
+        decided = await self._decided(approval, plan)
+        return None if decided is None else await self._ledger.apply(decided)
+
+    async def _decided(self, approval: Approval, plan: Plan) -> Transition | None:
+        """The decision of the first grant that allows it, its use counted; L{None}: a person must say."""
+        try:
+            for grant in await self._matching(approval.run, plan):
+                head = await self._audit.head() or _NOTHING
+                try:
+                    used = self._grants.use(grant.id, *head)
+                except (Conflict, NotFound):  # used up or revoked in this moment
+                    continue
+                await self._remember()
+                return self._decision(approval, plan, used)
+        except AileronError as error:
+            _log.warn("no grant can be used now: {why}", why=error.message)
+        return None
+
+    def end_what_is_over(self) -> None:
+        """Note in the vault which grants are over, so that no clock that is set back brings one again."""
+        now = self._pen.now()
+        with suppress(AileronError):
+            for grant in self._grants.all():
+                if grant.revoked_at is None and grant.state(now) is GrantState.OVER:
+                    self._grants.revoke(grant.id, now)
+
+    def _may_allow(self, run: Run) -> bool:
+        if run.parent_id is not None or not self._permit.may_act():
+            return False  # what does again what may have happened is a person's to decide
+        self.end_what_is_over()
+        return any(True for _ in self._for_caller(run))
+
+    async def _matching(self, run: Run, plan: Plan) -> list[Grant]:
+        """Those that allow it; of those that would, but for what has changed since, that is put on record."""
+        now, found = bounds_of(plan), []
+        for grant in self._for_caller(run):
+            if not allows(grant, plan.arguments):
+                continue
+            why = suspension(grant.bound, now)
+            if why is None:
+                found.append(grant)
+            else:
+                await self.note_suspended(grant, why)
+        return found
+
+    def _for_caller(self, run: Run) -> Iterator[Grant]:
+        """Those in force for this action and session."""
+        now = self._pen.now()
+        for grant in self._grants.all():
+            meant = grant.action == run.action and grant.session_id in (None, run.session_id)
+            if meant and grant.state(now) is GrantState.LIVE:
+                yield grant
+
+    def _decision(self, approval: Approval, plan: Plan, grant: Grant) -> Transition:
+        decision = Decision(True, approval.digest, granted_by(grant), ALLOWED, grant_id=grant.id)
+        decided = self._gate.granted(approval, decision, plan.action.approval)
+        event = self._pen.of_run("grant.used", approval.run, decider(decision), grant=grant.id, left=grant.left)
+        return evolve(decided, events=(event, *decided.events))
+
+
+def _put_up(run: Run, asked: Transition) -> Approval:
+    """The approval that C{asked} will make of C{run}, which is not kept yet."""
+    ask = asked.ask
+    if ask is None:
+        raise ValueError("a run that nobody is asked about needs no grant")
+    return Approval(asked.applied(run), ask.digest, ask.review, ask.requested_at, ask.expires_at)
+
+
+def _is_shown_whole(plan: Plan) -> bool:
+    """Whether the preview came, and shows what the steps need of it."""
+    return plan.preview is not None and plan.preview.shown.status == SHOWN and plan.lacks is None

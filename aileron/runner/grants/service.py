@@ -1,0 +1,184 @@
+"""Where the operator makes standing grants, sees them and takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from attrs import define, evolve
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, InvalidRequest, NotFound, VaultLocked
+from aileron.interfaces import IAudit, IGrants, IVault
+from aileron.runner.approval.gate import Gate
+from aileron.runner.approval.requests import Asking
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.plan import Plan, Planner
+from aileron.runner.runs.preview import Preview
+from aileron.values import (
+    JSON,
+    Actor,
+    Approval,
+    Decision,
+    Event,
+    Grant,
+    GrantState,
+    NewGrant,
+    Predicate,
+    PredicateKind,
+    Run,
+    StandingGrant,
+    timestamp,
+)
+
+from .addresses import domain_of
+from .bounds import bounds, bounds_of, suspension
+from .matcher import Granting
+from .predicates import array
+from .validation import checked, exact_of
+
+_log = Logger()
+
+
+@define(eq=False)
+class GrantDesk:
+    """A grant is put on record first, then kept in the vault, then its call is approved: none is in force unread.
+
+    :param note: remembers that the vault has come further, else whoever puts back its file has again what was revoked.
+    """
+
+    _grants: IGrants
+    _vault: IVault
+    _audit: IAudit
+    _gate: Gate
+    _granting: Granting
+    _asking: Asking
+    _offerings: Offerings
+    _planner: Planner
+    _pen: Pen
+    _note: Callable[[], Awaitable[None]]
+
+    async def approve(
+        self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
+    ) -> tuple[Approval, Grant]:
+        """See L{IRunner.approve_and_grant}.
+
+        :param preview: as of L{Gate.decide}.
+        """
+        approval = await self._gate.open(run_id, decision.digest)
+        self._gate.refuse_unsigned(approval, decision)
+        plan = self._asking.plan(approval.run)
+        grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
+        actor = Actor("human", decision.decided_by)
+        await self._audit.append(self._event("grant.issued", grant, actor, **_told(grant)))
+        self._grants.put(grant)
+        decided = False
+        try:
+            approved = await self._gate.decide(run_id, decision, preview)
+            decided = True
+        finally:
+            if not decided:
+                await self._take_back(grant, actor)
+        return approved, grant
+
+    async def all(self) -> tuple[StandingGrant, ...]:
+        """See L{IRunner.grants}."""
+        if not self._vault.ever_unlocked():
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
+        self._offerings.refresh()
+        self._granting.end_what_is_over()
+        return tuple([await self._shown(grant) for grant in self._grants.all()])
+
+    async def one(self, grant_id: str) -> StandingGrant:
+        """See L{IRunner.grant}."""
+        for shown in await self.all():
+            if shown.grant.id == grant_id:
+                return shown
+        raise NotFound("There is no such grant.", {"grant": grant_id})
+
+    async def revoke(self, grant_id: str, actor: Actor) -> StandingGrant:
+        """See L{IRunner.revoke_grant}.
+
+        The vault first, and then the record: what is to end ends at once, whatever the database does.
+        """
+        before = (await self.one(grant_id)).grant
+        revoked = self._grants.revoke(grant_id, self._pen.now())
+        await self._note()
+        if before.revoked_at is None:
+            await self._audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
+        return await self._shown(revoked)
+
+    def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
+        """See L{IRunner.suggested}."""
+        found = ((name, _domains(value)) for name, value in approval.run.arguments.items())
+        return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
+
+    def _checked(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
+        if wish.session and run.session_id is None:
+            problem = "/grant/session", "the call has no session: grant it to all"
+            raise InvalidRequest.listing("This cannot be granted.", problem)
+        return checked(wish, plan.arguments, [given.name for given in plan.action.inputs], self._pen.now())
+
+    def _new(self, run: Run, plan: Plan, wish: NewGrant, made_by: str) -> Grant:
+        return Grant(
+            id=self._pen.fresh_id(),
+            action=plan.action.name,
+            predicates=wish.predicates,
+            exact=exact_of(wish.predicates, plan.arguments),
+            uses=wish.uses,
+            not_after=wish.not_after,
+            bound=bounds_of(plan),
+            run_id=run.id,
+            made_at=self._pen.now(),
+            made_by=made_by,
+            session_id=run.session_id if wish.session else None,
+        )
+
+    async def _take_back(self, grant: Grant, actor: Actor) -> None:
+        """The call was not approved after all, so nothing is granted."""
+        try:
+            self._grants.revoke(grant.id, self._pen.now())
+            await self._note()
+            await self._audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
+        except AileronError as error:
+            _log.error(
+                "the grant {grant} stands, and its call was not approved: {why}", grant=grant.id, why=error.message
+            )
+
+    async def _shown(self, grant: Grant) -> StandingGrant:
+        state = grant.state(self._pen.now())
+        why = self._suspension(grant) if state is GrantState.LIVE else None
+        if why is not None:
+            await self._granting.note_suspended(grant, why)
+        return StandingGrant(grant, state, why)
+
+    def _suspension(self, grant: Grant) -> str | None:
+        try:
+            action = self._offerings.find(grant.action).action
+            return suspension(grant.bound, bounds(action, *self._planner.unfilled(action)))
+        except AileronError as error:
+            return f"It cannot be used now: {error.message}"
+
+    def _event(self, type_: str, grant: Grant, actor: Actor, **payload: JSON) -> Event:
+        event = self._pen.of_home(type_, actor, grant=grant.id, **payload)
+        return evolve(event, action=grant.action, session_id=grant.session_id)
+
+
+def _told(grant: Grant) -> Mapping[str, JSON]:
+    """What the record says of a new grant: all that it allows."""
+    return {
+        "run": grant.run_id,
+        "predicates": [each.as_json() for each in grant.predicates],
+        "exact": grant.exact,
+        "uses": grant.uses,
+        "not_after": timestamp(grant.not_after),
+        "session": grant.session_id,
+        "bound": dict(grant.bound),
+    }
+
+
+def _domains(value: JSON) -> list[JSON]:
+    """The domains of a mail address, or of an array of them; empty where it is anything else."""
+    addresses = [value] if isinstance(value, str) else array(value)
+    found = [domain_of(each) if isinstance(each, str) else None for each in addresses]
+    return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

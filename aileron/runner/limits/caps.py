@@ -1,0 +1,151 @@
+"""What a run counts against: the manifest's caps, the operator's own, and one that every ungated write has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import define, evolve, field
+
+from aileron.errors import LimitExceeded, NotFound
+from aileron.interfaces import IAudit, IBrakes, IRuns
+from aileron.runner.runs.events import Pen
+from aileron.runner.runs.plan import Plan
+from aileron.values import JSON, READ, Action, Actor, Cap, Charge, LoopLimits, OwnCap, compact, digest_of_bytes
+
+MOST_VALUES = 200
+"""An argument with more values than these is not counted one by one, but refused where its values are capped."""
+
+_HOUR_SECONDS = 3600.0
+_WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
+
+
+def charges(
+    plan: Plan, arguments: Mapping[str, JSON], session_id: str | None, own: Sequence[OwnCap], usual: Cap | None
+) -> tuple[Charge, ...]:
+    """All that a run counts against, with the most that may be counted there.
+
+    :param usual: of an agent's writes that nobody approves, where no other hourly limit of the action is said.
+    :param own: the operator's caps, of whatever actions.
+    :raises LimitExceeded: an argument has more values than can be counted.
+    """
+    action = plan.action
+    mine = [each.cap for each in own if each.action == action.name]
+    caps = [*action.caps, *mine]
+    if usual is not None and session_id is not None and _is_unwatched(plan) and not any(map(_is_hourly, caps)):
+        caps.append(usual)
+    found = [each for cap in caps for each in _charges(cap, action, arguments, session_id)]
+    for each in own:
+        if each.action is None:
+            found.extend(_charges(each.cap, None, arguments, session_id))
+    return tuple(found)
+
+
+def _is_unwatched(plan: Plan) -> bool:
+    """Whether it changes something and asks nobody, so that nobody would stop an agent in a loop."""
+    return not plan.action.approval.required and any(step.effect != READ for step in plan.steps)
+
+
+def _is_hourly(cap: Cap) -> bool:
+    return cap.argument is None and cap.seconds == _HOUR_SECONDS
+
+
+def _charges(
+    cap: Cap, action: Action | None, arguments: Mapping[str, JSON], session_id: str | None
+) -> Iterator[Charge]:
+    counted: dict[str, JSON] = {"action": None if action is None else action.name, "argument": cap.argument}
+    if cap.per_session:
+        counted["session"] = session_id
+    if cap.argument is None:
+        yield Charge(_key(counted), cap.most, cap.seconds, _message(cap, action))
+        return
+    for value in _values(cap.argument, arguments.get(cap.argument)):
+        yield Charge(_key({**counted, "value": value}), cap.most, cap.seconds, _message(cap, action))
+
+
+def _values(name: str, given: JSON) -> Sequence[str]:
+    """Each different value of an argument, as it is counted; an argument that is not given has none."""
+    if given is None:
+        return ()
+    items = [given] if isinstance(given, str | Mapping) or not isinstance(given, Sequence) else given
+    values = dict.fromkeys(_counted(item) for item in items)
+    if len(values) > MOST_VALUES:
+        raise LimitExceeded(f"{name} has more than {MOST_VALUES} values, and each of them is limited.")
+    return tuple(values)
+
+
+def _counted(value: JSON) -> str:
+    """A text whatever its case and the blanks around it; anything else as it is, apart from every text."""
+    return f"text {value.strip().casefold()}" if isinstance(value, str) else f"json {compact(value)}"
+
+
+def _key(counted: Mapping[str, JSON]) -> str:
+    """Opaque: a value that was counted is not to be read from the table."""
+    return digest_of_bytes(compact({"tag": "aileron.cap.v1", **counted}).encode("ascii"))
+
+
+def _message(cap: Cap, action: Action | None) -> str:
+    what = "all actions together" if action is None else action.name
+    for_each = f" for each value of {cap.argument}" if cap.argument is not None else ""
+    times = "once" if cap.most == 1 else f"{cap.most} times"
+    whose = " in each session" if cap.per_session else ""
+    return f"The limit for {what} is reached: {times} {_WINDOWS[cap.seconds]}{for_each}{whose}."
+
+
+def _usual(limits: LoopLimits) -> Cap | None:
+    most = limits.writes_an_hour
+    return None if most is None else Cap(most, _HOUR_SECONDS, per_session=True)
+
+
+@define(eq=False)
+class Caps:
+    """Counts what begins, and keeps the operator's own caps."""
+
+    _runs: IRuns
+    _brakes: IBrakes
+    _audit: IAudit
+    _pen: Pen
+    _usual: Cap | None = field(converter=_usual)
+
+    def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
+        """What a run counts against now; see L{charges}."""
+        return charges(plan, arguments, session_id, self._brakes.caps(), self._usual)
+
+    async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
+        """Pass only where a run could begin now: a courtesy to who would be asked; it is charged when it begins.
+
+        :raises LimitExceeded: it could not.
+        """
+        found = self.charges(plan, arguments, session_id)
+        if found:
+            await self._runs.room(found)
+
+    def own(self) -> tuple[OwnCap, ...]:
+        """The operator's own caps."""
+        return self._brakes.caps()
+
+    async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        """See L{aileron.interfaces.IRunner.set_caps}."""
+        now = self._pen.now()
+        fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
+        for each in fresh.values():
+            await self._audit.append(self._pen.of_home("cap.set", actor, **_told(each)))
+        kept = {each.name: each for each in self.own()}
+        self._brakes.keep_caps(tuple({**kept, **fresh}.values()))
+        return tuple(fresh.values())
+
+    async def remove(self, which: OwnCap, actor: Actor) -> None:
+        """See L{aileron.interfaces.IRunner.remove_cap}."""
+        if which.name not in {each.name for each in self.own()}:
+            raise NotFound("There is no such cap.")
+        await self._audit.append(self._pen.of_home("cap.removed", actor, **_told(which)))
+        self._brakes.keep_caps(tuple(each for each in self.own() if each.name != which.name))
+
+
+def _told(own: OwnCap) -> dict[str, JSON]:
+    return {
+        "action": own.action,
+        "argument": own.cap.argument,
+        "per_session": own.cap.per_session,
+        "most": own.cap.most,
+        "seconds": own.cap.seconds,
+    }

@@ -1,0 +1,155 @@
+"""Stops an agent that goes on and on: its calls are refused for a while, and it is told to ask its user.
+
+Counted by session, and by action over all sessions, since a session can be opened anew.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Mapping
+from datetime import datetime, timedelta
+
+from attrs import define, evolve, field, frozen
+
+from aileron.errors import LimitExceeded
+from aileron.interfaces import IAudit
+from aileron.runner.runs.events import Pen
+from aileron.runner.scheduling.tasks import Tasks
+from aileron.values import JSON, Approval, Event, LoopLimits, Run, Session, compact, digest_of_bytes
+
+from .counts import Counts, count
+
+BROKEN_FOR = timedelta(minutes=10)
+DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
+
+_SESSION, _ACTION = "session", "action"
+
+
+@frozen
+class _Rule:
+    """How often something may be counted within its time, and what is said where it was counted more often."""
+
+    most: int
+    why: str
+
+
+def _rules(limits: LoopLimits) -> dict[str, _Rule]:
+    """By what is counted, and whose it is."""
+    denied, same = (
+        f"The operator denied {limits.denials} calls within ten minutes.",
+        "The same call was made more than",
+    )
+    return {
+        "denied session": _Rule(limits.denials - 1, denied),
+        "denied action": _Rule(
+            limits.denials_of_action - 1,
+            f"The operator denied this action {limits.denials_of_action} times within ten minutes.",
+        ),
+        "same session": _Rule(limits.same_calls, f"{same} {limits.same_calls} times within a minute."),
+        "same action": _Rule(
+            limits.same_calls_of_all,
+            f"{same} {limits.same_calls_of_all} times within a minute, by all sessions.",
+        ),
+    }
+
+
+@frozen
+class _Broken:
+    until: datetime
+    why: str
+
+
+@define(eq=False)
+class Breaker:
+    """What was counted lately, in memory; of denials it is learnt from the table at the start."""
+
+    _audit: IAudit
+    _pen: Pen
+    _tasks: Tasks
+    _rules: Mapping[str, _Rule] = field(converter=_rules)
+    _counted: Counts = field(factory=lambda: Counts(CALLS_WITHIN), init=False)
+    _denied: dict[tuple[str, str], deque[datetime]] = field(factory=dict, init=False)  # never pushed out by calls
+    _broken: dict[tuple[str, str], _Broken] = field(factory=dict, init=False)
+
+    def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
+        """Count an agent's call, and pass it only where neither its session nor its action is stopped.
+
+        :raises LimitExceeded: one of them is.
+        """
+        now = self._pen.now()
+        same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
+        by_session, by_action = (_SESSION, session.id), (_ACTION, action)
+        self._check(by_session, now)
+        self._check(by_action, now)
+        self._count((session.id, same), by_session, now)
+        self._count(same, by_action, now)
+        self._check(by_session, now)
+        self._check(by_action, now)
+
+    def denied(self, approval: Approval) -> None:
+        """Count a denial."""
+        for which in self._count_denial(approval):
+            self._tell(which)
+
+    def remember(self, approval: Approval) -> None:
+        """Count a denial of an earlier life, of which the record tells already."""
+        self._count_denial(approval)
+
+    def forgive(self, run: Run) -> None:
+        """Let the session and the action of a denied run go on."""
+        for which in _concerned(run):
+            self._broken.pop(which, None)
+            self._denied.pop(which, None)
+
+    def _count_denial(self, approval: Approval) -> list[tuple[str, str]]:
+        """What is stopped by it."""
+        at = approval.decided_at or approval.run.changed_at
+        rules = [(which, self._rules[f"denied {which[0]}"]) for which in _concerned(approval.run)]
+        return [
+            which
+            for which, rule in rules
+            if count(self._denied.setdefault(which, deque()), rule.most, at - DENIALS_WITHIN, at)
+            and self._break(which, rule, at)
+        ]
+
+    def _count(self, key: Hashable, which: tuple[str, str], now: datetime) -> None:
+        rule = self._rules[f"same {which[0]}"]
+        if self._counted.is_beyond(key, rule.most, now) and self._break(which, rule, now):
+            self._tell(which)
+
+    def _break(self, which: tuple[str, str], rule: _Rule, at: datetime) -> bool:
+        """Stop it from C{at}; C{False}: it is stopped already."""
+        standing = self._broken.get(which)
+        if standing is not None and standing.until > at:
+            return False
+        self._broken = {name: each for name, each in self._broken.items() if each.until > at}
+        self._broken[which] = _Broken(at + BROKEN_FOR, rule.why)
+        return True
+
+    def _check(self, which: tuple[str, str], now: datetime) -> None:
+        broken = self._broken.get(which)
+        if broken is None:
+            return
+        if broken.until <= now:
+            del self._broken[which]
+            return
+        whose = "Calls of this session are" if which[0] == _SESSION else "This action is"
+        raise LimitExceeded(
+            f"{broken.why} {whose} refused for a while. Stop, and ask your user what to do.",
+            {"retry_after": max(1, round((broken.until - now).total_seconds()))},
+        )
+
+    def _tell(self, which: tuple[str, str]) -> None:
+        """Put it on record, once."""
+        kind, name = which
+        event = self._pen.of_home("session.broken", why=self._broken[which].why)
+        event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
+        self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
+
+    async def _append(self, event: Event) -> None:
+        await self._audit.append(event)
+
+
+def _concerned(run: Run) -> list[tuple[str, str]]:
+    """The action, and the session where there is one; the operator's own runs stop nobody."""
+    return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]

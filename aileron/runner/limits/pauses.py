@@ -1,0 +1,216 @@
+"""What is paused: looked at by whatever would begin something, once more in the transaction that lets it begin.
+
+A pause takes hold in memory first, then waits for the database's one writer: whatever was let begin before that is
+committed by then, and nothing after it is.  It is kept in the vault, and in a row for where the vault is locked.  At
+the start both count; so a row can pause and never resume.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+
+from attrs import define, evolve, field
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from aileron.errors import AileronError, LimitExceeded, Paused
+from aileron.interfaces import IAudit, IBrakes, IWatermarks
+from aileron.runner.approval.decisions import Verify
+from aileron.runner.runs.events import Pen
+from aileron.values import Actor, Approval, Event, Pause, Run, compact, from_timestamp
+from aileron.waiting import Waiting
+
+PAUSED_ROW = "paused"
+"""The watermark that holds what is paused."""
+
+MOST_SESSIONS = 256
+"""Of what agents paused for themselves the oldest are forgotten beyond these; nobody has so many that live."""
+
+_RETRY_AFTER_SECONDS = 60
+_log = Logger()
+
+
+@define(eq=False)
+class Pauses:
+    """What is paused in this life."""
+
+    _brakes: IBrakes
+    _watermarks: IWatermarks
+    _audit: IAudit
+    _pen: Pen
+    _clock: IReactorTime
+    _standing: Mapping[str | None, Pause] = field(factory=dict, init=False)  # replaced whole: the writer's thread reads
+    _lifted: Waiting = field(factory=Waiting, init=False)
+    _writing: DeferredLock = field(factory=DeferredLock, init=False)
+    _owed: bool = field(default=False, init=False)  # the vault does not know of it yet
+
+    def all(self) -> tuple[Pause, ...]:
+        """Everything that is paused, in the order in which it was."""
+        return tuple(self._standing.values())
+
+    def find(self, session_id: str | None) -> Pause | None:
+        """What keeps the runs of a session from beginning, if anything does."""
+        standing = self._standing
+        return standing.get(None) or standing.get(session_id)
+
+    def refuse(self, session_id: str | None) -> None:
+        """Pass only where nothing keeps the runs of this session from beginning.
+
+        :raises Paused: something does.
+        """
+        pause = self.find(session_id)
+        if pause is not None:
+            raise _refusal(pause)
+
+    def guarded(self, verify: Verify | None) -> Verify:
+        """A check for inside the transaction that lets a run begin: that nothing is paused, and C{verify}."""
+
+        def check(run: Run, approval: Approval | None) -> None:
+            self.refuse(run.session_id)
+            if verify is not None:
+                verify(run, approval)
+
+        return check
+
+    async def over(self, session_id: str | None, seconds: float) -> bool:
+        """Wait until nothing keeps a run of this session from going on; C{False}: for so long something does."""
+        until = self._clock.seconds() + seconds
+        while self.find(session_id) is not None:
+            if not await self._change(until - self._clock.seconds()):
+                return False
+        return True
+
+    async def learn(self) -> None:
+        """At the start: all that the vault says is paused, and all that the row says.
+
+        :raises StoreUnavailable: the row cannot be read.
+        """
+        written = (await self._watermarks.all()).get(PAUSED_ROW)
+        found = {pause.session_id: pause for pause in _read(written, self._pen.now())}
+        self._standing = {**found, **{pause.session_id: pause for pause in self._brakes.pauses()}}
+        self._owed = bool(self._standing)
+        self.settle_up()
+
+    async def pause(self, pause: Pause, actor: Actor) -> Pause:
+        """Let nothing more begin that C{pause} is about; durable when it returns.  Twice is safe: the first one stands.
+
+        But the operator's takes the place of an agent's own.
+
+        :raises LimitExceeded: it is a session's own, and too many have done the same; the operator's has always room.
+        :raises StoreUnavailable: it holds in this life and may not in the next.
+        """
+        standing = self._standing.get(pause.session_id)
+        if standing is not None and _is_own(standing) and not _is_own(pause):
+            standing = None
+        if standing is None:
+            self._refuse_too_many(pause)
+            self._standing = {**self._standing, pause.session_id: pause}
+        await self._writing.run(self._keep)
+        if standing is None:
+            await self._audit.append(self._event("pause.begun", pause, actor))
+        return standing or pause
+
+    async def lift(self, session_id: str | None, actor: Actor) -> None:
+        """Let what it was about begin again.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: it stays paused.
+        """
+        pause = self._standing.get(session_id)
+        if pause is not None:
+            await self._writing.run(self._forget, session_id)
+            await self._audit.append(self._event("pause.ended", pause, actor))
+
+    def _forget(self, session_id: str | None) -> Deferred[None]:
+        return Deferred.fromCoroutine(self._let_go(session_id))
+
+    async def _let_go(self, session_id: str | None) -> None:
+        """The vault first: until the row says so as well, another life finds it paused."""
+        left = self._without(session_id)
+        self._brakes.keep_pauses(tuple(left.values()))
+        await self._watermarks.put(PAUSED_ROW, _written(left))
+        self._standing = self._without(session_id)  # what was paused meanwhile is written next
+        self._lifted.fire()
+
+    def _without(self, session_id: str | None) -> dict[str | None, Pause]:
+        return {name: pause for name, pause in self._standing.items() if name != session_id}
+
+    def settle_up(self) -> None:
+        """Tell the vault what it could not be told, as far as that can be done now."""
+        if not self._owed:
+            return
+        try:
+            self._brakes.keep_pauses(self.all())
+        except AileronError as error:
+            _log.info("the vault does not know yet what is paused: {why}", why=error.message)
+        else:
+            self._owed = False
+
+    def _keep(self) -> Deferred[None]:
+        return Deferred.fromCoroutine(self._write())
+
+    async def _write(self) -> None:
+        """All that is paused by now, in the row and, as far as that can be done, in the vault."""
+        self._owed = True
+        await self._watermarks.put(PAUSED_ROW, _written(self._standing))
+        self.settle_up()
+
+    def _refuse_too_many(self, pause: Pause) -> None:
+        own = sum(_is_own(each) for each in self._standing.values())
+        if _is_own(pause) and own >= MOST_SESSIONS:
+            raise LimitExceeded("Too many sessions have paused themselves: ask your user to resume or to pause.")
+
+    async def _change(self, seconds: float) -> bool:
+        """Whether something was lifted within C{seconds}."""
+        if seconds <= 0:
+            return False
+        waiter: Deferred[None] = self._lifted.wait(over=False)
+        late = self._clock.callLater(seconds, waiter.cancel)
+        try:
+            await waiter
+        except CancelledError:
+            return False
+        finally:
+            if late.active():
+                late.cancel()
+        return True
+
+    def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
+        event = self._pen.of_home(type_, actor, reason=pause.reason, since=pause.as_json()["since"])
+        return evolve(event, session_id=pause.session_id)
+
+
+def _is_own(pause: Pause) -> bool:
+    """Whether an agent paused its own session."""
+    return pause.session_id is not None and pause.by == pause.session_id
+
+
+def _refusal(pause: Pause) -> Paused:
+    whose = "Everything is paused" if pause.session_id is None else "This session is paused"
+    details = {**pause.as_json(), "retry_after": _RETRY_AFTER_SECONDS}
+    because = f" ({pause.reason})" if pause.reason else ""
+    return Paused(f"{whose}{because}: nothing begins until the operator resumes it.", details)
+
+
+def _written(standing: Mapping[str | None, Pause]) -> str:
+    return compact([pause.as_json() for pause in standing.values()])
+
+
+def _read(written: str | None, now: datetime) -> tuple[Pause, ...]:
+    """What a row says; one that cannot be read pauses everything."""
+    if written is None:
+        return ()
+    try:
+        return tuple(_one(each) for each in json.loads(written))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return (Pause(now, "service", "what was paused cannot be read any more"),)
+
+
+def _one(said: Mapping[str, str | None]) -> Pause:
+    texts = [said[name] for name in ("since", "by")]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is missing")
+    reason, session_id = (None if said[name] is None else str(said[name]) for name in ("reason", "session_id"))
+    return Pause(from_timestamp(str(texts[0])), str(texts[1]), reason, session_id)

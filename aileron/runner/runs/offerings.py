@@ -1,0 +1,180 @@
+"""What can be run now: the catalogue, checked against the connectors that are there and the operator's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import define, evolve, field
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.errors import Conflict, NotFound
+from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVault
+from aileron.runner.scheduling.waiters import Waiters
+from aileron.values import READ, Action, ConnectorDescription, ConnectorPin, LoadError, Offer, Offering, TrustKind
+
+from .declared import undeclared
+
+UNTRUSTED = "untrusted"
+_SHIPPED = "builtin://"
+
+
+@define(eq=False)
+class Offerings:
+    """The one view on actions that the runner and its callers share.
+
+    While the vault was never unlocked nobody's word is known: then nothing is offered and nothing is called untrusted,
+    and what is asked for by a gated call is judged when the vault is open, before anything is decided.
+    """
+
+    _catalogue: ICatalogue
+    _connectors: IConnectors
+    _trust: ITrust
+    _vault: IVault
+    _config: IConfigFile | None
+    _waiters: Waiters[None, Offering]
+    _offering: Offering
+    _config_problems: tuple[LoadError, ...] = ()
+    _refused: Mapping[str, str] = field(factory=dict)  # by action, the first thing that is wrong with it
+    _seen: tuple[object, ...] = field(default=())
+
+    @classmethod
+    def over(
+        cls,
+        catalogue: ICatalogue,
+        connectors: IConnectors,
+        trust: ITrust,
+        vault: IVault,
+        config: IConfigFile | None,
+        clock: IReactorTime,
+    ) -> Offerings:
+        """An offering that starts with a generation that no earlier life of the daemon had."""
+        first = Offering(int(clock.seconds() * 1000), {})
+        return cls(catalogue, connectors, trust, vault, config, Waiters(clock), first)
+
+    def look(self) -> None:
+        """Work the offering out again if anything it depends on has changed, and tell who waits for that."""
+        catalogue = self._catalogue.current()
+        known = self._vault.ever_unlocked()
+        seen = (catalogue.generation, self._connectors.generation(), self._trust.generation(), self._config_problems)
+        if (*seen, known) == self._seen:
+            return
+        self._seen = (*seen, known)
+        offers, faults, self._refused = self._check(catalogue.actions.values())
+        errors = (*catalogue.load_errors, *self._connectors.problems(), *self._config_problems, *faults)
+        self._offering = Offering(self._offering.generation + 1, offers, errors)
+        self._waiters.tell(None, self.current())
+
+    def refresh(self) -> None:
+        """Read the files again, now: what is decided next is decided about the bytes that are there."""
+        self._catalogue.refresh()
+        self._connectors.refresh()
+        if self._config is not None:
+            self._config_problems = self._config.problems()
+        self.look()
+
+    def current(self) -> Offering:
+        """What callers may see: nothing while the vault was never unlocked in this life."""
+        return self._offering if self._vault.ever_unlocked() else evolve(self._offering, offers={})
+
+    async def after(self, generation: int, seconds: float) -> Offering:
+        """The offering once it is another than that of C{generation}, or as it is after C{seconds}."""
+        self.look()
+        if self._offering.generation != generation:
+            return self.current()
+        return await self._waiters.first(None, self._waiters.enlist(None), seconds) or self.current()
+
+    def find(self, name: str) -> Offer:
+        """The offer of an action that is on.
+
+        :raises NotFound: as of L{look_up}.
+        :raises Conflict: it is switched off.
+        """
+        offer = self.look_up(name)
+        if not offer.enabled:
+            raise Conflict(f"The action {name} is switched off.", {"action": name, "enabled": False})
+        return offer
+
+    def look_up(self, name: str) -> Offer:
+        """The offer of an action, on or off.
+
+        :raises NotFound: there is none of that name, it did not load, or it is not trusted as it lies there.
+        """
+        self.look()
+        offer = self._offering.offers.get(name)
+        if offer is not None:
+            return offer
+        refused = self._refused.get(name)
+        raise NotFound(
+            f"There is no action {name!r} that loaded." if refused is None else f"The action {name} {refused}.",
+            {"action": name},
+        )
+
+    def _check(self, actions: Iterable[Action]) -> tuple[dict[str, Offer], list[LoadError], dict[str, str]]:
+        offers: dict[str, Offer] = {}
+        faults: list[LoadError] = []
+        refused: dict[str, str] = {}
+        for action in actions:
+            wrong = [problem for pin in action.requires if (problem := self._mismatch(action, pin))]
+            found = [LoadError("connector", problem, action.path) for problem in wrong]
+            found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]
+            faults += found
+            if found:
+                refused[action.name] = found[0].message
+            else:
+                offers[action.name] = self._offer(action)
+        return offers, faults, refused
+
+    def _offer(self, action: Action) -> Offer:
+        operations = [self._described(step.connector).operations[step.operation] for step in action.steps]
+        word = self._trust.find(TrustKind.ACTION, action.name)
+        return Offer(
+            action,
+            enabled=word is None or word.enabled,
+            read_only=all(operation.effect == READ for operation in operations),
+            idempotent=all(operation.effect == READ or operation.idempotent for operation in operations),
+            destructive=any(operation.effect != READ and operation.destructive for operation in operations),
+            open_world=any(self._goes_out(step.connector) for step in action.steps),
+            output_schema=action.output_schema or operations[-1].output_schema,
+        )
+
+    def _goes_out(self, fqn: str) -> bool:
+        described = self._described(fqn)
+        return bool(described.hosts) or described.bindable or described.base_url is not None
+
+    def _untrusted(self, action: Action) -> list[str]:
+        """What of this action the operator has not trusted as it lies there."""
+        if not self._vault.ever_unlocked():
+            return []
+        found = [self._unread(TrustKind.ACTION, action.name, action.digest)]
+        for fqn in dict.fromkeys(pin.name for pin in action.requires):
+            connector = self._connectors.get(fqn)
+            if connector is None or fqn.startswith(_SHIPPED):
+                continue
+            why = self._unread(TrustKind.CONNECTOR, fqn, connector.describe().content_hash)
+            found.append(why and f"needs the connector {fqn}, which {why}")
+        return [why for why in found if why is not None]
+
+    def _unread(self, kind: TrustKind, name: str, digest: str) -> str | None:
+        word = self._trust.find(kind, name)
+        if word is not None and word.digest == digest:
+            return None
+        how = "is new" if word is None else "was changed since it was trusted"
+        return f"{how}: read it, then `aileron {kind.value} trust {name}`"
+
+    def _described(self, fqn: str) -> ConnectorDescription:
+        connector = self._connectors.get(fqn)
+        if connector is None:
+            raise NotFound(f"The connector {fqn} is not there.")
+        return connector.describe()
+
+    def _mismatch(self, action: Action, pin: ConnectorPin) -> str | None:
+        """Why this pin cannot be honoured, or L{None}."""
+        connector = self._connectors.get(pin.name)
+        if connector is None:
+            return f"needs the connector {pin.name}, which is not there"
+        description = connector.describe()
+        if description.version != pin.version:
+            return f"needs {pin.name} {pin.version}; version {description.version} is there"
+        if pin.hash is not None and pin.hash != description.content_hash:
+            return f"pins {pin.name} to {pin.hash}; what is there is {description.content_hash}"
+        return next(undeclared(action, description), None)

@@ -1,0 +1,293 @@
+"""What a run would do, worked out in full, and the digest that binds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from aileron.errors import BindingRequired, CapabilityDenied, NotFound
+from aileron.interfaces import IBindings, IConnector, IConnectors
+from aileron.manifests import Known, preview_paths, resolve, resolve_preview, uses_outputs
+from aileron.values import (
+    JSON,
+    READ,
+    Action,
+    Binding,
+    ConnectorDescription,
+    PreviewRule,
+    Request,
+    Run,
+    Step,
+    digest,
+)
+
+from .preview import NOT_YET, SHOWN, Preview
+
+_DIGEST_TAG = "aileron.approval.v1"
+_PREVIEW_KEY = "-preview"  # no step is called so
+
+
+@frozen
+class PlannedStep:
+    """One step with everything it will use.
+
+    :ivar request: L{None} where it uses an earlier step's result: built when that is there; or where something lacks.
+    :ivar lacks: why it cannot be built, in a sentence, where it would take from the preview what that does not show.
+    """
+
+    step: Step
+    connector: IConnector
+    description: ConnectorDescription
+    binding: Binding | None
+    base_url: str
+    request: Request | None
+    lacks: str | None = None
+
+    @property
+    def effect(self) -> str:
+        """C{read} or C{write}, as the connector declares."""
+        return self.description.operations[self.step.operation].effect
+
+    @property
+    def idempotent(self) -> bool:
+        """As the connector declares; the action may only narrow it."""
+        return self.description.operations[self.step.operation].idempotent and self.step.idempotent is not False
+
+    @property
+    def timeout_seconds(self) -> float:
+        """How long an answer is waited for, as the connector declares."""
+        return self.description.operations[self.step.operation].timeout_seconds
+
+    @property
+    def reconcilable(self) -> bool:
+        """Whether its effect can be looked for, as the connector declares."""
+        return self.description.operations[self.step.operation].reconcilable
+
+    def pinned(self) -> dict[str, JSON]:
+        """What the digest binds of this step."""
+        return {
+            "id": self.step.id,
+            "connector": self.description.fqn,
+            "version": self.description.version,
+            "content_hash": self.description.content_hash,
+            "operation": self.step.operation,
+            "base_url": self.base_url,
+            "binding": None if self.binding is None else self.binding.as_json(),
+            "request": None if self.request is None else self.request.as_json(),
+        }
+
+
+@frozen
+class PlannedPreview:
+    """The read that shows the service's side, and what it showed.
+
+    :ivar carried: the paths into it that steps refer to.
+    """
+
+    rule: PreviewRule
+    read: PlannedStep
+    carried: tuple[str, ...]
+    shown: Preview
+
+    def pinned(self) -> dict[str, JSON]:
+        """What the digest binds of it."""
+        return {"read": self.read.pinned(), "shown": self.shown.digest()}
+
+
+@frozen
+class Plan:
+    """A whole run, worked out."""
+
+    action: Action
+    arguments: Mapping[str, JSON]
+    steps: tuple[PlannedStep, ...]
+    preview: PlannedPreview | None = None
+
+    @property
+    def lacks(self) -> str | None:
+        """Why it cannot be approved, where the preview does not show what a step needs of it."""
+        return next((planned.lacks for planned in self.steps if planned.lacks), None)
+
+    def digest(self, run: Run) -> str:
+        """SHA-256 that binds all of it to C{run}: what the operator approves by naming it."""
+        return digest(
+            {
+                "tag": _DIGEST_TAG,
+                "run": run.id,
+                "session": run.session_id,
+                "again": run.parent_id,
+                "effect_key": run.effect_key,
+                "action": self.action.name,
+                "manifest": self.action.digest,
+                "arguments": self.arguments,
+                "steps": [planned.pinned() for planned in self.steps],
+                "preview": None if self.preview is None else self.preview.pinned(),
+            }
+        )
+
+    def review(self) -> dict[str, JSON]:
+        """What the operator is shown: every argument, every request as it will leave, and the preview."""
+        return {
+            "action": {"name": self.action.name, "version": self.action.version, "source": self.action.source},
+            "manifest_digest": self.action.digest,
+            "fields": [
+                {
+                    "name": given.name,
+                    "label": given.label or given.name,
+                    "value": self.arguments[given.name],
+                    "multiline": given.multiline,
+                }
+                for given in self.action.inputs
+                if given.name in self.arguments
+            ],
+            "steps": [planned.pinned() for planned in self.steps],
+            "preview": self._preview_shown(),
+        }
+
+    def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
+        """The request of a step, now that earlier steps have answered.
+
+        :raises AileronError: the answers make no request.
+        """
+        if planned.lacks is not None:
+            raise CapabilityDenied(planned.lacks)
+        if planned.request is not None:
+            return planned.request
+        return planned.connector.prepare(
+            planned.step.operation,
+            self.inputs_of(planned, outputs),
+            planned.base_url,
+            step_key(effect_key, planned.step),
+        )
+
+    def inputs_of(self, planned: PlannedStep, outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        """What a step is given, now that earlier steps have answered.
+
+        :raises AileronError: the answers do not hold it.
+        """
+        return resolve(planned.step, Known(self.arguments, outputs, self._carried()))
+
+    def _carried(self) -> Mapping[str, JSON]:
+        return {} if self.preview is None else self.preview.shown.carried
+
+    def _preview_shown(self) -> JSON:
+        if self.preview is None:
+            return None
+        rule, read = self.preview.rule, self.preview.read.pinned()
+        head: dict[str, JSON] = {"connector": rule.connector, "operation": rule.operation}
+        return {**head, **self.preview.shown.as_json(), "read": read, "lacking": self.lacks}
+
+
+def step_key(effect_key: str, step: Step) -> str:
+    """The effect key of one step: the same for all its attempts, another for each step and run."""
+    return f"{effect_key}.{step.id}"
+
+
+@frozen
+class Planner:
+    """Works out plans from what is there now."""
+
+    _connectors: IConnectors
+    _bindings: IBindings
+
+    def plan(
+        self, action: Action, arguments: Mapping[str, JSON], effect_key: str, preview: Preview | None = None
+    ) -> Plan:
+        """What C{action} would do with C{arguments} (validated, after defaults).
+
+        :param preview: what the action's preview showed, if it has one; L{None}: it is not there yet.
+        :raises NotFound: a connector is gone.
+        :raises BindingRequired: a connector needs a binding and none, or more than one, is there.
+        :raises InvalidRequest, CapabilityDenied: the arguments make no request.
+        """
+        rule = action.approval.preview
+        shown = NOT_YET if preview is None or rule is None else preview
+        steps = tuple(self._step(step, arguments, effect_key, shown) for step in action.steps)
+        if rule is None:
+            return Plan(action, arguments, steps)
+        carried = tuple(dict.fromkeys(path for step in action.steps for path in preview_paths(step.inputs)))
+        read = self._read(rule, arguments, effect_key)
+        return Plan(action, arguments, steps, PlannedPreview(rule, read, carried, shown))
+
+    def unfilled(self, action: Action) -> tuple[tuple[PlannedStep, ...], PlannedStep | None]:
+        """The steps of C{action} with all that they will use, but for their requests, which arguments make.
+
+        :return: the steps, and the read of the preview, if there is one.
+        :raises NotFound, BindingRequired: as of L{plan}.
+        """
+        rule = action.approval.preview
+        steps = tuple(PlannedStep(*self._target(step), None) for step in action.steps)
+        return steps, None if rule is None else PlannedStep(*self._target(_reading(rule)), None)
+
+    def _step(self, step: Step, arguments: Mapping[str, JSON], effect_key: str, shown: Preview) -> PlannedStep:
+        planned = self._target(step)
+        lacks = _lacking(step, shown)
+        if lacks is not None or uses_outputs(step):
+            return PlannedStep(*planned, None, lacks)
+        inputs = resolve(step, Known(arguments, {}, shown.carried))
+        return self._prepared(planned, inputs, step_key(effect_key, step))
+
+    def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
+        """The read of a preview, as a step that comes before all others."""
+        planned = self._prepared(
+            self._target(_reading(rule)), resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}"
+        )
+        if planned.effect != READ or not planned.idempotent:
+            raise CapabilityDenied(f"{rule.connector} does not declare {rule.operation} as an idempotent read.")
+        return planned
+
+    def _target(self, step: Step) -> _Target:
+        connector = self._connectors.get(step.connector)
+        if connector is None:
+            raise NotFound(f"The connector {step.connector} is not there.")
+        description = connector.describe()
+        binding = self._binding(description)
+        return step, connector, description, binding, _base_url(description, binding)
+
+    def _prepared(self, target: _Target, inputs: Mapping[str, JSON], key: str) -> PlannedStep:
+        step, connector, *_, base_url = target
+        return PlannedStep(*target, connector.prepare(step.operation, inputs, base_url, key))
+
+    def _binding(self, description: ConnectorDescription) -> Binding | None:
+        bound = self._bindings.for_connector(description.fqn)
+        if len(bound) > 1:
+            raise BindingRequired(
+                f"More than one credential is bound to {description.fqn}: revoke all but one.",
+                {"connector": description.fqn, "candidates": [binding.name for binding in bound]},
+            )
+        if not bound and (description.credential is not None or description.base_url is None):
+            raise BindingRequired(
+                f"Nothing is bound to {description.fqn} yet: run `aileron binding setup {description.fqn}`.",
+                {"connector": description.fqn},
+            )
+        return bound[0] if bound else None
+
+
+_Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]
+
+
+def _lacking(step: Step, shown: Preview) -> str | None:
+    """Why C{step} cannot take from the preview what it refers to."""
+    paths = preview_paths(step.inputs)
+    if paths and shown.status != SHOWN:
+        return f"It cannot be approved without its preview, to which the step {step.id} is tied."
+    missing = next((path for path in paths if path not in shown.carried), None)
+    if missing is None:
+        return None
+    return f"It cannot be approved: the step {step.id} is tied to `{missing}`, which the preview does not show."
+
+
+def _base_url(description: ConnectorDescription, binding: Binding | None) -> str:
+    chosen = binding.base_url if binding is not None and description.bindable else None
+    base_url = chosen or description.base_url
+    if base_url is None:
+        raise BindingRequired(
+            f"The binding of {description.fqn} names no base URL, and the connector has none of its own.",
+            {"connector": description.fqn},
+        )
+    return base_url
+
+
+def _reading(rule: PreviewRule) -> Step:
+    return Step("preview", rule.connector, rule.operation, rule.args)
