@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.api._sites import agent_routes, operator_routes
 from aileron.api.shapes.problems import expression
 from aileron.manifests._formats import FORMATS
-from aileron.runner.limits.denials import normal_text
+from aileron.runner.limits.denials import normalize_text
 from aileron.values import Precedents, cautions, visible
 from aileron.web.approvals.addresses import addresses
 from aileron.web.approvals.markup import markup
@@ -117,7 +117,7 @@ class ExpressionTests(SynchronousTestCase):
             "markup": lambda text: sum(1 for _ in markup(text)),
             "addresses": lambda text: sum(1 for _ in addresses(text)),
             "recipients": lambda text: list(recipients(Precedents(1, True, {"text": (text,), text: ("x",)}))),
-            "normal_text": normal_text,
+            "normalize_text": normalize_text,
             "reading of keys": lambda text: reading({text[at : at + 40]: at for at in range(0, len(text), 40)}),
             **{f"format {name}": holds for name, holds in FORMATS.items()},
         }

@@ -25,48 +25,48 @@ from aileron.interfaces import (
     IWatermarks,
 )
 from aileron.runner.approval.decisions import Decisions
-from aileron.runner.approval.editing import Editing
+from aileron.runner.approval.editing import ApprovalEditor
 from aileron.runner.approval.expiry import Expiry
-from aileron.runner.approval.fetching import Fetching
-from aileron.runner.approval.gate import Gate
+from aileron.runner.approval.fetching import PreviewFetcher
+from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.precedents import Recall
-from aileron.runner.approval.previews import Previewing
-from aileron.runner.approval.requests import Asking
-from aileron.runner.approval.undo import Undo
+from aileron.runner.approval.previews import Previews
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.approval.undo import UndoWindow
 from aileron.runner.grants.check import GrantCheck
-from aileron.runner.grants.matcher import Granting
-from aileron.runner.grants.service import GrantDesk
-from aileron.runner.limits.admission import Brakes
+from aileron.runner.grants.matcher import GrantMatcher
+from aileron.runner.grants.service import GrantService
+from aileron.runner.limits.admission import Limits
 from aileron.runner.limits.caps import Caps
 from aileron.runner.limits.denials import Denials
-from aileron.runner.limits.effects import Permit
-from aileron.runner.limits.loop_breaker import Breaker
+from aileron.runner.limits.effects import EffectGate
+from aileron.runner.limits.loop_breaker import LoopBreaker
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.reconciliation.effects import Doubts
-from aileron.runner.reconciliation.late_answers import Listening
-from aileron.runner.reconciliation.reconciler import Reconciling
-from aileron.runner.reconciliation.recorder import Findings
-from aileron.runner.reconciliation.rerun import Again
-from aileron.runner.runs.events import Pen
+from aileron.runner.reconciliation.effects import UncertainEffects
+from aileron.runner.reconciliation.late_answers import LateAnswers
+from aileron.runner.reconciliation.reconciler import Reconciler
+from aileron.runner.reconciliation.recorder import OutcomeRecorder
+from aileron.runner.reconciliation.rerun import Rerun
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Planner
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.retry import RetryPolicy
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.timers import Alarms
-from aileron.runner.scheduling.waiters import Waiters
+from aileron.runner.scheduling.timers import Timers
+from aileron.runner.scheduling.waiters import ResultWaiters
 from aileron.values import LoopLimits, PendingLimits
 
 from ._executor import Executor
-from ._freshness import Freshness
-from ._pausing import Switch
+from ._pausing import PauseService
 from ._recovery import Recovery
+from ._rollbacks import RollbackDetector
 from ._runner import Runner
-from ._scheduler import Advance
-from ._submission import Intake
-from ._termination import Endings
-from ._trust import Desk
+from ._scheduler import RunScheduler
+from ._submission import Submission
+from ._termination import RunTermination
+from ._trust import TrustService
 
 
 def _no_probe(point: str) -> None:
@@ -143,34 +143,36 @@ class _Room:
 
     def __init__(self, with_: Collaborators) -> None:
         self._with = with_
-        self.pen = Pen(with_.clock, with_.ids)
+        self.pen = EventFactory(with_.clock, with_.ids)
         self.tasks = Tasks(with_.clock)
-        self.ledger = Ledger.over(with_.runs, with_.clock)
+        self.ledger = RunRepository.over(with_.runs, with_.clock)
         self.offerings = Offerings.over(
             with_.catalogue, with_.connectors, with_.trust, with_.vault, with_.config, with_.clock
         )
         self.planner = Planner(with_.connectors, with_.bindings)
         self.decisions = Decisions(with_.control, with_.audit, self.pen)
-        self.alarms = Alarms(with_.clock)
-        self.undo = Undo(self.alarms, self.pen, with_.monotonic or with_.clock.seconds)
-        self.looks = Waiters[str, None](with_.clock)
-        self.permit = Permit(with_.vault)
-        self.turns = Turns()
+        self.alarms = Timers(with_.clock)
+        self.undo = UndoWindow(self.alarms, self.pen, with_.monotonic or with_.clock.seconds)
+        self.looks = ResultWaiters[str, None](with_.clock)
+        self.permit = EffectGate(with_.vault)
+        self.turns = KeyedLocks()
         self.pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, self.pen, with_.clock)
         self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen, with_.loops)
-        denials = Denials(with_.runs, with_.audit, self.pen, Breaker(with_.audit, self.pen, self.tasks, with_.loops))
-        self.brakes = Brakes(self.pauses, self.caps, denials)
-        self.findings = Findings(self.ledger, with_.audit, self.pen)
-        self.listening = Listening(self.findings, self.tasks, self.pen)
+        denials = Denials(
+            with_.runs, with_.audit, self.pen, LoopBreaker(with_.audit, self.pen, self.tasks, with_.loops)
+        )
+        self.brakes = Limits(self.pauses, self.caps, denials)
+        self.findings = OutcomeRecorder(self.ledger, with_.audit, self.pen)
+        self.listening = LateAnswers(self.findings, self.tasks, self.pen)
         self.grant_check = GrantCheck(with_.grants, self.pen)
 
     @cached_property
-    def asking(self) -> Asking:
-        return Asking(self.ledger, self.offerings, self.planner, self.decisions, self.pen)
+    def asking(self) -> ApprovalRequests:
+        return ApprovalRequests(self.ledger, self.offerings, self.planner, self.decisions, self.pen)
 
     @cached_property
-    def gate(self) -> Gate:
-        return Gate(
+    def gate(self) -> ApprovalGate:
+        return ApprovalGate(
             self.ledger,
             self.offerings,
             self.asking,
@@ -184,9 +186,9 @@ class _Room:
         )
 
     @cached_property
-    def freshness(self) -> Freshness:
+    def freshness(self) -> RollbackDetector:
         given = self._with
-        return Freshness(
+        return RollbackDetector(
             given.control,
             given.trust,
             given.grants,
@@ -198,9 +200,9 @@ class _Room:
         )
 
     @cached_property
-    def desk(self) -> Desk:
+    def desk(self) -> TrustService:
         given = self._with
-        return Desk(
+        return TrustService(
             given.trust,
             given.contents,
             given.audit,
@@ -231,21 +233,21 @@ class _Room:
         )
 
     @cached_property
-    def doubts(self) -> Doubts:
+    def doubts(self) -> UncertainEffects:
         given = self._with
-        return Doubts(given.runs, given.audit, self.offerings, self.asking, self.decisions)
+        return UncertainEffects(given.runs, given.audit, self.offerings, self.asking, self.decisions)
 
     @cached_property
-    def reconciling(self) -> Reconciling:
+    def reconciling(self) -> Reconciler:
         given = self._with
-        found = Reconciling(
+        found = Reconciler(
             given.runs,
             self.ledger,
             self.doubts,
             self.executor,
             self.findings,
             self.listening,
-            Alarms(given.clock),
+            Timers(given.clock),
             self.permit,
             self.pauses,
             self.tasks,
@@ -256,27 +258,27 @@ class _Room:
         return found
 
     @cached_property
-    def again(self) -> Again:
+    def again(self) -> Rerun:
         runs = self._with.runs
-        return Again(runs, self.ledger, self.offerings, self.planner, self.intake, self.findings, self.pen)
+        return Rerun(runs, self.ledger, self.offerings, self.planner, self.intake, self.findings, self.pen)
 
     @cached_property
-    def fetching(self) -> Fetching:
+    def fetching(self) -> PreviewFetcher:
         clock = self._with.clock
-        return Fetching(self.offerings, self.asking, self.executor, clock, self.pen, self.permit, self.pauses)
+        return PreviewFetcher(self.offerings, self.asking, self.executor, clock, self.pen, self.permit, self.pauses)
 
     @cached_property
-    def previewing(self) -> Previewing:
+    def previewing(self) -> Previews:
         given = self._with
-        return Previewing(given.runs, given.audit, self.ledger, self.asking, self.fetching, self.tasks, self.looks)
+        return Previews(given.runs, given.audit, self.ledger, self.asking, self.fetching, self.tasks, self.looks)
 
     @cached_property
     def expiry(self) -> Expiry:
         return Expiry(self.alarms, self.gate.expire)
 
     @cached_property
-    def approved(self) -> Advance:
-        return Advance(
+    def approved(self) -> RunScheduler:
+        return RunScheduler(
             self.ledger,
             self.asking,
             self.gate,
@@ -294,9 +296,9 @@ class _Room:
         )
 
     @cached_property
-    def granting(self) -> Granting:
+    def granting(self) -> GrantMatcher:
         given = self._with
-        return Granting(
+        return GrantMatcher(
             given.grants,
             given.runs,
             given.audit,
@@ -310,9 +312,9 @@ class _Room:
         )
 
     @cached_property
-    def grants(self) -> GrantDesk:
+    def grants(self) -> GrantService:
         given = self._with
-        return GrantDesk(
+        return GrantService(
             given.grants,
             given.vault,
             given.audit,
@@ -326,8 +328,8 @@ class _Room:
         )
 
     @cached_property
-    def intake(self) -> Intake:
-        return Intake(
+    def intake(self) -> Submission:
+        return Submission(
             self._with.runs,
             self._with.vault,
             self.ledger,
@@ -347,20 +349,22 @@ class _Room:
         )
 
     @cached_property
-    def editing(self) -> Editing:
-        return Editing(self.ledger, self.offerings, self.asking, self.gate, self.previewing, self.turns, self.pen)
+    def editing(self) -> ApprovalEditor:
+        return ApprovalEditor(
+            self.ledger, self.offerings, self.asking, self.gate, self.previewing, self.turns, self.pen
+        )
 
     @cached_property
-    def endings(self) -> Endings:
-        return Endings(self._with.runs, self.ledger, self.decisions, self.expiry, self.pen)
+    def endings(self) -> RunTermination:
+        return RunTermination(self._with.runs, self.ledger, self.decisions, self.expiry, self.pen)
 
     @cached_property
     def recovery(self) -> Recovery:
         return Recovery(self._with.runs, self.ledger, self.pen, self.approved, self.expiry, self.decisions)
 
     @cached_property
-    def switch(self) -> Switch:
-        return Switch(
+    def switch(self) -> PauseService:
+        return PauseService(
             self._with.runs,
             self.asking,
             self.approved,

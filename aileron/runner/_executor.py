@@ -23,14 +23,14 @@ from aileron.interfaces import IAudit, IBindings, ICredential
 from aileron.runner.approval.decisions import Verify
 from aileron.runner.limits.caps import Caps
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.reconciliation.late_answers import LATE_SECONDS, Late, Listening, in_time, let_go
-from aileron.runner.reconciliation.recorder import Doubt
-from aileron.runner.runs.attempts import told
-from aileron.runner.runs.echoes import echoes
-from aileron.runner.runs.events import Pen
+from aileron.runner.reconciliation.late_answers import LATE_SECONDS, LateAnswer, LateAnswers, in_time, let_go
+from aileron.runner.reconciliation.recorder import UncertainEffect
+from aileron.runner.runs.attempts import describe_attempt
+from aileron.runner.runs.echoes import find_echoes
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan, PlannedStep
-from aileron.runner.runs.repository import Ledger
-from aileron.runner.runs.retry import Meaning, RetryPolicy, meaning
+from aileron.runner.runs.repository import RunRepository
+from aileron.runner.runs.retry import Meaning, RetryPolicy, classify
 from aileron.runner.runs.transitions import transition
 from aileron.values import (
     DAEMON,
@@ -96,15 +96,15 @@ class Executor:
     :param probe: called with the name of each point that a crash may hit; in production it does nothing.
     """
 
-    _ledger: Ledger
+    _repository: RunRepository
     _audit: IAudit
     _bindings: IBindings
-    _pen: Pen
+    _events: EventFactory
     _clock: IReactorTime
     _retry: RetryPolicy
     _pauses: Pauses
     _caps: Caps
-    _listening: Listening
+    _late_answers: LateAnswers
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
@@ -116,7 +116,7 @@ class Executor:
         :raises LimitExceeded: it could never be counted.
         """
         pinned: JSON = [planned.pinned() for planned in plan.steps]
-        event = self._pen.of_run(
+        event = self._events.of_run(
             "execution.started",
             run,
             actor,
@@ -157,12 +157,12 @@ class Executor:
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
         """End a run whose C{opening} is committed and of which nothing will be sent."""
-        now = self._pen.now()
+        now = self._events.now()
         ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
         connector = plan.steps[0].description.fqn
-        event = self._pen.of_run("execution.failed", run, fault=fault, connector=connector)
+        event = self._events.of_run("execution.failed", run, fault=fault, connector=connector)
         ending = transition(run, RunState.FAILED, now, *found, event, attempts=tuple(ended), fault=fault)
-        return await self._ledger.insist(run.id, lambda: self._ledger.apply(ending))
+        return await self._repository.insist(run.id, lambda: self._repository.apply(ending))
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
@@ -272,12 +272,12 @@ class Executor:
 
     async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
         """Commit that another attempt begins, with what ended before it."""
-        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._pen.now())
+        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._events.now())
         execution.current = begun
         events = (*execution.events, *self._failed_attempts(execution))
         rows = (*execution.attempts, begun)
         progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
-        await self._ledger.insist(execution.run.id, lambda: self._ledger.progress(progress))
+        await self._repository.insist(execution.run.id, lambda: self._repository.progress(progress))
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _failed_attempts(self, execution: _Execution) -> Iterator[Event]:
@@ -286,7 +286,7 @@ class Executor:
         for row, went in zip(execution.attempts, execution.told[len(execution.told) - ended :], strict=True):
             if row.fault is not None:
                 shown = {name: went[name] for name in ("started_at", "ended_at", "sent", "status")}
-                yield self._pen.of_run(
+                yield self._events.of_run(
                     "execution.attempt",
                     execution.run,
                     fault=row.fault,
@@ -297,19 +297,19 @@ class Executor:
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
         """Remember how an attempt ended, to be written with whatever comes next."""
-        read = meaning(outcome, planned.effect)
+        read = classify(outcome, planned.effect)
         begun, state = execution.current, _ATTEMPT_STATE[read]
         which = (begun.run_id, begun.step_id, begun.number)
-        ended = AttemptRow(*which, state, begun.started_at, self._pen.now(), outcome.fault, outcome.sent)
+        ended = AttemptRow(*which, state, begun.started_at, self._events.now(), outcome.fault, outcome.sent)
         execution.attempts = (*execution.attempts, ended)
-        execution.told = (*execution.told, told(ended, outcome, execution.built))
+        execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
         execution.doubted = execution.in_doubt
         execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
         if read is Meaning.DONE:
             execution.outputs[planned.step.id] = outcome.output
             done = StepRow(execution.run.id, planned.step.id, position, "completed", outcome.output)
             execution.steps = (*execution.steps, done)
-        echoed = echoes(self._pen, execution.run, planned, outcome)
+        echoed = find_echoes(self._events, execution.run, planned, outcome)
         execution.events, execution.flags = (*execution.events, *echoed.events), (*execution.flags, *echoed.flags)
 
     async def _complete(self, execution: _Execution) -> Run:
@@ -331,15 +331,17 @@ class Executor:
         steps, answer = execution.plan.steps, execution.late
         if answer is not None:
             done, last = dict(execution.outputs), position == len(steps) - 1
-            doubt = Doubt(run, steps[position], position, done, last)
+            doubt = UncertainEffect(run, steps[position], position, done, last)
             execution.late = None
-            self._listening.listen(Late(doubt, execution.attempts[-1], execution.built, not execution.doubted), answer)
+            self._late_answers.listen(
+                LateAnswer(doubt, execution.attempts[-1], execution.built, not execution.doubted), answer
+            )
 
     async def _end(
         self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
     ) -> Run:
         connector = execution.plan.steps[-1].description.fqn
-        event = self._pen.of_run(type_, execution.run, fault=fault, connector=connector, attempts=execution.told)
+        event = self._events.of_run(type_, execution.run, fault=fault, connector=connector, attempts=execution.told)
         ending = transition(
             execution.run,
             state,
@@ -353,16 +355,16 @@ class Executor:
             fault=fault,
         )
         execution.events = ending.events  # should it turn out that the row is another's
-        return await self._ledger.insist(execution.run.id, lambda: self._ledger.apply(ending))
+        return await self._repository.insist(execution.run.id, lambda: self._repository.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
         """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
-        event = self._pen.of_run(
+        event = self._events.of_run(
             "tamper.detected", execution.run, row="runs", found=found, state=state, steps_done=done
         )
-        await self._ledger.insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
+        await self._repository.insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
         return present
 
     def _remaining(self, execution: _Execution) -> float:

@@ -9,15 +9,15 @@ from attrs import define, evolve
 from aileron.errors import ApprovalStale, VaultLocked
 from aileron.interfaces import IRuns
 from aileron.runner.approval.expiry import Expiry
-from aileron.runner.approval.requests import Asking
-from aileron.runner.limits.effects import Permit
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.limits.effects import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.events import Pen
-from aileron.runner.runs.repository import Ledger
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.repository import RunRepository
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
 
-from ._scheduler import Advance
+from ._scheduler import RunScheduler
 
 _UNDER_WAY = RunQuery(states=(RunState.EXECUTING,), limit=1000, oldest_first=True)
 _NOT_BEGUN = RunQuery(states=(RunState.APPROVED, RunState.AWAITING_VAULT), limit=1000, oldest_first=True)
@@ -26,22 +26,22 @@ _AGAIN_HERE = "It was approved before its session was paused: approve it once mo
 
 
 @define(eq=False)
-class Switch:
+class PauseService:
     """Pauses and resumes."""
 
     _runs: IRuns
-    _asking: Asking
-    _approved: Advance
+    _requests: ApprovalRequests
+    _scheduler: RunScheduler
     _pauses: Pauses
-    _permit: Permit
+    _effects: EffectGate
     _expiry: Expiry
-    _ledger: Ledger
-    _turns: Turns
-    _pen: Pen
+    _repository: RunRepository
+    _locks: KeyedLocks
+    _events: EventFactory
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         """See L{aileron.interfaces.IRunner.pause}."""
-        pause = Pause(self._pen.now(), actor.id, reason, session_id)
+        pause = Pause(self._events.now(), actor.id, reason, session_id)
         standing = await self._pauses.pause(pause, actor)
         return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
 
@@ -49,12 +49,12 @@ class Switch:
         """See L{aileron.interfaces.IRunner.resume}."""
         if session_id not in {pause.session_id for pause in self._pauses.all()}:
             return ()
-        if not self._permit.may_act():
+        if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`, then resume.")
         asked = [run async for run in self._ask_anew(session_id)]
         await self._pauses.lift(session_id, actor)
         async for run in self._matching(_NOT_BEGUN, session_id):
-            self._approved.start(run)  # it was approved while the others were asked anew
+            self._scheduler.start(run)  # it was approved while the others were asked anew
         return tuple(asked)
 
     async def _ask_anew(self, session_id: str | None) -> AsyncIterator[Run]:
@@ -63,16 +63,16 @@ class Switch:
         async for run in self._matching(_NOT_BEGUN, session_id):
             if not run.gated or self._stays_paused(run, session_id):
                 continue
-            asked = await self._turns.take(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
+            asked = await self._locks.run(run.id, lambda run_id=run.id: self._ask_one(run_id, why))  # type: ignore[misc]
             if asked is not None:
                 yield asked
 
     async def _ask_one(self, run_id: str, why: ApprovalStale) -> Run | None:
-        run = await self._ledger.run(run_id)
+        run = await self._repository.run(run_id)
         if run.state not in _NOT_BEGUN.states:  # it was taken back
             return None
-        await self._asking.ask_anew(run, why)
-        approval = await self._ledger.approval(run_id)
+        await self._requests.ask_anew(run, why)
+        approval = await self._repository.approval(run_id)
         self._expiry.mind(approval)
         return approval.run
 

@@ -9,12 +9,12 @@ from aileron.errors import StateConflict
 from aileron.interfaces import IRuns
 from aileron.runner.approval.decisions import Decisions
 from aileron.runner.approval.expiry import Expiry
-from aileron.runner.runs.events import Pen
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.values import Fault, Run, RunQuery, RunState
 
-from ._scheduler import Advance
+from ._scheduler import RunScheduler
 
 _log = Logger()
 _PENDING = RunQuery(states=(RunState.PENDING,), limit=1000)
@@ -29,9 +29,9 @@ class Recovery:
     """Takes every unfinished run to where it is safe, and starts none that may have happened."""
 
     _runs: IRuns
-    _ledger: Ledger
-    _pen: Pen
-    _approved: Advance
+    _repository: RunRepository
+    _events: EventFactory
+    _scheduler: RunScheduler
     _expiry: Expiry
     _decisions: Decisions
 
@@ -67,7 +67,7 @@ class Recovery:
             if run.id not in asked:  # one damaged row must not keep the daemon from the others
                 _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
         elif run.gated and run.state is not RunState.RECEIVED:
-            self._approved.start(run)  # approved, or waiting for the vault
+            self._scheduler.start(run)  # approved, or waiting for the vault
         else:
             await self._give_up(run)
 
@@ -78,11 +78,11 @@ class Recovery:
         """
         await self._decisions.give_up(run)
         done = [step.step_id for step in await self._runs.steps(run.id)]
-        fault, now = _CRASHED.with_details(steps_done=done), self._pen.now()
+        fault, now = _CRASHED.with_details(steps_done=done), self._events.now()
         begun = [attempt for attempt in await self._runs.attempts(run.id) if attempt.state == "started"]
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
-        event = self._pen.of_run("execution.unknown", run, fault=fault)
-        await self._ledger.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
+        event = self._events.of_run("execution.unknown", run, fault=fault)
+        await self._repository.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
 
     async def _give_up(self, run: Run) -> None:
         """A run that had not begun: whoever asked is told that nothing was sent, and may ask again.
@@ -92,9 +92,11 @@ class Recovery:
         await self._decisions.give_up(run)
         asked = await self._runs.approval(run.id) is not None
         if run.state is RunState.RECEIVED:
-            event = self._pen.of_run("run.approved", run)
-            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
+            event = self._events.of_run("run.approved", run)
+            run = await self._repository.apply(transition(run, RunState.APPROVED, self._events.now(), event))
         reason = "The daemon ended before it began; nothing was sent."
-        found = (self._pen.of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
-        event = self._pen.of_run("run.cancelled", run, reason=reason)
-        await self._ledger.apply(transition(run, RunState.CANCELLED, self._pen.now(), *found, event, reason=reason))
+        found = (self._events.of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
+        event = self._events.of_run("run.cancelled", run, reason=reason)
+        await self._repository.apply(
+            transition(run, RunState.CANCELLED, self._events.now(), *found, event, reason=reason)
+        )

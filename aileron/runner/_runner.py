@@ -12,20 +12,20 @@ from zope.interface import implementer
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRunner, IRuns
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
-from aileron.runner.approval.editing import Edit, Editing
+from aileron.runner.approval.editing import ApprovalEditor, Edit
 from aileron.runner.approval.expiry import Expiry
-from aileron.runner.approval.gate import Gate
+from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.precedents import Recall
-from aileron.runner.approval.previews import Previewing
-from aileron.runner.approval.requests import Asking
-from aileron.runner.grants.service import GrantDesk
-from aileron.runner.limits.admission import Brakes
-from aileron.runner.limits.effects import Permit
-from aileron.runner.reconciliation.reconciler import Reconciling
-from aileron.runner.reconciliation.rerun import Again
+from aileron.runner.approval.previews import Previews
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.grants.service import GrantService
+from aileron.runner.limits.admission import Limits
+from aileron.runner.limits.effects import EffectGate
+from aileron.runner.reconciliation.reconciler import Reconciler
+from aileron.runner.reconciliation.rerun import Rerun
 from aileron.runner.runs.offerings import Offerings
-from aileron.runner.runs.repository import Ledger
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.runs.repository import RunRepository
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import (
     JSON,
@@ -55,13 +55,13 @@ from aileron.values import (
     heavy,
 )
 
-from ._freshness import Freshness
-from ._pausing import Switch
+from ._pausing import PauseService
 from ._recovery import Recovery
-from ._scheduler import Advance
-from ._submission import Intake
-from ._termination import Endings
-from ._trust import Desk
+from ._rollbacks import RollbackDetector
+from ._scheduler import RunScheduler
+from ._submission import Submission
+from ._termination import RunTermination
+from ._trust import TrustService
 
 _log = Logger()
 
@@ -75,28 +75,28 @@ class Runner:
     """
 
     _runs: IRuns
-    _ledger: Ledger
+    _repository: RunRepository
     _offerings: Offerings
-    _asking: Asking
-    _gate: Gate
+    _requests: ApprovalRequests
+    _gate: ApprovalGate
     _decisions: Decisions
-    _freshness: Freshness
-    _desk: Desk
-    _intake: Intake
-    _endings: Endings
-    _approved: Advance
+    _rollbacks: RollbackDetector
+    _trust: TrustService
+    _submission: Submission
+    _termination: RunTermination
+    _scheduler: RunScheduler
     _recovery: Recovery
     _expiry: Expiry
-    _permit: Permit
-    _turns: Turns
+    _effects: EffectGate
+    _locks: KeyedLocks
     _tasks: Tasks
-    _brakes: Brakes
-    _switch: Switch
-    _previewing: Previewing
-    _grants: GrantDesk
-    _reconciling: Reconciling
-    _again: Again
-    _editing: Editing
+    _limits: Limits
+    _pausing: PauseService
+    _previews: Previews
+    _grants: GrantService
+    _reconciler: Reconciler
+    _rerun: Rerun
+    _editor: ApprovalEditor
     _recall: Recall
 
     # the life of the runner ------------------------------------------------------------------
@@ -104,60 +104,60 @@ class Runner:
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
         self._offerings.refresh()
-        await self._brakes.learn()
-        await self._freshness.check()
-        await self._reconciling.take_up()
+        await self._limits.learn()
+        await self._rollbacks.check()
+        await self._reconciler.take_up()
         await self._recovery.recover()
-        self._permit.could_act = self._freshness.compared
-        self._tasks.start("previews that were missed", self._previewing.take_up())
+        self._effects.could_act = self._rollbacks.compared
+        self._tasks.start("previews that were missed", self._previews.take_up())
 
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
         self._offerings.refresh()
-        could, can = self._permit.could_act, self._permit.may_act() and self._freshness.comparable
-        self._permit.could_act = can
+        could, can = self._effects.could_act, self._effects.may_act() and self._rollbacks.comparable
+        self._effects.could_act = can
         if can:
-            self._brakes.pauses.settle_up()
+            self._limits.pauses.settle_up()
         if can and not could:
             if not self._tasks.start("what waits for the vault", self._resume()):
-                self._permit.missed()
-        elif self._freshness.moved or self._decisions.owing:
+                self._effects.missed()
+        elif self._rollbacks.moved or self._decisions.owing:
             self._tasks.start("how far the vault has come", self._note())
 
     async def _note(self) -> None:
         await self._decisions.settle_up()
-        await self._freshness.note()
+        await self._rollbacks.note()
 
     async def _resume(self) -> None:
         """The vault's file was gone or another, and is there again: a run that met its absence goes on."""
         try:
-            await self._freshness.check()
+            await self._rollbacks.check()
             await self._decisions.settle_up()
             await self._take_up_waiting()
-            await self._previewing.take_up()
+            await self._previews.take_up()
         except (StoreUnavailable, *UNUSABLE):
             _log.warn("what waits for the vault cannot be taken up yet")
-            self._permit.missed()
+            self._effects.missed()
 
     async def _take_up_waiting(self) -> None:
         waiting: RunQuery | None = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
         while waiting is not None:
             page = await self._runs.list(waiting)
             for run in page.items:
-                self._approved.start(run)
+                self._scheduler.start(run)
             waiting = None if page.cursor is None else evolve(waiting, cursor=page.cursor)
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""
         self._expiry.stop()
-        self._reconciling.stop()
+        self._reconciler.stop()
         await self._tasks.drain(seconds)
-        await self._freshness.note()
+        await self._rollbacks.note()
 
     async def hold(self) -> None:
         """See L{IRunner.hold}."""
-        self._permit.hold()
-        self._reconciling.stop()
+        self._effects.hold()
+        self._reconciler.stop()
         await self._tasks.at_rest()
 
     # what can be run -------------------------------------------------------------------------
@@ -173,33 +173,33 @@ class Runner:
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
         """See L{IRunner.set_enabled}."""
-        return await self._tasks.shielded(self._desk.switch(name, enabled, actor))
+        return await self._tasks.shielded(self._trust.set_enabled(name, enabled, actor))
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
         """See L{IRunner.trust_items}."""
-        return await self._desk.items()
+        return await self._trust.items()
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         """See L{IRunner.trust}."""
-        return await self._tasks.shielded(self._desk.trust(items, actor))
+        return await self._tasks.shielded(self._trust.trust(items, actor))
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
         """See L{IRunner.distrust}."""
-        await self._tasks.shielded(self._desk.distrust(kind, name, actor))
+        await self._tasks.shielded(self._trust.distrust(kind, name, actor))
 
     # invocations -----------------------------------------------------------------------------
 
     async def submit(self, call: Call) -> Run:
         """See L{IRunner.submit}."""
-        return await self._intake.submit(call)
+        return await self._submission.submit(call)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """See L{IRunner.wait}."""
-        return await self._ledger.settled(run_id, seconds, moving=self._tasks.running(run_id))
+        return await self._repository.settled(run_id, seconds, moving=self._tasks.running(run_id))
 
     async def run(self, run_id: str) -> Run:
         """See L{IRunner.run}."""
-        return await self._ledger.run(run_id)
+        return await self._repository.run(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
         """See L{IRunner.runs}."""
@@ -215,21 +215,21 @@ class Runner:
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """See L{IRunner.withdraw}."""
-        withdrawn = self._turns.take(run_id, lambda: self._endings.withdraw(run_id, actor, reason))
+        withdrawn = self._locks.run(run_id, lambda: self._termination.withdraw(run_id, actor, reason))
         return await self._tasks.shielded(withdrawn)
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         """See L{IRunner.settle}."""
-        settled = self._turns.take(run_id, lambda: self._endings.settle(run_id, happened, note, actor))
+        settled = self._locks.run(run_id, lambda: self._termination.settle(run_id, happened, note, actor))
         return await self._tasks.shielded(settled)
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
         """See L{IRunner.find_out}."""
-        return await self._tasks.shielded(self._reconciling.find_out(run_id, actor))
+        return await self._tasks.shielded(self._reconciler.find_out(run_id, actor))
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         """See L{IRunner.run_again}."""
-        again = self._turns.take(run_id, lambda: self._again.run_again(run_id, note, actor))
+        again = self._locks.run(run_id, lambda: self._rerun.run_again(run_id, note, actor))
         return await self._tasks.shielded(again)
 
     # approvals -------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class Runner:
     async def approval(self, run_id: str) -> Approval:
         """See L{IRunner.approval}."""
         self._offerings.refresh()
-        return await self._previewing.looked_at(await self._asking.shown(await self._ledger.approval(run_id)))
+        return await self._previews.looked_at(await self._requests.shown(await self._repository.approval(run_id)))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRunner.approvals}."""
@@ -245,7 +245,7 @@ class Runner:
         page = await self._runs.approvals(query)
         found = []
         for approval in page.items:
-            found.append(await self._asking.shown(approval))
+            found.append(await self._requests.shown(approval))
             if heavy(approval.run.arguments):
                 await deferLater(self._tasks.clock, 0)  # it took milliseconds, and there may be a hundred
         return Page(tuple(found), page.cursor)
@@ -256,7 +256,7 @@ class Runner:
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
         """See L{IRunner.edit}."""
-        return await self._tasks.shielded(self._editing.edit(run_id, Edit(arguments, digest, actor)))
+        return await self._tasks.shielded(self._editor.edit(run_id, Edit(arguments, digest, actor)))
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """See L{IRunner.decide}."""
@@ -265,44 +265,44 @@ class Runner:
     async def _decide(self, run_id: str, decision: Decision) -> Approval:
         await self._gate.admit(run_id, decision)
         preview = await self._gate.seen_before_decision(run_id, decision)
-        return self._decided(await self._turns.take(run_id, lambda: self._gate.decide(run_id, decision, preview)))
+        return self._decided(await self._locks.run(run_id, lambda: self._gate.decide(run_id, decision, preview)))
 
     def _decided(self, approval: Approval) -> Approval:
         self._expiry.forget(approval.run.id)
         if approval.run.state is RunState.DENIED:
-            self._brakes.denials.note(approval)
+            self._limits.denials.note(approval)
         if approval.run.state is RunState.APPROVED:
-            self._approved.start(approval.run)
+            self._scheduler.start(approval.run)
         return approval
 
     def pauses(self) -> tuple[Pause, ...]:
         """See L{IRunner.pauses}."""
-        return self._brakes.pauses.all()
+        return self._limits.pauses.all()
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         """See L{IRunner.pause}."""
-        return await self._tasks.shielded(self._switch.pause(session_id, reason, actor))
+        return await self._tasks.shielded(self._pausing.pause(session_id, reason, actor))
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
         """See L{IRunner.resume}."""
-        return await self._tasks.shielded(self._switch.resume(session_id, actor))
+        return await self._tasks.shielded(self._pausing.resume(session_id, actor))
 
     def caps(self) -> tuple[OwnCap, ...]:
         """See L{IRunner.caps}."""
-        return self._brakes.caps.own()
+        return self._limits.caps.own()
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """See L{IRunner.set_caps}."""
-        return await self._tasks.shielded(self._brakes.caps.put(caps, actor))
+        return await self._tasks.shielded(self._limits.caps.put(caps, actor))
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
         """See L{IRunner.remove_cap}."""
-        await self._tasks.shielded(self._brakes.caps.remove(which, actor))
+        await self._tasks.shielded(self._limits.caps.remove(which, actor))
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
         """See L{IRunner.forgive}."""
-        approval = await self._ledger.approval(run_id)
-        await self._tasks.shielded(self._brakes.denials.forgive(approval, actor))
+        approval = await self._repository.approval(run_id)
+        await self._tasks.shielded(self._limits.denials.forgive(approval, actor))
         return approval
 
     # standing grants -------------------------------------------------------------------------
@@ -314,7 +314,7 @@ class Runner:
     async def _approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
         await self._gate.admit(run_id, decision, wish)
         preview = await self._gate.seen_before_decision(run_id, decision)
-        made = self._turns.take(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))
+        made = self._locks.run(run_id, lambda: self._grants.approve(run_id, decision, wish, preview))
         approval, grant = await made
         return self._decided(approval), grant
 

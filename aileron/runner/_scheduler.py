@@ -12,18 +12,18 @@ from twisted.logger import Logger
 from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
 from aileron.runner.approval.decisions import UNUSABLE, Decisions, NotYet, Verify
 from aileron.runner.approval.expiry import Expiry
-from aileron.runner.approval.gate import Gate
-from aileron.runner.approval.requests import Asking
-from aileron.runner.approval.undo import Undo
+from aileron.runner.approval.gate import ApprovalGate
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.approval.undo import UndoWindow
 from aileron.runner.grants.check import GrantCheck
-from aileron.runner.limits.effects import Permit
+from aileron.runner.limits.effects import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import Approval, Run, RunState, Transition, timestamp
 
@@ -34,27 +34,27 @@ _STORE_PAUSE_SECONDS = 1.0
 
 
 @frozen(eq=False)
-class Advance:
+class RunScheduler:
     """Takes gated runs further, each in a task of its own.
 
     :param probe: called with the name of each point that a crash may hit.
     """
 
-    _ledger: Ledger
-    _asking: Asking
-    _gate: Gate
+    _repository: RunRepository
+    _requests: ApprovalRequests
+    _gate: ApprovalGate
     _decisions: Decisions
     _executor: Executor
     _tasks: Tasks
-    _pen: Pen
-    _permit: Permit
+    _events: EventFactory
+    _effects: EffectGate
     _expiry: Expiry
-    _undo: Undo
+    _undo: UndoWindow
     _pauses: Pauses
-    _turns: Turns
+    _locks: KeyedLocks
     _grants: GrantCheck
     _probe: Callable[[str], None]
-    _again: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
+    _restarted: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
 
     def start(self, run: Run) -> None:
         """Take an approved (or waiting) gated run further; one that is under way is looked at once more after that."""
@@ -62,30 +62,30 @@ class Advance:
 
     def _start(self, run_id: str) -> None:
         name = f"{run_id}, approved"  # not the run's bare id, which says that its end can no longer be missed
-        if not self._tasks.start(name, self._advance(run_id)) and self._tasks.running(name):
-            self._again.add(run_id)
+        if not self._tasks.start(name, self._run_until_idle(run_id)) and self._tasks.running(name):
+            self._restarted.add(run_id)
 
-    async def _ring(self, run_id: str) -> None:
+    async def _on_time(self, run_id: str) -> None:
         """A run that had to wait may begin."""
         self._start(run_id)
 
-    async def _advance(self, run_id: str) -> None:
+    async def _run_until_idle(self, run_id: str) -> None:
         """Go on until nobody has asked for more since the last look: what that read may be older than who asked."""
-        self._again.add(run_id)
-        while run_id in self._again:
-            self._again.discard(run_id)
+        self._restarted.add(run_id)
+        while run_id in self._restarted:
+            self._restarted.discard(run_id)
             await self._go(run_id)
 
     async def _go(self, run_id: str) -> None:
         """Take a gated run as far as it goes now, however long the database refuses."""
         while True:
             try:
-                return await self._take_further(await self._ledger.run(run_id))
+                return await self._take_further(await self._repository.run(run_id))
             except StoreUnavailable:
                 _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
                 await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
             except NotYet as early:  # whatever the run's row says of it
-                self._undo.wait(run_id, early.at, self._ring)
+                self._undo.wait(run_id, early.at, self._on_time)
                 return None
             except Paused:  # since it was looked at; who resumes asks it anew
                 return None
@@ -97,10 +97,10 @@ class Advance:
         """To the effect, or to wait for its time or the vault, or back to be asked anew."""
         if self._held_back(run):
             return
-        unlocked = self._permit.may_act()
+        unlocked = self._effects.may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
-            event = self._pen.of_run("run.resumed", run)
-            run = await self._ledger.apply(transition(run, RunState.APPROVED, self._pen.now(), event))
+            event = self._events.of_run("run.resumed", run)
+            run = await self._repository.apply(transition(run, RunState.APPROVED, self._events.now(), event))
         if run.state is not RunState.APPROVED:
             return
         try:
@@ -109,15 +109,15 @@ class Advance:
         except UNUSABLE:
             unlocked = False
         if not unlocked:
-            event = self._pen.of_run("run.awaiting_vault", run)
-            await self._ledger.apply(transition(run, RunState.AWAITING_VAULT, self._pen.now(), event))
-            self._permit.missed()  # not before it stands there to be found
+            event = self._events.of_run("run.awaiting_vault", run)
+            await self._repository.apply(transition(run, RunState.AWAITING_VAULT, self._events.now(), event))
+            self._effects.missed()  # not before it stands there to be found
 
     def _held_back(self, run: Run) -> bool:
         """Whether it must not begin yet; who resumes, or an alarm, takes it up again."""
         if self._pauses.find(run.session_id) is not None:
             return True
-        return run.state is RunState.APPROVED and self._undo.waits(run, self._ring)
+        return run.state is RunState.APPROVED and self._undo.waits(run, self._on_time)
 
     async def _begin(self, run: Run) -> None:
         """Through the gate's last look to the effect, or back to be asked anew.
@@ -126,7 +126,7 @@ class Advance:
         :raises NotYet: its decision lets it begin later; likewise.
         """
         preview = await self._gate.seen_before_effect(run)
-        opened = await self._turns.take(run.id, lambda: self._open(run, preview))
+        opened = await self._locks.run(run.id, lambda: self._open(run, preview))
         if opened is not None:
             await self._carry_out(*opened)
 
@@ -134,14 +134,14 @@ class Advance:
         """The run as it has begun; nothing, if it is asked anew."""
         ready = await self._gate.ready(run, preview)
         if ready is None:
-            self._expiry.mind(await self._ledger.approval(run.id))
+            self._expiry.mind(await self._repository.approval(run.id))
             return None
         plan, approval = ready
         run = approval.run  # edited since, it may be, and approved again
         verify = self._verification(run, plan, approval)
         try:
             opening = self._executor.opening(run, plan, verify=verify)
-            return await self._ledger.apply(opening), plan, opening, approval
+            return await self._repository.apply(opening), plan, opening, approval
         except ApprovalStale as found:
             await self._ask_anew(run, found)
         except LimitExceeded as full:
@@ -149,15 +149,15 @@ class Advance:
         return None
 
     async def _ask_anew(self, run: Run, found: ApprovalStale) -> None:
-        await self._asking.ask_anew(run, found)
-        self._expiry.mind(await self._ledger.approval(run.id))
+        await self._requests.ask_anew(run, found)
+        self._expiry.mind(await self._repository.approval(run.id))
 
     def _until_room(self, full: LimitExceeded) -> str:
         """What is full, and when it is no more."""
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message
-        return f"{full.message} There is room at {timestamp(self._pen.now() + timedelta(seconds=left))}."
+        return f"{full.message} There is room at {timestamp(self._events.now() + timedelta(seconds=left))}."
 
     def _verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
         """What is checked inside the transaction that commits C{executing}."""
@@ -175,7 +175,7 @@ class Advance:
         try:
             await self._decisions.spend(approval, self._grants.in_force)
         except Conflict as error:
-            found = self._pen.of_run(
+            found = self._events.of_run(
                 "tamper.detected", run, row="runs", found="The decision on record was used before."
             )
             await self._executor.abandon(run, plan, opening, error.fault(), found)

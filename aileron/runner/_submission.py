@@ -12,43 +12,43 @@ from aileron.errors import Conflict, StoreUnavailable, VaultLocked
 from aileron.interfaces import IRuns, IVault
 from aileron.manifests import check_arguments
 from aileron.runner.approval.expiry import Expiry
-from aileron.runner.approval.previews import Previewing
-from aileron.runner.approval.requests import Asking
-from aileron.runner.grants.matcher import Granting
-from aileron.runner.limits.admission import Brakes
-from aileron.runner.limits.effects import Permit
-from aileron.runner.runs.events import Pen
+from aileron.runner.approval.previews import Previews
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.grants.matcher import GrantMatcher
+from aileron.runner.limits.admission import Limits
+from aileron.runner.limits.effects import EffectGate
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
 
 from ._executor import Executor
-from ._scheduler import Advance
+from ._scheduler import RunScheduler
 
 
 @define(eq=False)
-class Intake:
+class Submission:
     """Takes calls in."""
 
     _runs: IRuns
     _vault: IVault
-    _ledger: Ledger
+    _repository: RunRepository
     _offerings: Offerings
     _planner: Planner
-    _asking: Asking
+    _requests: ApprovalRequests
     _executor: Executor
     _tasks: Tasks
-    _pen: Pen
+    _events: EventFactory
     _expiry: Expiry
-    _limits: PendingLimits
-    _permit: Permit
-    _brakes: Brakes
-    _previewing: Previewing
-    _granting: Granting
-    _approved: Advance
+    _pending_limits: PendingLimits
+    _effects: EffectGate
+    _limits: Limits
+    _previews: Previews
+    _matcher: GrantMatcher
+    _scheduler: RunScheduler
 
     async def submit(self, call: Call) -> Run:
         """See L{aileron.interfaces.IRunner.submit}."""
@@ -58,13 +58,13 @@ class Intake:
             if known is not None:
                 return known
             action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
-        self._brakes.admit(call.session, action, arguments)
+        self._limits.admit(call.session, action, arguments)
         if not action.approval.required:
             self._require_vault()
         run = self._new_run(call, action, arguments)
         plan = self._planner.plan(action, arguments, run.effect_key)
         if run.gated:
-            await self._brakes.refuse_full(plan, arguments, run.session_id)
+            await self._limits.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self.put_up(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
 
@@ -84,21 +84,21 @@ class Intake:
         return run
 
     def _require_vault(self) -> None:
-        if not self._permit.may_act():
+        if not self._effects.may_act():
             state = self._vault.state()
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state.value})
 
     def _new_run(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run:
-        now = self._pen.now()
+        now = self._events.now()
         return Run(
-            id=self._pen.fresh_id(),
+            id=self._events.fresh_id(),
             action=action.name,
             action_version=action.version,
             manifest_digest=action.digest,
             arguments=arguments,
             state=RunState.RECEIVED,
             gated=action.approval.required,
-            effect_key=self._pen.fresh_id(),
+            effect_key=self._events.fresh_id(),
             received_at=now,
             changed_at=now,
             session_id=call.session.id if call.session else None,
@@ -107,24 +107,24 @@ class Intake:
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
-        asked = self._asking.opening(run, plan, actor)
-        kept, created = await self._granting.keep(
-            run, plan, asked, lambda steps: self._ledger.receive(run, steps, self._limits)
+        asked = self._requests.opening(run, plan, actor)
+        kept, created = await self._matcher.keep(
+            run, plan, asked, lambda steps: self._repository.receive(run, steps, self._pending_limits)
         )
         if created and kept.state is RunState.APPROVED:
-            self._approved.start(kept)
+            self._scheduler.start(kept)
         elif created and asked.ask is not None:
             self._expiry.watch(kept.id, asked.ask.expires_at)
             if plan.preview is not None:
-                self._previewing.begin(kept.id, self._granted)
+                self._previews.begin(kept.id, self._granted)
         return kept
 
     async def _granted(self, run_id: str) -> None:
         """Its preview is there: a grant may decide the call, as it would have at once without one."""
-        granted = await self._granting.previewed(run_id)
+        granted = await self._matcher.previewed(run_id)
         if granted is not None:
             self._expiry.forget(run_id)
-            self._approved.start(granted)
+            self._scheduler.start(granted)
 
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep an ungated run up to C{executing}, in one transaction, and start it."""
@@ -138,7 +138,7 @@ class Intake:
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
         """In one task, so that there is no moment at which a run is on record as begun and nothing does it."""
         try:
-            standing, created = await self._ledger.receive(run, steps, self._limits)
+            standing, created = await self._repository.receive(run, steps, self._pending_limits)
         except Exception:  # noqa: BLE001 - it is the caller's, and travels to it
             kept.errback(Failure())
             return

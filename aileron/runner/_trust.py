@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from aileron.errors import Conflict, NotFound, VaultLocked
 from aileron.interfaces import IAudit, ICatalogue, IConfigFile, IConnectors, IContents, ITrust, IVault
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.values import (
     Action,
@@ -27,7 +27,7 @@ _Key = tuple[TrustKind, str]
 
 
 @frozen(eq=False)
-class Desk:
+class TrustService:
     """The operator's word is put on record first, then kept in the vault: nothing is in force that nobody can read of.
 
     :param note: remembers that the vault has come further.
@@ -41,7 +41,7 @@ class Desk:
     _connectors: IConnectors
     _config: IConfigFile | None
     _offerings: Offerings
-    _pen: Pen
+    _events: EventFactory
     _note: Callable[[], Awaitable[None]]
 
     async def items(self) -> tuple[TrustItem, ...]:
@@ -62,7 +62,7 @@ class Desk:
         words = [self._word(candidate, actor) for candidate in chosen]
         await self._keep(lambda: self._trust.put(words))
         return tuple(
-            [TrustItem(TrustState.TRUSTED, *key_of(one), one, self._trust.find(*key_of(one))) for one in chosen]
+            [TrustItem(TrustState.TRUSTED, *get_key(one), one, self._trust.find(*get_key(one))) for one in chosen]
         )
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
@@ -74,18 +74,18 @@ class Desk:
         await self._audit.append(self._event("trust.taken", kind, name, actor, word.digest))
         await self._keep(lambda: self._trust.remove(kind, name))
 
-    async def switch(self, name: str, enabled: bool, actor: Actor) -> Offer:
+    async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
         """See L{IRunner.set_enabled}."""
         self._require_unlocked()
         offer = self._offerings.look_up(name)
         word = self._trust.find(TrustKind.ACTION, name)
         if word is None:
             raise NotFound(f"The action {name} is not trusted.", {"action": name})
-        event = self._pen.of_action("action.enabled" if enabled else "action.disabled", name, actor)
+        event = self._events.of_action("action.enabled" if enabled else "action.disabled", name, actor)
         await self._audit.append(event)
         if self._trust.find(TrustKind.ACTION, name) != word:
             raise Conflict("What is trusted of it was changed in this moment: look again.", {"action": name})
-        switched = evolve(word, enabled=enabled, changed_at=self._pen.now(), changed_by=actor.id)
+        switched = evolve(word, enabled=enabled, changed_at=self._events.now(), changed_by=actor.id)
         await self._keep(lambda: self._trust.put([switched]))
         return evolve(offer, enabled=enabled)
 
@@ -100,7 +100,7 @@ class Desk:
         actions = map(_of_action, self._catalogue.current().actions.values())
         config = None if self._config is None else self._config.candidate()
         found = (*actions, *self._connectors.candidates(), *(() if config is None else (config,)))
-        return {key_of(candidate): candidate for candidate in found}
+        return {get_key(candidate): candidate for candidate in found}
 
     async def _item(self, key: _Key, lying: Candidate | None, word: Trusted | None) -> TrustItem:
         state = _state(lying, word)
@@ -110,21 +110,21 @@ class Desk:
 
     def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
         """What was switched off stays off, however often it is read anew."""
-        earlier = self._trust.find(*key_of(candidate))
+        earlier = self._trust.find(*get_key(candidate))
         enabled = True if earlier is None else earlier.enabled
-        return Trusted(*key_of(candidate), candidate.digest, self._pen.now(), actor.id, enabled)
+        return Trusted(*get_key(candidate), candidate.digest, self._events.now(), actor.id, enabled)
 
     def _given(self, candidate: Candidate, actor: Actor) -> Event:
-        earlier = self._trust.find(*key_of(candidate))
+        earlier = self._trust.find(*get_key(candidate))
         before = None if earlier is None else earlier.digest
-        return self._event("trust.given", *key_of(candidate), actor, candidate.digest, before)
+        return self._event("trust.given", *get_key(candidate), actor, candidate.digest, before)
 
     def _event(
         self, type_: str, kind: TrustKind, name: str, actor: Actor, digest: str, before: str | None = None
     ) -> Event:
         action = name if kind is TrustKind.ACTION else None
         connector = name if kind is TrustKind.CONNECTOR else None
-        event = self._pen.of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
+        event = self._events.of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
         return evolve(event, action=action, connector=connector)
 
     def _require_unlocked(self) -> None:
@@ -135,7 +135,7 @@ class Desk:
         return VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
 
 
-def key_of(candidate: Candidate) -> _Key:
+def get_key(candidate: Candidate) -> _Key:
     """What it is trusted by."""
     return candidate.kind, candidate.name
 

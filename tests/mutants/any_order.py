@@ -16,7 +16,7 @@ _PAUSING = "runner/limits/pauses.py"
 _FINDINGS = "runner/reconciliation/recorder.py"
 _TEST = "MachineTests"
 _LOOKED_AT_BEFORE = """\
-        await self._brakes.refuse_full(plan, arguments, run.session_id)
+        await self._limits.refuse_full(plan, arguments, run.session_id)
         return await self._do(run, plan, call.actor)
 """
 _ANY_END = """\
@@ -175,8 +175,8 @@ GUARDS = (
         ANY_ORDER,
         "what is done again is asked about",
         "runner/reconciliation/rerun.py",
-        "        kept = await self._intake.put_up(run, plan, actor)\n",
-        "        kept = await self._intake._do(run, plan, actor)\n",
+        "        kept = await self._submission.put_up(run, plan, actor)\n",
+        "        kept = await self._submission._do(run, plan, actor)\n",
         _TEST,
         (("runner/reconciliation/rerun.py", "            gated=True,\n", "            gated=False,\n"),),
     ),
@@ -200,8 +200,8 @@ GUARDS = (
         ANY_ORDER,
         "what was taken back does not begin",
         "runner/_termination.py",
-        '            await self._decisions.give_up(run)\n        event = self._pen.of_run("run.cancelled"',
-        '            return run\n        event = self._pen.of_run("run.cancelled"',
+        '            await self._decisions.give_up(run)\n        event = self._events.of_run("run.cancelled"',
+        '            return run\n        event = self._events.of_run("run.cancelled"',
         _TEST,
     ),
 )

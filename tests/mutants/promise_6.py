@@ -50,7 +50,7 @@ GUARDS = (
     Guard(
         6,
         "the record reaches what the vault sealed",
-        "runner/_freshness.py",
+        "runner/_rollbacks.py",
         "return sealed is None or await self._audit.at(sealed[0]) == sealed[1]",
         "return True",
         "PutBackTests.test_found",
@@ -58,7 +58,7 @@ GUARDS = (
     Guard(
         6,
         "an old record's approvals are asked anew",
-        "runner/_freshness.py",
+        "runner/_rollbacks.py",
         "            if run.gated and run.state in _APPROVED:\n",
         "            if False:\n",
         "PutBackTests.test_waiting",
@@ -67,7 +67,7 @@ GUARDS = (
         6,
         "the record names who decided",
         _GATE,
-        "        actor = decider(decision)\n",
+        "        actor = get_decider(decision)\n",
         '        actor = Actor("service", "daemon")\n',
         "RecordedTests.test_life",
     ),

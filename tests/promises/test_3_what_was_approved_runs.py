@@ -127,7 +127,7 @@ class StillTests(PromiseCase):
         run = self.held()
         self.write("gated", manifest("gated", step("put")))
         self.runner.look()
-        other = self.runner._asking.plan(run).digest(run)
+        other = self.runner._requests.plan(run).digest(run)
         self.write_row("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
         self.forge_record(run, other)
         self.asked_anew(run, "mark")

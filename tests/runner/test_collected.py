@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.waiting import afterwards
 
 
@@ -18,7 +18,7 @@ class TurnsTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """Each notes that it is at it."""
-        self.turns = Turns()
+        self.turns = KeyedLocks()
         self.at_it: list[str] = []
         self.holder, self.waiter = self.take("holder"), self.take("waiter")
 
@@ -29,7 +29,7 @@ class TurnsTests(SynchronousTestCase):
             self.at_it.append(name)
             await Deferred()
 
-        return self.turns.take("run", work)
+        return self.turns.run("run", work)
 
     def test_waiter_first(self) -> None:
         """Who was closed before is not called up."""

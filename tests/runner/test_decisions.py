@@ -11,13 +11,13 @@ from twisted.internet.defer import Deferred
 
 from aileron.errors import ApprovalStale
 from aileron.runner.approval.decisions import APPROVAL_HOLDS, Decisions
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.values import AuditQuery, Decision, Event, Outcome, Run, RunState, VaultState, utc
 
 from .kit import OPERATOR, RunnerCase, manifest, step
 
 _SET = "UPDATE approvals SET {} WHERE run_id = ?"
-_of_run = Pen.of_run
+_of_run = EventFactory.of_run
 _COPIED = "approved, decided_at, decided_by, not_before, not_after, decision_mark"
 
 
@@ -225,7 +225,7 @@ class ForgedTests(DecidedCase):
         """What was given up while the vault could not be written counts no more in this life all the same."""
         run = self.held()
         approval = self.sync(self.runner.approval(run.id))
-        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         decisions.check(run, approval)
         self.control.full = True
         self.sync(decisions.give_up(run))
@@ -235,7 +235,7 @@ class ForgedTests(DecidedCase):
         """Only the decision that will be used up, for what will leave, starts it: no other does, however sound."""
         run = self.held()
         approval = self.sync(self.runner.approval(run.id))
-        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         decisions.verification(approval.digest, approval.mark)(approval.run, approval)
         for digest, mark in ((approval.digest, b"another"), ("sha256:another", approval.mark)):
             verify = decisions.verification(digest, mark)
@@ -245,14 +245,14 @@ class ForgedTests(DecidedCase):
         """A denial has a mark as well, and is checked as what it is."""
         run = self.submit()
         approval = self.approve(run, approved=False)
-        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         self.assertIsNotNone(approval.mark)
         self.assertRaises(ApprovalStale, decisions.check, approval.run, approval)
 
     def test_on_record_for_another(self) -> None:
         """A decision that the record tells of is one for the digest that it names, and for no other."""
         approval = self.sync(self.runner.approval(self.held().id))
-        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         other = evolve(approval, digest="sha256:another")
         found = [self.sync(decisions.on_record(each.run, each)) for each in (approval, other)]
         self.assertEqual(found, [True, False])
@@ -261,7 +261,7 @@ class ForgedTests(DecidedCase):
         """A decision stays on record, and one that was taken back stays so, whatever else was told of the run since."""
         run = self.held()
         approval = self.sync(self.runner.approval(run.id))
-        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         found = []
         for since in ((), ("approval.stale",)):
             self.append(run, *since, *["secret.echoed"] * 1001)
@@ -410,7 +410,7 @@ class UsedTests(DecidedCase):
 
     def test_earlier_unnamed(self) -> None:
         """An older event, which does not say which decision it tells of, is one of any for its digest."""
-        self.patch(Pen, "of_run", _unnamed)
+        self.patch(EventFactory, "of_run", _unnamed)
         self.given_way(self.earlier_put_back())
         run = self.held()
         self.restart()
@@ -474,9 +474,9 @@ class UsedTests(DecidedCase):
     def test_withdrawn_from_a_lost_vault(self) -> None:
         """What was withdrawn while the vault was gone stays so at once, and in later lives once it is there again."""
         run = self.submit()
-        self.runner._permit.hold()
+        self.runner._effects.hold()
         self.approve(run)
-        row, self.runner._permit._held = self.row(run), False
+        row, self.runner._effects._held = self.row(run), False
         self.vault._state = VaultState.LOST
         self.runner.look()
         self.sync(self.runner.withdraw(run.id, OPERATOR, None))
@@ -501,7 +501,7 @@ class UsedTests(DecidedCase):
                 approval = self.sync(self.store.runs.approval(run.id))
                 assert approval is not None
                 self.sync(
-                    Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id)).spend(
+                    Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id)).spend(
                         approval, lambda _: None
                     )
                 )
@@ -611,7 +611,7 @@ class EndsTests(DecidedCase):
         self.sync(self.runner.hold())
         approval = self.approve(run)
         self.assertEqual(approval.not_after, utc(self.clock.seconds()) + APPROVAL_HOLDS)
-        decisions = Decisions(self.control, self.store.audit, Pen(self.clock, self.fresh_id))
+        decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         self.clock.advance(APPROVAL_HOLDS.total_seconds())
         decisions.check(approval.run, approval)
         self.clock.advance(timedelta(microseconds=100).total_seconds())

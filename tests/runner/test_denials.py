@@ -198,7 +198,7 @@ class BreakerTests(DeniedCase):
         for number in range(MOST.denials):
             self.deny(f"number {number}")
             for other in range(20):
-                self.runner._brakes.denials._breaker.refuse(self.session("session-2"), "reading", {"text": other})
+                self.runner._limits.denials._breaker.refuse(self.session("session-2"), "reading", {"text": other})
         self.stopped("open", {"text": "x"}, "session-1")
 
     def test_restart(self) -> None:

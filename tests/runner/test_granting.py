@@ -96,7 +96,7 @@ class UseTests(GrantedCase):
     def test_not_noted(self) -> None:
         """Where that cannot be written, a person is asked."""
         self.grant(ANY_TEXT)
-        self.patch(self.runner._freshness, "_watermarks", NoWatermarks())
+        self.patch(self.runner._rollbacks, "_watermarks", NoWatermarks())
         self.assertIs(self.submit().state, RunState.PENDING)
 
     def test_end_is_noted(self) -> None:
@@ -108,7 +108,7 @@ class UseTests(GrantedCase):
     def test_cannot_be_told(self) -> None:
         """Where nobody can say how far the vault has come, a person is asked."""
         self.grant(ANY_TEXT)
-        self.patch(self.runner._freshness, "_control", AlteredVault())
+        self.patch(self.runner._rollbacks, "_control", AlteredVault())
         self.assertIs(self.submit().state, RunState.PENDING)
 
     def _note(self, noted: list[int]) -> Outcome:

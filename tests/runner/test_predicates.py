@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.grants.addresses import ascii_domain, domain_of
+from aileron.runner.grants.addresses import encode_domain, parse_domain
 from aileron.runner.grants.predicates import ABSENT, Absent, holds, same
 from aileron.values import JSON, Predicate, PredicateKind
 
@@ -256,6 +256,6 @@ class DomainTests(SynchronousTestCase):
             ".",
             "a" * 250 + ".com",
         ):
-            self.assertNotEqual(ascii_domain(name), "example.com", name)
-            self.assertIn(ascii_domain(name), (None, "xn--exmple-4nf.com"), name)
-        self.assertEqual(domain_of("me@Example.COM"), "example.com")
+            self.assertNotEqual(encode_domain(name), "example.com", name)
+            self.assertIn(encode_domain(name), (None, "xn--exmple-4nf.com"), name)
+        self.assertEqual(parse_domain("me@Example.COM"), "example.com")

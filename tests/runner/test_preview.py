@@ -205,7 +205,7 @@ class MissedTests(PreviewedCase):
         run = self.submit()
         self.runner.look()
         self.unlock_anew()
-        self.runner._permit._vault = self.vault
+        self.runner._effects._vault = self.vault
         self.runner.look()
         (listed,) = self.sync(self.runner.approvals(RunQuery())).items
         self.assertEqual((listed.run.id, self.looks()), (run.id, 1))
@@ -403,7 +403,7 @@ class FreshTests(PreviewedCase):
         """Who forges the digest as well is found out when it is decided, and nothing happens."""
         run = self.submit()
         approval = self.shown(run)
-        asking = self.runner._asking
+        asking = self.runner._requests
         self.show(subject="Harmless")
         other = self.submit()
         harmless = self.shown(other).review["preview"]

@@ -15,9 +15,9 @@ from aileron.runner.runs.preview import (
     MOST_BYTES_IN_ALL,
     NOT_YET,
     Preview,
-    read_back,
-    rendered,
-    unavailable,
+    make_unavailable,
+    parse_preview,
+    render_preview,
 )
 from aileron.values import JSON, Fault, Outcome, PreviewRule, compact
 
@@ -31,12 +31,12 @@ RULE = PreviewRule("local://x", "look", render=(("A", "a"), ("B", "b.0"), ("C", 
 
 def shown(output: JSON, carried: tuple[str, ...] = ("a", "b.0")) -> Preview:
     """What an answer is made of."""
-    return rendered(RULE, Outcome(output), carried)
+    return render_preview(RULE, Outcome(output), carried)
 
 
 def kept(preview: Preview) -> Preview:
     """What a row gives back."""
-    return read_back({"preview": json.loads(compact(preview.as_json()))})
+    return parse_preview({"preview": json.loads(compact(preview.as_json()))})
 
 
 class PreviewTests(SynchronousTestCase):
@@ -54,7 +54,7 @@ class PreviewTests(SynchronousTestCase):
     def test_forged(self, forged: Any) -> None:
         """Whatever a row holds instead is read without harm."""
         for review in ({"preview": forged}, {"preview": {"status": "shown", "fields": forged, "carried": forged}}):
-            self.assertTrue(read_back(cast(Any, review)).digest())
+            self.assertTrue(parse_preview(cast(Any, review)).digest())
 
     def test_digest(self) -> None:
         """Nothing of what is shown, and nothing that is carried, can be another without another digest."""
@@ -63,7 +63,7 @@ class PreviewTests(SynchronousTestCase):
             shown({"a": "other", "b": ["two"]}),
             shown({"a": "one", "b": ["two"]}, ("a",)),
             shown({"a": "one"}),
-            unavailable(Fault("network_error", "Gone.")),
+            make_unavailable(Fault("network_error", "Gone.")),
             NOT_YET,
             evolve(preview, status="unavailable"),
         ]
@@ -72,7 +72,7 @@ class PreviewTests(SynchronousTestCase):
     def test_bounded(self) -> None:
         """One value, and all together, have so many bytes at most; what was cut says how many there are."""
         rule = evolve(RULE, render=tuple((str(number), "a") for number in range(20)))
-        fields = rendered(rule, Outcome({"a": "é" * MOST_BYTES}), ()).fields
+        fields = render_preview(rule, Outcome({"a": "é" * MOST_BYTES}), ()).fields
         sizes = [len(str(each["value"]).encode()) for each in fields]
         self.assertEqual((max(sizes), sum(sizes)), (MOST_BYTES, MOST_BYTES_IN_ALL))
         self.assertEqual({cast(Any, each)["cut"]["bytes"] for each in fields}, {2 * MOST_BYTES})

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.runs.retry import MAX_RETRIES, Meaning, RetryPolicy, meaning
+from aileron.runner.runs.retry import MAX_RETRIES, Meaning, RetryPolicy, classify
 from aileron.values import READ, WRITE, Fault, Outcome
 
 from .kit import RunnerCase, manifest, step
@@ -30,23 +30,23 @@ class MeaningTests(SynchronousTestCase):
 
     def test_success(self) -> None:
         """An outcome without a fault is done."""
-        self.assertIs(meaning(Outcome({"ok": True}), WRITE), Meaning.DONE)
+        self.assertIs(classify(Outcome({"ok": True}), WRITE), Meaning.DONE)
 
     def test_classified(self) -> None:
         """A write that the service refused, as declared, was not done."""
-        self.assertIs(meaning(Outcome(fault=_LASTING), WRITE), Meaning.NOT_DONE)
+        self.assertIs(classify(Outcome(fault=_LASTING), WRITE), Meaning.NOT_DONE)
 
     def test_never_sent(self) -> None:
         """A write of which no byte left was not done, whatever else is known."""
-        self.assertIs(meaning(Outcome(fault=_PASSING, sent=False, classified=False), WRITE), Meaning.NOT_DONE)
+        self.assertIs(classify(Outcome(fault=_PASSING, sent=False, classified=False), WRITE), Meaning.NOT_DONE)
 
     def test_in_doubt(self) -> None:
         """A write that left and was not answered as declared may have happened."""
-        self.assertIs(meaning(Outcome(fault=_PASSING, sent=True, classified=False), WRITE), Meaning.IN_DOUBT)
+        self.assertIs(classify(Outcome(fault=_PASSING, sent=True, classified=False), WRITE), Meaning.IN_DOUBT)
 
     def test_read(self) -> None:
         """A read is never in doubt: it has no effect."""
-        self.assertIs(meaning(Outcome(fault=_PASSING, sent=True, classified=False), READ), Meaning.NOT_DONE)
+        self.assertIs(classify(Outcome(fault=_PASSING, sent=True, classified=False), READ), Meaning.NOT_DONE)
 
 
 class RetryTests(SynchronousTestCase):

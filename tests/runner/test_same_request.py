@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.limits.denials import normal_text, request_digest
+from aileron.runner.limits.denials import normalize_text, request_digest
 from aileron.values import JSON
 
 _TEXTS = st.text(max_size=60)
@@ -71,5 +71,5 @@ class SameRequestTests(SynchronousTestCase):
         """Huge texts, and many marks on one letter, are compared in no time."""
         for text in ("word " * 1_000_000, "wörd " * 100_000, "a" + "\u0301\u0323" * 200_000):
             began = process_time()
-            normal_text(text)
+            normalize_text(text)
             self.assertLess(process_time() - began, 1.0)

@@ -13,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRuns
-from aileron.runner.scheduling.locks import Turns
-from aileron.runner.scheduling.timers import Alarms
+from aileron.runner.scheduling.locks import KeyedLocks
+from aileron.runner.scheduling.timers import Timers
 from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
 
 from .kit import AGENT, OPERATOR, manifest, step
@@ -29,7 +29,7 @@ class OneAtATimeTests(SynchronousTestCase):
 
     def test_a_turn_of_its_own(self) -> None:
         """Whoever takes a turn while an earlier one is being given back shares it with nobody."""
-        turns, gates, at_it = Turns(), [Deferred[None](), Deferred[None](), Deferred[None]()], list[str]()
+        turns, gates, at_it = KeyedLocks(), [Deferred[None](), Deferred[None](), Deferred[None]()], list[str]()
 
         async def act(name: str, gate: Deferred[None] | None) -> None:
             at_it.append(name)
@@ -37,7 +37,7 @@ class OneAtATimeTests(SynchronousTestCase):
                 await gate
 
         def take(name: str, gate: Deferred[None] | None) -> Deferred[None]:
-            return Deferred.fromCoroutine(turns.take("run", lambda: act(name, gate)))
+            return Deferred.fromCoroutine(turns.run("run", lambda: act(name, gate)))
 
         take("first", gates[0])
         second = take("second", None)
@@ -55,7 +55,7 @@ class AlarmsTests(SynchronousTestCase):
     def test_set_while_it_failed(self) -> None:
         """An alarm that was set while an earlier one rang in vain rings, once, at its own time."""
         clock, rung = Clock(), list[float]()
-        alarms, failing = Alarms(clock), Deferred[None]()
+        alarms, failing = Timers(clock), Deferred[None]()
 
         def ring(_: str) -> Awaitable[None]:
             return failing
@@ -113,8 +113,8 @@ class UnderWayTests(TroubledCase):
         """It begins, though what that look read is older than its approval."""
         run = self.submit()
         slow = _SlowAnswers(self.store.runs)
-        self.runner._ledger._runs = cast(IRuns, slow)
-        self.runner._approved.start(run)
+        self.runner._repository._runs = cast(IRuns, slow)
+        self.runner._scheduler.start(run)
         self.approve(run)
         slow.answer.callback(None)
         self.assertIs(self.now(run).state, RunState.COMPLETED)

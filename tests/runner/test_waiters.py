@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.scheduling.waiters import Waiters
+from aileron.runner.scheduling.waiters import ResultWaiters
 
 
 class WaitersTests(SynchronousTestCase):
@@ -15,7 +15,7 @@ class WaitersTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Nobody waits."""
         self.clock = Clock()
-        self.waiters: Waiters[str, int] = Waiters(self.clock)
+        self.waiters: ResultWaiters[str, int] = ResultWaiters(self.clock)
 
     def wait(self, key: str, seconds: float = 5.0) -> Deferred[int | None]:
         """Begin to wait."""

@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
 
 APPROVAL_HOLDS = timedelta(hours=24)
@@ -79,7 +79,7 @@ class Decisions:
 
     _control: IControl
     _audit: IAudit
-    _pen: Pen
+    _events: EventFactory
     _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
 
     def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
@@ -88,7 +88,7 @@ class Decisions:
         :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
         :raises VaultLocked: the vault is not unlocked.
         """
-        at = now = self._pen.now()
+        at = now = self._events.now()
         begins = _begins(decision, now, timedelta(seconds=undo_seconds))
         outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
         if outdated is not None:
@@ -108,7 +108,7 @@ class Decisions:
         :raises NotYet: it will be.
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
         """
-        _check(self._control.verifier(), self._pen.now(), run, approval)
+        _check(self._control.verifier(), self._events.now(), run, approval)
         if approval.mark is not None and self._control.spent(approval.mark):
             raise NoDecision("The decision on record was used before.")
         if self._is_outdated(run, approval):
@@ -163,7 +163,7 @@ class Decisions:
         :param mark: of the decision that will be used.
         :raises VaultLocked, BindingFailed: as of L{check}.
         """
-        verifier, now = self._control.verifier(), self._pen.now()
+        verifier, now = self._control.verifier(), self._events.now()
 
         def verify(run: Run, approval: Approval | None) -> None:
             found = _check(verifier, now, run, approval)
@@ -194,7 +194,7 @@ class Decisions:
 
     async def give_up(self, run: Run) -> None:
         """As L{outdate}, up to now; where that cannot be written it holds for this life, and L{settle_up} tries it."""
-        self._owed[run.id] = self._pen.now() + _REMEMBERED
+        self._owed[run.id] = self._events.now() + _REMEMBERED
         await self.settle_up()
         if run.id in self._owed:
             _log.warn(

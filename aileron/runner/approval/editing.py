@@ -8,17 +8,17 @@ from attrs import define, evolve, frozen
 
 from aileron.errors import Paused, StateConflict, VaultLocked
 from aileron.manifests import check_arguments
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.preview import Preview
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.values import JSON, Actor, Approval, Ask, Run, RunState, Transition, canonical, differences
 
-from .gate import Gate, too_late
-from .previews import Previewing, missed
-from .requests import Asking, still_shows
+from .gate import ApprovalGate, make_conflict
+from .previews import Previews, lacks_preview
+from .requests import ApprovalRequests, require_digest
 
 
 @frozen
@@ -34,16 +34,16 @@ class Edit:
 
 
 @define(eq=False)
-class Editing:
+class ApprovalEditor:
     """Replaces the arguments of a run that waits for its decision."""
 
-    _ledger: Ledger
+    _repository: RunRepository
     _offerings: Offerings
-    _asking: Asking
-    _gate: Gate
-    _previewing: Previewing
-    _turns: Turns
-    _pen: Pen
+    _requests: ApprovalRequests
+    _gate: ApprovalGate
+    _previews: Previews
+    _locks: KeyedLocks
+    _events: EventFactory
 
     async def edit(self, run_id: str, edit: Edit) -> Approval:
         """See L{IRunner.edit}."""
@@ -52,10 +52,10 @@ class Editing:
         if canonical(edited.arguments) == canonical(approval.run.arguments):
             return approval
         preview = await self._preview(edited)
-        await self._turns.take(run_id, lambda: self._put(approval, edited, preview, edit.actor))
-        present = await self._ledger.approval(run_id)
-        if missed(present):
-            self._previewing.begin(run_id)
+        await self._locks.run(run_id, lambda: self._put(approval, edited, preview, edit.actor))
+        present = await self._repository.approval(run_id)
+        if lacks_preview(present):
+            self._previews.begin(run_id)
         return present
 
     def _edited(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
@@ -65,31 +65,31 @@ class Editing:
         """
         action = self._offerings.find(run.action).action
         edited = evolve(run, arguments=check_arguments(action, arguments))
-        self._asking.plan(edited)
+        self._requests.plan(edited)
         return edited
 
     async def _preview(self, edited: Run) -> Preview | None:
         try:
-            return await self._previewing.afresh(edited)
+            return await self._previews.afresh(edited)
         except (VaultLocked, Paused):
             return None
 
     async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
         """Ask for the edited run instead, if what was edited still stands there."""
         self._offerings.refresh()
-        plan = self._asking.plan(edited, preview)
+        plan = self._requests.plan(edited, preview)
         ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
         try:
-            await self._ledger.apply(self._change(approval, edited, ask, actor))
+            await self._repository.apply(self._change(approval, edited, ask, actor))
         except StateConflict as conflict:
-            raise too_late(conflict.present) from conflict
+            raise make_conflict(conflict.present) from conflict
 
     def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
-        run, now = approval.run, self._pen.now()
+        run, now = approval.run, self._events.now()
         changes: JSON = [change.as_json() for change in differences(run.arguments, edited.arguments)]
-        event = self._pen.of_run(
+        event = self._events.of_run(
             "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
         )
-        unless_changed = still_shows(approval.digest)
+        unless_changed = require_digest(approval.digest)
         arguments = edited.arguments
         return transition(run, RunState.PENDING, now, event, ask=ask, edited=arguments, verify=unless_changed)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from attrs import frozen
 
-from aileron.runner.scheduling.timers import Alarms, Ring
+from aileron.runner.scheduling.timers import Callback, Timers
 from aileron.values import Approval
 
 
@@ -14,15 +14,15 @@ from aileron.values import Approval
 class Expiry:
     """Watches pending runs that may expire."""
 
-    _alarms: Alarms
-    _expire: Ring
+    _timers: Timers
+    _expire: Callback
 
     def watch(self, run_id: str, expires_at: datetime | None) -> None:
         """Expire the run at C{expires_at}, if it has not been decided by then; L{None}: it never expires."""
         if expires_at is None:
-            self._alarms.forget(run_id)
+            self._timers.forget(run_id)
         else:
-            self._alarms.watch(run_id, expires_at, self._expire)
+            self._timers.watch(run_id, expires_at, self._expire)
 
     def mind(self, approval: Approval) -> None:
         """As L{watch}, of an approval."""
@@ -30,8 +30,8 @@ class Expiry:
 
     def forget(self, run_id: str) -> None:
         """It is decided, or taken back.  Twice is safe."""
-        self._alarms.forget(run_id)
+        self._timers.forget(run_id)
 
     def stop(self) -> None:
         """Forget all alarms, of whatever kind."""
-        self._alarms.stop()
+        self._timers.stop()

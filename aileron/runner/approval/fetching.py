@@ -10,15 +10,15 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.errors import VaultLocked
 from aileron.runner._executor import Executor
-from aileron.runner.limits.effects import Permit
+from aileron.runner.limits.effects import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.echoes import Echoes, echoes
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.echoes import Echoes, find_echoes
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
-from aileron.runner.runs.preview import Preview, rendered
+from aileron.runner.runs.preview import Preview, render_preview
 from aileron.values import Run
 
-from .requests import Asking
+from .requests import ApprovalRequests
 
 SECONDS = 5.0
 """How long a service has to answer."""
@@ -39,24 +39,24 @@ class Fetched:
 
 
 @define(eq=False)
-class Fetching:
+class PreviewFetcher:
     """One turn after the other, in three queues."""
 
     _offerings: Offerings
-    _asking: Asking
+    _requests: ApprovalRequests
     _executor: Executor
     _clock: IReactorTime
-    _pen: Pen
-    _permit: Permit
+    _events: EventFactory
+    _effects: EffectGate
     _pauses: Pauses
     _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
     _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
-    _effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
+    _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
     _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
 
     def may_be_now(self) -> bool:
         """Whether the vault is open."""
-        return self._permit.may_act()
+        return self._effects.may_act()
 
     def was_tried(self, run_id: str) -> bool:
         """Whether its service was asked just now."""
@@ -78,12 +78,12 @@ class Fetching:
 
     async def for_the_effect(self, run: Run) -> Fetched | None:
         """The same, for a run that is to begin: a standing grant may have allowed very many."""
-        return await self._in_turn(run, self._effects)
+        return await self._in_turn(run, self._before_effects)
 
     async def _in_turn(
         self, run: Run, turns: DeferredSemaphore, wanted: Callable[[], Awaitable[bool]] | None = None
     ) -> Fetched | None:
-        if self._asking.plan(run).preview is None:
+        if self._requests.plan(run).preview is None:
             return None
         return await turns.run(self._fetch_wanted, run, wanted)
 
@@ -92,18 +92,21 @@ class Fetching:
 
     async def _fetch(self, run: Run) -> Fetched | None:
         """Plan by what is there now, and ask the service, once."""
-        if not self._permit.may_act():
+        if not self._effects.may_act():
             raise VaultLocked("The preview cannot be fetched while the vault is locked.")
         self._pauses.refuse(run.session_id)
         self._tried = {**self._recent(), run.id: self._clock.seconds()}
         self._offerings.refresh()
-        planned = self._asking.plan(run).preview
+        planned = self._requests.plan(run).preview
         if planned is None:
             return None
         outcome = await self._executor.preview(planned.read, SECONDS)
         if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
             raise VaultLocked(outcome.fault.message)
-        return Fetched(rendered(planned.rule, outcome, planned.carried), echoes(self._pen, run, planned.read, outcome))
+        return Fetched(
+            render_preview(planned.rule, outcome, planned.carried),
+            find_echoes(self._events, run, planned.read, outcome),
+        )
 
     def _recent(self) -> dict[str, float]:
         """Those that were tried just now; a clock that was set back forgets them."""

@@ -19,11 +19,11 @@ from aileron.errors import (
 from aileron.interfaces import IPasskeys
 from aileron.runner.grants.check import GrantCheck
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.values import (
     Actor,
@@ -49,9 +49,9 @@ from .decisions import (
     NotYet,
     decision_digest,
 )
-from .previews import Previewing
-from .requests import Asking, difference, still_shows, told
-from .undo import Undo
+from .previews import Previews
+from .requests import ApprovalRequests, describe_approval, describe_difference, require_digest
+from .undo import UndoWindow
 
 _OTHERWISE = "What would run was changed just now."
 _INTERRUPTED = (
@@ -60,16 +60,16 @@ _INTERRUPTED = (
 
 
 @define(eq=False)
-class Gate:
+class ApprovalGate:
     """Between a gated run and its effect.  This is the one place that takes a decision."""
 
-    _ledger: Ledger
+    _repository: RunRepository
     _offerings: Offerings
-    _asking: Asking
+    _requests: ApprovalRequests
     _decisions: Decisions
-    _previewing: Previewing
-    _pen: Pen
-    _undo: Undo
+    _previews: Previews
+    _events: EventFactory
+    _undo: UndoWindow
     _pauses: Pauses
     _grants: GrantCheck
     _passkeys: IPasskeys
@@ -82,7 +82,7 @@ class Gate:
         :raises Forbidden: a passkey is needed and was not used for exactly this.
         """
         if decision.approved and self._passkeys.passkey_rule().asks:
-            approval = await self._ledger.approval(run_id)
+            approval = await self._repository.approval(run_id)
             statement = approval_statement(run_id, decision, wish)
             self._passkeys.check(approval.run.action, statement, decision.assertion)
 
@@ -99,11 +99,11 @@ class Gate:
 
         :raises VaultLocked, Paused: it cannot be fetched now.
         """
-        approval = await self._ledger.approval(run_id)
+        approval = await self._repository.approval(run_id)
         if not decision.approved or approval.review.get("preview") is None:
             return None
         self._offerings.refresh()
-        approval = await self._asking.fresh(approval)
+        approval = await self._requests.fresh(approval)
         if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
             return None
         return await self._fetched(approval.run)
@@ -113,7 +113,7 @@ class Gate:
 
         :param preview: from L{seen_before_decision}.
         """
-        looked = self._pen.now()
+        looked = self._events.now()
         _check_time(decision, looked)
         approval = await self.open(run_id, decision.digest)
         self.refuse_unsigned(approval, decision)
@@ -127,9 +127,9 @@ class Gate:
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
         self._undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
         try:
-            run = await self._ledger.apply(self._decided(approval, signed))
+            run = await self._repository.apply(self._decided(approval, signed))
         except StateConflict as conflict:
-            raise too_late(conflict.present) from conflict
+            raise make_conflict(conflict.present) from conflict
         return evolve(
             approval,
             run=run,
@@ -148,12 +148,12 @@ class Gate:
         :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
         """
         self._offerings.refresh()
-        approval = await self._asking.fresh(await self._ledger.approval(run_id))
-        _check_open(approval, self._pen.now())
+        approval = await self._requests.fresh(await self._repository.approval(run_id))
+        _check_open(approval, self._events.now())
         if digest not in (None, approval.digest):
             raise ApprovalStale(
                 "What would run is no longer what was shown: look at it again.",
-                told(approval),
+                describe_approval(approval),
             )
         return approval
 
@@ -173,7 +173,7 @@ class Gate:
         :raises NotYet: its decision lets it begin later.
         """
         try:
-            if self._asking.plan(run).preview is None:
+            if self._requests.plan(run).preview is None:
                 return None
             await self._sound(run)
             return await self._fetched(run, before_effect=True)
@@ -195,7 +195,7 @@ class Gate:
             plan = self._as_approved(approval, preview)
             self._grants.check(approval, plan)
         except ApprovalStale as found:
-            await self._asking.ask_anew(run, found, preview)
+            await self._requests.ask_anew(run, found, preview)
             return None
         return plan, approval
 
@@ -211,7 +211,7 @@ class Gate:
         :raises StateConflict: the run went elsewhere meanwhile.
         """
         self._offerings.refresh()
-        approval = await self._asking.recorded(run)
+        approval = await self._requests.recorded(run)
         if approval is None:
             raise NoDecision("There is no decision on record.")
         if approval.run.state is not run.state:
@@ -221,7 +221,7 @@ class Gate:
 
     async def _fetched(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         try:
-            return await self._previewing.afresh(run, before_effect=before_effect)
+            return await self._previews.afresh(run, before_effect=before_effect)
         except (Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
@@ -248,18 +248,18 @@ class Gate:
 
     async def expire(self, run_id: str) -> None:
         """End a wait that the manifest limits, unless it has ended by itself."""
-        run = await self._ledger.run(run_id)
+        run = await self._repository.run(run_id)
         if run.state is RunState.PENDING:
-            event = self._pen.of_run("approval.expired", run)
+            event = self._events.of_run("approval.expired", run)
             with suppress(StateConflict):  # decided or withdrawn at the last moment
-                await self._ledger.apply(transition(run, RunState.EXPIRED, self._pen.now(), event))
+                await self._repository.apply(transition(run, RunState.EXPIRED, self._events.now(), event))
 
     def _decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
-        actor = decider(decision)
-        now = decision.decided_at or self._pen.now()
+        actor = get_decider(decision)
+        now = decision.decided_at or self._events.now()
         waited = int((now - approval.requested_at).total_seconds() * 1000)
-        event = self._pen.of_run(
+        event = self._events.of_run(
             "approval.approved" if decision.approved else "approval.denied",
             run,
             actor,
@@ -278,27 +278,27 @@ class Gate:
             event,
             decision=decision,
             reason=decision.reason,
-            verify=still_shows(decision.digest),
+            verify=require_digest(decision.digest),
             start_after=decision.not_before,
         )
 
     async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
         """What the manifest says of an approval that could run now, as it was shown, its preview fetched just now."""
         try:
-            present = approval if preview is None else await self._asking.previewed(approval, preview)
-            plan = self._asking.plan_shown(approval)
+            present = approval if preview is None else await self._requests.previewed(approval, preview)
+            plan = self._requests.plan_shown(approval)
         except StateConflict as conflict:
-            raise too_late(conflict.present) from conflict
+            raise make_conflict(conflict.present) from conflict
         except (ApprovalStale, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}", error.details) from error
         if present.digest != approval.digest or plan.digest(approval.run) != approval.digest:
-            raise ApprovalStale(f"{present.stale or _OTHERWISE} Look at it again.", told(present))
+            raise ApprovalStale(f"{present.stale or _OTHERWISE} Look at it again.", describe_approval(present))
         if plan.preview is not None and preview is None:
-            raise ApprovalStale(f"{_OTHERWISE} Look at it again.", told(approval))
+            raise ApprovalStale(f"{_OTHERWISE} Look at it again.", describe_approval(approval))
         if plan.lacks is not None:
-            raise ApprovalStale(plan.lacks, told(approval))
+            raise ApprovalStale(plan.lacks, describe_approval(approval))
         return plan.action.approval
 
     def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
@@ -307,7 +307,7 @@ class Gate:
         :raises ApprovalStale: it is something else, or cannot run.
         """
         try:
-            plan = self._asking.plan(approval.run, preview)
+            plan = self._requests.plan(approval.run, preview)
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
         if plan.digest(approval.run) != approval.digest:
@@ -315,7 +315,7 @@ class Gate:
         return plan
 
 
-def decider(decision: Decision) -> Actor:
+def get_decider(decision: Decision) -> Actor:
     """Who decided: a person, or a grant in a person's place."""
     return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
 
@@ -332,12 +332,12 @@ def _check_open(approval: Approval, now: datetime) -> None:
     :raises Conflict: it does not, or no longer.
     """
     if approval.run.state is not RunState.PENDING:
-        raise too_late(approval.run)
+        raise make_conflict(approval.run)
     if approval.expires_at is not None and approval.expires_at <= now:
-        raise too_late(evolve(approval.run, state=RunState.EXPIRED))
+        raise make_conflict(evolve(approval.run, state=RunState.EXPIRED))
 
 
-def too_late(run: Run) -> Conflict:
+def make_conflict(run: Run) -> Conflict:
     """The refusal of whoever comes when it is decided, withdrawn or over."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
@@ -348,4 +348,4 @@ def _otherwise(approval: Approval, plan: Plan) -> ApprovalStale:
     same_file = before.get("manifest_digest") == after["manifest_digest"]
     if same_file and before.get("fields") != after["fields"]:
         return NoDecision("What is on record of the run is not what was approved.")
-    return ApprovalStale(difference(approval, plan))
+    return ApprovalStale(describe_difference(approval, plan))

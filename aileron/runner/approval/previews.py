@@ -9,31 +9,31 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, StateConflict
 from aileron.interfaces import IAudit, IRuns
-from aileron.runner.runs.preview import FETCHING, UNAVAILABLE, Preview, read_back
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.preview import FETCHING, UNAVAILABLE, Preview, parse_preview
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.waiters import Waiters
+from aileron.runner.scheduling.waiters import ResultWaiters
 from aileron.values import Approval, Run, RunState
 from aileron.waiting import afterwards
 
-from .fetching import SECONDS, Fetching
-from .requests import Asking
+from .fetching import SECONDS, PreviewFetcher
+from .requests import ApprovalRequests
 
 _MOST_TRIES = 3  # what is asked anew while its preview is fetched is another question
 _log = Logger()
 
 
 @define(eq=False)
-class Previewing:
+class Previews:
     """Puts previews where they are looked at, and answers whether what is looked at still holds."""
 
     _runs: IRuns
     _audit: IAudit
-    _ledger: Ledger
-    _asking: Asking
-    _fetching: Fetching
+    _repository: RunRepository
+    _requests: ApprovalRequests
+    _fetcher: PreviewFetcher
     _tasks: Tasks
-    _waiters: Waiters[str, None]
+    _waiters: ResultWaiters[str, None]
 
     # what is shown ---------------------------------------------------------------------------
 
@@ -42,22 +42,22 @@ class Previewing:
 
         :param then: what is done with the run once it is there.
         """
-        return self._fetching.may_be_now() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
+        return self._fetcher.may_be_now() and self._tasks.start(_task(run_id), self._show_and_tell(run_id, then))
 
     async def looked_at(self, approval: Approval) -> Approval:
         """C{approval} as whoever looks at it is shown it: with what was missed, if that comes in time."""
         run_id, task = approval.run.id, _task(approval.run.id)
-        if not missed(approval) or not (self._tasks.running(task) or self._due(approval)):
+        if not lacks_preview(approval) or not (self._tasks.running(task) or self._due(approval)):
             return approval
         waiter = self._waiters.enlist(run_id)  # before it is begun: it may end at once
         if self._tasks.running(task) or self.begin(run_id):
             await self._waiters.first(run_id, waiter, SECONDS)
         self._waiters.dismiss(run_id, waiter)
-        return await self._asking.shown(await self._ledger.approval(run_id))
+        return await self._requests.shown(await self._repository.approval(run_id))
 
     async def take_up(self) -> None:
         """Begin with all that was missed."""
-        if self._fetching.may_be_now():
+        if self._fetcher.may_be_now():
             for run_id in await self._runs.unshown():
                 self.begin(run_id)
 
@@ -76,20 +76,20 @@ class Previewing:
 
     async def _shown(self, run_id: str) -> bool:
         """Whether what is asked of the run needs no preview any more."""
-        approval = await self._ledger.approval(run_id)
-        if not missed(approval):
+        approval = await self._repository.approval(run_id)
+        if not lacks_preview(approval):
             return True
-        fetched = await self._fetching.for_the_agent(approval.run, lambda: self._is_missed(run_id))
+        fetched = await self._fetcher.for_the_agent(approval.run, lambda: self._is_missed(run_id))
         if fetched is None:
             return True
         try:
-            await self._asking.previewed(approval, fetched.preview, fetched.echoes)
+            await self._requests.previewed(approval, fetched.preview, fetched.echoes)
         except ApprovalStale:
             return False
         return True
 
     async def _is_missed(self, run_id: str) -> bool:
-        return missed(await self._ledger.approval(run_id))
+        return lacks_preview(await self._repository.approval(run_id))
 
     # what decisions and effects rest on ------------------------------------------------------
 
@@ -101,7 +101,7 @@ class Previewing:
         :raises VaultLocked, Paused: it cannot be fetched now.
         :raises AileronError: what the run needs is not there.
         """
-        fetching = self._fetching.for_the_effect if before_effect else self._fetching.for_the_operator
+        fetching = self._fetcher.for_the_effect if before_effect else self._fetcher.for_the_operator
         fetched = await fetching(run)
         if fetched is None:
             return None
@@ -111,17 +111,17 @@ class Previewing:
 
     def _due(self, approval: Approval) -> bool:
         """What was never answered is; what failed is so again after a while."""
-        unanswered = read_back(approval.review).status == FETCHING
-        return unanswered or not self._fetching.was_tried(approval.run.id)
+        unanswered = parse_preview(approval.review).status == FETCHING
+        return unanswered or not self._fetcher.was_tried(approval.run.id)
 
 
-def missed(approval: Approval) -> bool:
+def lacks_preview(approval: Approval) -> bool:
     """Whether what waits for a decision has a preview that is not shown."""
     kept = approval.review.get("preview")
     return (
         approval.run.state is RunState.PENDING
         and kept is not None
-        and read_back(approval.review).status in (FETCHING, UNAVAILABLE)
+        and parse_preview(approval.review).status in (FETCHING, UNAVAILABLE)
     )
 
 

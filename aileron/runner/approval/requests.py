@@ -11,11 +11,11 @@ from attrs import define, evolve
 from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
 from aileron.runner.runs.echoes import Echoes
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
-from aileron.runner.runs.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, read_back
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, parse_preview
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.values import (
     JSON,
@@ -40,20 +40,20 @@ _NOTHING = Echoes()
 
 
 @define(eq=False)
-class Asking:
+class ApprovalRequests:
     """What the operator is asked: worked out by what is there now, and put up again when that is something else."""
 
-    _ledger: Ledger
+    _repository: RunRepository
     _offerings: Offerings
     _planner: Planner
     _decisions: Decisions
-    _pen: Pen
+    _events: EventFactory
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
-        now = self._pen.now()
+        now = self._events.now()
         ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
-        event = self._pen.of_run("approval.requested", run, actor, digest=ask.digest)
+        event = self._events.of_run("approval.requested", run, actor, digest=ask.digest)
         return transition(run, RunState.PENDING, now, event, ask=ask)
 
     def plan(self, run: Run, preview: Preview | None = None) -> Plan:
@@ -67,7 +67,7 @@ class Asking:
 
     def plan_shown(self, approval: Approval) -> Plan:
         """As L{plan}, with the preview that the row tells of: the digest shows whether that was tampered with."""
-        return self.plan(approval.run, read_back(approval.review))
+        return self.plan(approval.run, parse_preview(approval.review))
 
     async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NOTHING) -> Approval:
         """C{approval} with its preview as it is now: asked anew where that is not what stands there.
@@ -84,16 +84,16 @@ class Asking:
         if digest_now == approval.digest:
             return approval
         status, of_it = preview.status, preview.digest()
-        event = self._pen.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
+        event = self._events.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
         events = [*found.events, event]
         ask = Ask(digest_now, plan.review(), approval.requested_at, approval.expires_at)
         if self.plan(run).digest(run) == approval.digest:
             ask = evolve(ask, stale=approval.stale, changes=approval.changes)
         else:
-            ask = anew(approval, plan, ask)
-            events.append(self._pen.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
+            ask = mark_changed(approval, plan, ask)
+            events.append(self._events.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
         await self._put(approval, ask, *events, flags=found.flags)
-        return await self._ledger.approval(run.id)
+        return await self._repository.approval(run.id)
 
     async def fresh(self, approval: Approval) -> Approval:
         """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown.
@@ -107,7 +107,7 @@ class Asking:
             return approval if plan is None else evolve(approval, review=plan.review())
         with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
             await self._ask_again(approval, ask)
-        return await self._ledger.approval(approval.run.id)
+        return await self._repository.approval(approval.run.id)
 
     async def shown(self, approval: Approval) -> Approval:
         """As L{fresh}; where that cannot be written, what stands there, marked as such: looking needs no disk."""
@@ -125,13 +125,13 @@ class Asking:
         """
         approval = await self.recorded(run)
         ask = self._anew(run, approval, found.message, preview)
-        event = self._pen.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
+        event = self._events.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
         if isinstance(found, NoDecision):
-            event = self._pen.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+            event = self._events.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
         await self._decisions.outdate(
-            run, self._pen.now()
+            run, self._events.now()
         )  # before the question that takes its place, so that no crash keeps it
-        await self._ledger.apply(transition(run, RunState.PENDING, self._pen.now(), event, ask=ask))
+        await self._repository.apply(transition(run, RunState.PENDING, self._events.now(), event, ask=ask))
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
         """What would run now, if anything, and what to ask instead of what stands there, if that is something else."""
@@ -144,18 +144,18 @@ class Asking:
             plan = self.plan(run)
         except AileronError as error:
             return None, self._cannot_run(approval, error)
-        ask = Ask(plan.digest(run), plan.review(), self._pen.now(), approval.expires_at)
-        return plan, anew(approval, plan, ask)
+        ask = Ask(plan.digest(run), plan.review(), self._events.now(), approval.expires_at)
+        return plan, mark_changed(approval, plan, ask)
 
     def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
         stale = f"It cannot run now: {error.message}"
         if (approval.stale or "").endswith(stale):
             return None
-        return Ask(self._nothing(approval.run, stale), approval.review, self._pen.now(), approval.expires_at, stale)
+        return Ask(self._nothing(approval.run, stale), approval.review, self._events.now(), approval.expires_at, stale)
 
     def _anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
         """What to ask of an approved run whose decision counts no more."""
-        now = self._pen.now()
+        now = self._events.now()
         try:
             plan = self.plan(run, preview)
         except AileronError as error:
@@ -163,45 +163,45 @@ class Asking:
             stale = stale if stale == cannot else f"{stale} {cannot}"
             review = _bare_review(run) if approval is None else approval.review
             return Ask(self._nothing(run, stale), review, now, None, stale)
-        changes = () if approval is None else changed(approval.review, plan.review())
+        changes = () if approval is None else compare_reviews(approval.review, plan.review())
         return Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval), stale, changes)
 
     def _nothing(self, run: Run, stale: str) -> str:
         """A digest that is of nothing that could run."""
-        return digest({"run": run.id, "stale": stale, "at": timestamp(self._pen.now())})
+        return digest({"run": run.id, "stale": stale, "at": timestamp(self._events.now())})
 
     async def recorded(self, run: Run) -> Approval | None:
         """What is on record of the question, or L{None}: nothing."""
         with suppress(NotFound):
-            return await self._ledger.approval(run.id)
+            return await self._repository.approval(run.id)
         return None
 
     def _expires(self, rule: ApprovalRule) -> datetime | None:
         """When a wait for a decision that begins now ends, if it does."""
         seconds = rule.expires_after_seconds
-        return None if seconds is None else self._pen.now() + timedelta(seconds=seconds)
+        return None if seconds is None else self._events.now() + timedelta(seconds=seconds)
 
     async def _ask_again(self, approval: Approval, ask: Ask) -> None:
         """Put C{ask} in the place of C{approval}, which waits.
 
         :raises StateConflict, ApprovalStale: something else has taken its place.
         """
-        event = self._pen.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
+        event = self._events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
         await self._put(approval, ask, event)
 
     async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
-        run, now, unless_changed = approval.run, self._pen.now(), still_shows(approval.digest)
+        run, now, unless_changed = approval.run, self._events.now(), require_digest(approval.digest)
         change = transition(run, RunState.PENDING, now, *events, ask=ask, verify=unless_changed, flags=flags)
-        await self._ledger.apply(change)
+        await self._repository.apply(change)
 
 
-def told(approval: Approval) -> Mapping[str, JSON]:
+def describe_approval(approval: Approval) -> Mapping[str, JSON]:
     """What a program is told of the question that stands there instead of the one that it named."""
     changes: JSON = [change.as_json() for change in approval.changes]
     return {"digest": approval.digest, "stale": approval.stale, "changes": changes}
 
 
-def still_shows(shown: str) -> Verify:
+def require_digest(shown: str) -> Verify:
     """A check for inside the transaction: what waits there is still what that digest binds."""
 
     def verify(run: Run, approval: Approval | None) -> None:
@@ -217,19 +217,21 @@ def _bare_review(run: Run) -> dict[str, JSON]:
     return {"action": action, "manifest_digest": run.manifest_digest, "fields": [], "steps": []}
 
 
-def anew(approval: Approval, plan: Plan, ask: Ask) -> Ask:
+def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
     """C{ask}, saying in which way it is not what C{approval} showed."""
-    return evolve(ask, stale=difference(approval, plan), changes=changed(approval.review, plan.review()))
+    return evolve(
+        ask, stale=describe_difference(approval, plan), changes=compare_reviews(approval.review, plan.review())
+    )
 
 
-def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> tuple[Change, ...]:
+def compare_reviews(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> tuple[Change, ...]:
     """Where one review is otherwise than another; a preview that was or is not there yet is otherwise in nothing."""
-    if FETCHING in (read_back(before).status, read_back(after).status):
+    if FETCHING in (parse_preview(before).status, parse_preview(after).status):
         before, after = ({**each, "preview": None} for each in (before, after))
     return differences(before, after)
 
 
-def difference(approval: Approval, plan: Plan) -> str:
+def describe_difference(approval: Approval, plan: Plan) -> str:
     """In one sentence, what is no longer as it was shown."""
     before, after = approval.review, plan.review()
     if before.get("manifest_digest") != after["manifest_digest"]:
@@ -237,7 +239,7 @@ def difference(approval: Approval, plan: Plan) -> str:
     if before.get("fields") != after["fields"]:
         return "The arguments are read differently now."
     if plan.preview is not None and plan.preview.shown.status != FETCHING:
-        seen, present = read_back(before), plan.preview.shown
+        seen, present = parse_preview(before), plan.preview.shown
         if seen.digest() != present.digest():
             return _OTHER_PREVIEW.get((seen.status, present.status), "What the preview shows was changed since.")
     if before == after:

@@ -13,20 +13,20 @@ from datetime import datetime, timedelta
 
 from attrs import define, field
 
-from aileron.runner.runs.events import Pen
-from aileron.runner.scheduling.timers import Alarms, Ring
+from aileron.runner.runs.events import EventFactory
+from aileron.runner.scheduling.timers import Callback, Timers
 from aileron.values import Run
 
 
 @define(eq=False)
-class Undo:
+class UndoWindow:
     """When approved runs may begin.
 
     :param monotonic: seconds by a clock that nobody sets.
     """
 
-    _alarms: Alarms
-    _pen: Pen
+    _timers: Timers
+    _events: EventFactory
     _monotonic: Callable[[], float]
     _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when by the clock that nobody sets
 
@@ -37,20 +37,20 @@ class Undo:
         if seconds > 0:
             self._held[run_id] = now + seconds
 
-    def waits(self, run: Run, ring: Ring) -> bool:
+    def waits(self, run: Run, ring: Callback) -> bool:
         """Whether an approved run must not begin yet; then it rings when it is to be asked again."""
         at = self._begins(run)
-        if at <= self._pen.now():
+        if at <= self._events.now():
             return False
-        self._alarms.watch(run.id, at, ring)
+        self._timers.watch(run.id, at, ring)
         return True
 
-    def wait(self, run_id: str, at: datetime, ring: Ring) -> None:
-        """Ring at C{at}, whatever the run's row says."""
-        self._alarms.watch(run_id, at, ring)
+    def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
+        """Callback at C{at}, whatever the run's row says."""
+        self._timers.watch(run_id, at, ring)
 
     def _begins(self, run: Run) -> datetime:
         """No sooner than this, by the wall clock as it goes now."""
-        now = self._pen.now()
+        now = self._events.now()
         left = max(0.0, self._held.get(run.id, 0.0) - self._monotonic())
         return max(run.start_after or now, now + timedelta(seconds=left))

@@ -14,7 +14,7 @@ _LOCAL = re.compile(rf"(?=.{{1,64}}\Z){_ATOM}(?:\.{_ATOM})*\Z")
 _TOP = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?\Z")
 
 
-def domain_of(address: str) -> str | None:
+def parse_domain(address: str) -> str | None:
     """The domain, in its ASCII form, of what is exactly one bare C{local@domain}; L{None}: it is anything else.
 
     No display name, comment, quote, group, list, blank, control character or IP literal is let through.
@@ -24,10 +24,10 @@ def domain_of(address: str) -> str | None:
     local, at, domain = address.partition("@")
     if not at or "@" in domain or not _LOCAL.match(local):
         return None
-    return ascii_domain(domain)
+    return encode_domain(domain)
 
 
-def ascii_domain(name: str) -> str | None:
+def encode_domain(name: str) -> str | None:
     """A domain name of two labels or more as A-labels (RFC 5891, without UTS 46's mapping), in lower case.
 
     :return: L{None}: it is none; a name that ends with a dot and an IP address are none.

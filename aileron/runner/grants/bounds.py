@@ -8,7 +8,7 @@ from aileron.runner.runs.plan import Plan, PlannedStep
 from aileron.values import JSON, Action, PreviewRule, digest
 
 
-def bounds_of(plan: Plan) -> dict[str, str]:
+def bounds_of_plan(plan: Plan) -> dict[str, str]:
     """What a grant stands on that is made of C{plan}, by what each is called."""
     return bounds(plan.action, plan.steps, None if plan.preview is None else plan.preview.read)
 
@@ -29,7 +29,7 @@ def _of_step(planned: PlannedStep, where: str) -> Iterator[tuple[str, str]]:
     yield f"the credential of {where}", "none" if binding is None else f"{binding.name} {binding.revision}"
 
 
-def suspension(bound: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+def describe_changes(bound: Mapping[str, str], now: Mapping[str, str]) -> str | None:
     """In one sentence, what of C{bound} is another now; L{None}: nothing is."""
     changed = [name for name in {**bound, **now} if bound.get(name) != now.get(name)]
     if not changed:

@@ -7,11 +7,11 @@ from attrs import define
 from aileron.errors import ApprovalStale
 from aileron.interfaces import IGrants
 from aileron.runner.approval.decisions import NoDecision
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan
 from aileron.values import Approval, Grant, GrantState
 
-from .bounds import bounds_of, suspension
+from .bounds import bounds_of_plan, describe_changes
 from .predicates import allows
 
 _BY = "grant:"
@@ -22,7 +22,7 @@ class GrantCheck:
     """Looks at what grants approved, until it begins; what a person approved is none of its business."""
 
     _grants: IGrants
-    _pen: Pen
+    _events: EventFactory
 
     def check(self, approval: Approval, plan: Plan) -> None:
         """Look at all of it.
@@ -35,7 +35,7 @@ class GrantCheck:
             return
         if not allows(grant, plan.arguments) or grant.session_id not in (None, approval.run.session_id):
             raise NoDecision("The standing grant by which it was approved does not allow it.")
-        why = suspension(grant.bound, bounds_of(plan))
+        why = describe_changes(grant.bound, bounds_of_plan(plan))
         if why is not None:
             raise ApprovalStale(f"The standing grant that allowed it does so no longer. {why}")
 
@@ -57,13 +57,13 @@ class GrantCheck:
         grant = self._grants.get(named)
         if grant is None:
             raise NoDecision("The standing grant by which it was approved is not in the vault.")
-        state = grant.state(self._pen.now())
+        state = grant.state(self._events.now())
         if state in (GrantState.REVOKED, GrantState.OVER):
             how = "was revoked" if state is GrantState.REVOKED else "is over"
             raise ApprovalStale(f"The standing grant that allowed it {how}.")
         return grant
 
 
-def granted_by(grant: Grant) -> str:
+def name_decider(grant: Grant) -> str:
     """Who decided, where C{grant} did: it stands under the decision's mark."""
     return f"{_BY}{grant.id}"

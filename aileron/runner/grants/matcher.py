@@ -10,14 +10,14 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, Conflict, NotFound
 from aileron.interfaces import IAudit, IGrants, IRuns
-from aileron.runner.approval.gate import Gate, decider
-from aileron.runner.approval.requests import Asking
-from aileron.runner.limits.effects import Permit
-from aileron.runner.runs.events import Pen
+from aileron.runner.approval.gate import ApprovalGate, get_decider
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.limits.effects import EffectGate
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import SHOWN
-from aileron.runner.runs.repository import Ledger
-from aileron.runner.scheduling.locks import Turns
+from aileron.runner.runs.repository import RunRepository
+from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.values import (
     Approval,
     Decision,
@@ -28,8 +28,8 @@ from aileron.values import (
     Transition,
 )
 
-from .bounds import bounds_of, suspension
-from .check import granted_by
+from .bounds import bounds_of_plan, describe_changes
+from .check import name_decider
 from .predicates import allows
 
 ALLOWED = "Allowed by a standing grant."
@@ -42,7 +42,7 @@ Keep = Callable[[Sequence[Transition]], Awaitable[tuple[Run, bool]]]
 
 
 @define(eq=False)
-class Granting:
+class GrantMatcher:
     """Takes decisions in the operator's place, as far as the operator said so beforehand.
 
     :param turns: of runs.
@@ -53,15 +53,15 @@ class Granting:
     _grants: IGrants
     _runs: IRuns
     _audit: IAudit
-    _ledger: Ledger
-    _asking: Asking
-    _gate: Gate
-    _permit: Permit
-    _turns: Turns
-    _pen: Pen
+    _repository: RunRepository
+    _requests: ApprovalRequests
+    _gate: ApprovalGate
+    _effects: EffectGate
+    _locks: KeyedLocks
+    _events: EventFactory
     _remember: Callable[[], Awaitable[None]]
-    _actions: Turns = field(factory=Turns, init=False)
-    _told: set[tuple[str, str]] = field(factory=set, init=False)
+    _actions: KeyedLocks = field(factory=KeyedLocks, init=False)
+    _noted: set[tuple[str, str]] = field(factory=set, init=False)
 
     async def keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
         """Keep a gated run as it was put up, and as decided at once where a grant allows it.
@@ -73,7 +73,7 @@ class Granting:
         if plan.preview is not None or not self._may_allow(run):
             return await keep([asked])
         # One after the other: else two calls of one idempotency key, at once, would cost two uses.
-        return await self._actions.take(run.action, lambda: self._keep(run, plan, asked, keep))
+        return await self._actions.run(run.action, lambda: self._keep(run, plan, asked, keep))
 
     async def previewed(self, run_id: str) -> Run | None:
         """Decide a run that waits and has just got its preview; L{None}: no grant allows it, and a person must say.
@@ -81,13 +81,13 @@ class Granting:
         :raises StateConflict, ApprovalStale: it went elsewhere meanwhile.
         :raises AileronError: it cannot run now.
         """
-        return await self._turns.take(run_id, lambda: self._previewed(run_id))
+        return await self._locks.run(run_id, lambda: self._previewed(run_id))
 
     async def note_suspended(self, grant: Grant, why: str) -> None:
         """Put on record, once in this life, that a grant in force allows nothing."""
-        if (grant.id, why) not in self._told:
-            self._told.add((grant.id, why))
-            event = self._pen.of_home("grant.suspended", grant=grant.id, reason=why)
+        if (grant.id, why) not in self._noted:
+            self._noted.add((grant.id, why))
+            event = self._events.of_home("grant.suspended", grant=grant.id, reason=why)
             await self._audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
 
     async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
@@ -99,16 +99,16 @@ class Granting:
         return key is not None and await self._runs.find_by_key(run.session_id, run.action, key) is not None
 
     async def _previewed(self, run_id: str) -> Run | None:
-        approval = await self._ledger.approval(run_id)
+        approval = await self._repository.approval(run_id)
         run = approval.run
         first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
         if run.state is not RunState.PENDING or not first or not self._may_allow(run):
             return None
-        plan = self._asking.plan_shown(approval)
+        plan = self._requests.plan_shown(approval)
         if not _is_shown_whole(plan) or plan.digest(run) != approval.digest:
             return None
         decided = await self._decided(approval, plan)
-        return None if decided is None else await self._ledger.apply(decided)
+        return None if decided is None else await self._repository.apply(decided)
 
     async def _decided(self, approval: Approval, plan: Plan) -> Transition | None:
         """The decision of the first grant that allows it, its use counted; L{None}: a person must say."""
@@ -127,25 +127,25 @@ class Granting:
 
     def end_what_is_over(self) -> None:
         """Note in the vault which grants are over, so that no clock that is set back brings one again."""
-        now = self._pen.now()
+        now = self._events.now()
         with suppress(AileronError):
             for grant in self._grants.all():
                 if grant.revoked_at is None and grant.state(now) is GrantState.OVER:
                     self._grants.revoke(grant.id, now)
 
     def _may_allow(self, run: Run) -> bool:
-        if run.parent_id is not None or not self._permit.may_act():
+        if run.parent_id is not None or not self._effects.may_act():
             return False  # what does again what may have happened is a person's to decide
         self.end_what_is_over()
         return any(True for _ in self._for_caller(run))
 
     async def _matching(self, run: Run, plan: Plan) -> list[Grant]:
         """Those that allow it; of those that would, but for what has changed since, that is put on record."""
-        now, found = bounds_of(plan), []
+        now, found = bounds_of_plan(plan), []
         for grant in self._for_caller(run):
             if not allows(grant, plan.arguments):
                 continue
-            why = suspension(grant.bound, now)
+            why = describe_changes(grant.bound, now)
             if why is None:
                 found.append(grant)
             else:
@@ -154,16 +154,16 @@ class Granting:
 
     def _for_caller(self, run: Run) -> Iterator[Grant]:
         """Those in force for this action and session."""
-        now = self._pen.now()
+        now = self._events.now()
         for grant in self._grants.all():
             meant = grant.action == run.action and grant.session_id in (None, run.session_id)
             if meant and grant.state(now) is GrantState.LIVE:
                 yield grant
 
     def _decision(self, approval: Approval, plan: Plan, grant: Grant) -> Transition:
-        decision = Decision(True, approval.digest, granted_by(grant), ALLOWED, grant_id=grant.id)
+        decision = Decision(True, approval.digest, name_decider(grant), ALLOWED, grant_id=grant.id)
         decided = self._gate.granted(approval, decision, plan.action.approval)
-        event = self._pen.of_run("grant.used", approval.run, decider(decision), grant=grant.id, left=grant.left)
+        event = self._events.of_run("grant.used", approval.run, get_decider(decision), grant=grant.id, left=grant.left)
         return evolve(decided, events=(event, *decided.events))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aileron.values import JSON, Grant, Predicate, PredicateKind
 
-from .addresses import domain_of
+from .addresses import parse_domain
 
 if TYPE_CHECKING:
     import re2  # type: ignore[import-untyped]
@@ -58,7 +58,7 @@ def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
     )
 
 
-def compiled(pattern: str) -> re2._Regexp:
+def compile_pattern(pattern: str) -> re2._Regexp:
     """The pattern, ready to match in time linear in its subject and within little memory.
 
     :raises ValueError: it is none, or needs too much; as RE2 says it.
@@ -88,7 +88,7 @@ def _pattern(given: JSON, value: JSON) -> bool:
     if len(value) > MOST_SUBJECT_BYTES:
         return False
     try:
-        return compiled(given).fullmatch(value) is not None
+        return compile_pattern(given).fullmatch(value) is not None
     except ValueError:
         return False
 
@@ -115,7 +115,7 @@ def _domain(given: JSON, value: JSON) -> bool:
 
 def _at_one_of(names: Sequence[str], address: str) -> bool:
     """C{names} are in their ASCII form, as a grant keeps them."""
-    domain = domain_of(address)
+    domain = parse_domain(address)
     if domain is None:
         return False
     return any(domain.endswith(name[1:]) if name.startswith("*.") else domain == name for name in names)

@@ -9,9 +9,9 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IAudit, IGrants, IVault
-from aileron.runner.approval.gate import Gate
-from aileron.runner.approval.requests import Asking
-from aileron.runner.runs.events import Pen
+from aileron.runner.approval.gate import ApprovalGate
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.preview import Preview
@@ -31,17 +31,17 @@ from aileron.values import (
     timestamp,
 )
 
-from .addresses import domain_of
-from .bounds import bounds, bounds_of, suspension
-from .matcher import Granting
+from .addresses import parse_domain
+from .bounds import bounds, bounds_of_plan, describe_changes
+from .matcher import GrantMatcher
 from .predicates import array
-from .validation import checked, exact_of
+from .validation import select_exact, validate_grant
 
 _log = Logger()
 
 
 @define(eq=False)
-class GrantDesk:
+class GrantService:
     """A grant is put on record first, then kept in the vault, then its call is approved: none is in force unread.
 
     :param note: remembers that the vault has come further, else whoever puts back its file has again what was revoked.
@@ -50,12 +50,12 @@ class GrantDesk:
     _grants: IGrants
     _vault: IVault
     _audit: IAudit
-    _gate: Gate
-    _granting: Granting
-    _asking: Asking
+    _gate: ApprovalGate
+    _matcher: GrantMatcher
+    _requests: ApprovalRequests
     _offerings: Offerings
     _planner: Planner
-    _pen: Pen
+    _events: EventFactory
     _note: Callable[[], Awaitable[None]]
 
     async def approve(
@@ -63,14 +63,14 @@ class GrantDesk:
     ) -> tuple[Approval, Grant]:
         """See L{IRunner.approve_and_grant}.
 
-        :param preview: as of L{Gate.decide}.
+        :param preview: as of L{ApprovalGate.decide}.
         """
         approval = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
-        plan = self._asking.plan(approval.run)
+        plan = self._requests.plan(approval.run)
         grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
-        await self._audit.append(self._event("grant.issued", grant, actor, **_told(grant)))
+        await self._audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
         self._grants.put(grant)
         decided = False
         try:
@@ -86,7 +86,7 @@ class GrantDesk:
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._offerings.refresh()
-        self._granting.end_what_is_over()
+        self._matcher.end_what_is_over()
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
     async def one(self, grant_id: str) -> StandingGrant:
@@ -102,7 +102,7 @@ class GrantDesk:
         The vault first, and then the record: what is to end ends at once, whatever the database does.
         """
         before = (await self.one(grant_id)).grant
-        revoked = self._grants.revoke(grant_id, self._pen.now())
+        revoked = self._grants.revoke(grant_id, self._events.now())
         await self._note()
         if before.revoked_at is None:
             await self._audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
@@ -117,19 +117,19 @@ class GrantDesk:
         if wish.session and run.session_id is None:
             problem = "/grant/session", "the call has no session: grant it to all"
             raise InvalidRequest.listing("This cannot be granted.", problem)
-        return checked(wish, plan.arguments, [given.name for given in plan.action.inputs], self._pen.now())
+        return validate_grant(wish, plan.arguments, [given.name for given in plan.action.inputs], self._events.now())
 
     def _new(self, run: Run, plan: Plan, wish: NewGrant, made_by: str) -> Grant:
         return Grant(
-            id=self._pen.fresh_id(),
+            id=self._events.fresh_id(),
             action=plan.action.name,
             predicates=wish.predicates,
-            exact=exact_of(wish.predicates, plan.arguments),
+            exact=select_exact(wish.predicates, plan.arguments),
             uses=wish.uses,
             not_after=wish.not_after,
-            bound=bounds_of(plan),
+            bound=bounds_of_plan(plan),
             run_id=run.id,
-            made_at=self._pen.now(),
+            made_at=self._events.now(),
             made_by=made_by,
             session_id=run.session_id if wish.session else None,
         )
@@ -137,7 +137,7 @@ class GrantDesk:
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
         """The call was not approved after all, so nothing is granted."""
         try:
-            self._grants.revoke(grant.id, self._pen.now())
+            self._grants.revoke(grant.id, self._events.now())
             await self._note()
             await self._audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
         except AileronError as error:
@@ -146,25 +146,25 @@ class GrantDesk:
             )
 
     async def _shown(self, grant: Grant) -> StandingGrant:
-        state = grant.state(self._pen.now())
+        state = grant.state(self._events.now())
         why = self._suspension(grant) if state is GrantState.LIVE else None
         if why is not None:
-            await self._granting.note_suspended(grant, why)
+            await self._matcher.note_suspended(grant, why)
         return StandingGrant(grant, state, why)
 
     def _suspension(self, grant: Grant) -> str | None:
         try:
             action = self._offerings.find(grant.action).action
-            return suspension(grant.bound, bounds(action, *self._planner.unfilled(action)))
+            return describe_changes(grant.bound, bounds(action, *self._planner.unfilled(action)))
         except AileronError as error:
             return f"It cannot be used now: {error.message}"
 
     def _event(self, type_: str, grant: Grant, actor: Actor, **payload: JSON) -> Event:
-        event = self._pen.of_home(type_, actor, grant=grant.id, **payload)
+        event = self._events.of_home(type_, actor, grant=grant.id, **payload)
         return evolve(event, action=grant.action, session_id=grant.session_id)
 
 
-def _told(grant: Grant) -> Mapping[str, JSON]:
+def _describe(grant: Grant) -> Mapping[str, JSON]:
     """What the record says of a new grant: all that it allows."""
     return {
         "run": grant.run_id,
@@ -180,5 +180,5 @@ def _told(grant: Grant) -> Mapping[str, JSON]:
 def _domains(value: JSON) -> list[JSON]:
     """The domains of a mail address, or of an array of them; empty where it is anything else."""
     addresses = [value] if isinstance(value, str) else array(value)
-    found = [domain_of(each) if isinstance(each, str) else None for each in addresses]
+    found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
     return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

@@ -23,8 +23,8 @@ from aileron.values import (
     json_problems,
 )
 
-from .addresses import ascii_domain
-from .predicates import ABSENT, MOST_PATTERN_BYTES, array, compiled, holds
+from .addresses import encode_domain
+from .predicates import ABSENT, MOST_PATTERN_BYTES, array, compile_pattern, holds
 
 _MOST_CHOICES = 100
 _MOST_KEPT_CHARACTERS = 16 * 1024
@@ -33,7 +33,7 @@ _ESCAPED, _FLAGS = re.compile(r"\\.", re.DOTALL), re.compile(r"\(\?(?!:)")
 _Fault = tuple[str, str]
 
 
-def checked(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequence[str], now: datetime) -> NewGrant:
+def validate_grant(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequence[str], now: datetime) -> NewGrant:
     """C{wish}, its domain names in their ASCII form, if it can be granted and matches the approved call itself.
 
     :param arguments: of the approved call.
@@ -49,7 +49,7 @@ def checked(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequence[str]
     return wish
 
 
-def exact_of(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> dict[str, JSON]:
+def select_exact(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> dict[str, JSON]:
     """The arguments that no predicate names, each of which must stay what it is."""
     named = {predicate.argument for predicate in predicates}
     return {name: value for name, value in arguments.items() if name not in named}
@@ -99,7 +99,7 @@ def _pattern_faults(given: JSON) -> Iterator[str]:
         yield "takes no flags and no named groups: the whole text must match as it stands"
     else:
         try:
-            compiled(given)
+            compile_pattern(given)
         except ValueError as error:
             yield f"is no RE2 pattern that can be kept: {_said(error)}"
 
@@ -119,7 +119,7 @@ def _domain_faults(given: JSON) -> Iterator[str]:
     names = array(given)
     if not 1 <= len(names) <= _MOST_CHOICES:
         yield f"must be an array of 1 to {_MOST_CHOICES} domain names"
-    elif not all(isinstance(name, str) and ascii_domain(name.removeprefix("*.")) for name in names):
+    elif not all(isinstance(name, str) and encode_domain(name.removeprefix("*.")) for name in names):
         yield "must hold whole domain names such as example.com, or *.example.com for all below one"
 
 
@@ -147,7 +147,7 @@ def _in_ascii(predicate: Predicate) -> Predicate:
 
 def _name_in_ascii(name: str) -> str:
     below = "*." if name.startswith("*.") else ""
-    return f"{below}{ascii_domain(name.removeprefix('*.'))}"
+    return f"{below}{encode_domain(name.removeprefix('*.'))}"
 
 
 def _mismatches(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> Iterator[_Fault]:
@@ -157,7 +157,7 @@ def _mismatches(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) 
 
 
 def _too_long(wish: NewGrant, arguments: Mapping[str, JSON]) -> Iterator[_Fault]:
-    kept: JSON = [exact_of(wish.predicates, arguments), [each.as_json() for each in wish.predicates]]
+    kept: JSON = [select_exact(wish.predicates, arguments), [each.as_json() for each in wish.predicates]]
     if len(compact(kept)) > _MOST_KEPT_CHARACTERS:
         yield "/grant/predicates", "leave too much that would have to stay the same: name the long arguments as well"
 

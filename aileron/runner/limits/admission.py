@@ -15,7 +15,7 @@ from .pauses import Pauses
 
 
 @frozen(eq=False)
-class Brakes:
+class Limits:
     """All brakes of a runner."""
 
     pauses: Pauses

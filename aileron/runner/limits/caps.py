@@ -8,7 +8,7 @@ from attrs import define, evolve, field
 
 from aileron.errors import LimitExceeded, NotFound
 from aileron.interfaces import IAudit, IBrakes, IRuns
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan
 from aileron.values import JSON, READ, Action, Actor, Cap, Charge, LoopLimits, OwnCap, compact, digest_of_bytes
 
@@ -19,7 +19,7 @@ _HOUR_SECONDS = 3600.0
 _WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
 
 
-def charges(
+def compute_charges(
     plan: Plan, arguments: Mapping[str, JSON], session_id: str | None, own: Sequence[OwnCap], usual: Cap | None
 ) -> tuple[Charge, ...]:
     """All that a run counts against, with the most that may be counted there.
@@ -103,12 +103,12 @@ class Caps:
     _runs: IRuns
     _brakes: IBrakes
     _audit: IAudit
-    _pen: Pen
+    _events: EventFactory
     _usual: Cap | None = field(converter=_usual)
 
     def charges(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> tuple[Charge, ...]:
-        """What a run counts against now; see L{charges}."""
-        return charges(plan, arguments, session_id, self._brakes.caps(), self._usual)
+        """What a run counts against now; see L{compute_charges}."""
+        return compute_charges(plan, arguments, session_id, self._brakes.caps(), self._usual)
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
         """Pass only where a run could begin now: a courtesy to who would be asked; it is charged when it begins.
@@ -125,10 +125,10 @@ class Caps:
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
         """See L{aileron.interfaces.IRunner.set_caps}."""
-        now = self._pen.now()
+        now = self._events.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
-            await self._audit.append(self._pen.of_home("cap.set", actor, **_told(each)))
+            await self._audit.append(self._events.of_home("cap.set", actor, **_describe(each)))
         kept = {each.name: each for each in self.own()}
         self._brakes.keep_caps(tuple({**kept, **fresh}.values()))
         return tuple(fresh.values())
@@ -137,11 +137,11 @@ class Caps:
         """See L{aileron.interfaces.IRunner.remove_cap}."""
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such cap.")
-        await self._audit.append(self._pen.of_home("cap.removed", actor, **_told(which)))
+        await self._audit.append(self._events.of_home("cap.removed", actor, **_describe(which)))
         self._brakes.keep_caps(tuple(each for each in self.own() if each.name != which.name))
 
 
-def _told(own: OwnCap) -> dict[str, JSON]:
+def _describe(own: OwnCap) -> dict[str, JSON]:
     return {
         "action": own.action,
         "argument": own.cap.argument,

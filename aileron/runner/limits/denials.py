@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from aileron.errors import ApprovalDenied, Conflict
 from aileron.interfaces import IAudit, IRuns
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.values import (
     JSON,
     Action,
@@ -25,7 +25,7 @@ from aileron.values import (
     timestamp,
 )
 
-from .loop_breaker import Breaker
+from .loop_breaker import LoopBreaker
 
 LONGEST = timedelta(days=1)
 """No manifest's cool-down is longer."""
@@ -48,7 +48,7 @@ def request_digest(arguments: JSON) -> str:
 
 def _normal(value: JSON) -> JSON:
     if isinstance(value, str):
-        return normal_text(value)
+        return normalize_text(value)
     if isinstance(value, Mapping):
         return {key: _normal(item) for key, item in value.items()}
     if isinstance(value, Sequence):
@@ -56,7 +56,7 @@ def _normal(value: JSON) -> JSON:
     return value
 
 
-def normal_text(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Write C{text} in NFKC, case-folded, and with single blanks."""
     if not text.isascii():
         text = " ".join(map(_composed, text.split()))
@@ -85,8 +85,8 @@ class Denials:
 
     _runs: IRuns
     _audit: IAudit
-    _pen: Pen
-    _breaker: Breaker
+    _events: EventFactory
+    _breaker: LoopBreaker
     _of: dict[str, deque[_Denied]] = field(factory=dict, init=False)
 
     async def learn(self) -> None:
@@ -94,7 +94,7 @@ class Denials:
 
         :raises StoreUnavailable: that cannot be read.
         """
-        since = self._pen.now() - LONGEST
+        since = self._events.now() - LONGEST
         query = AuditQuery(type=FORGIVEN, since=since, limit=1000)
         forgiven = {record.event.run_id for record in (await self._audit.list(query)).items}
         for approval in await self._runs.denials(since):
@@ -121,7 +121,7 @@ class Denials:
 
         :raises ApprovalDenied: it was.
         """
-        now, cool_down = self._pen.now(), timedelta(seconds=action.approval.cool_down_seconds)
+        now, cool_down = self._events.now(), timedelta(seconds=action.approval.cool_down_seconds)
         lately = [each for each in self._of.get(action.name, ()) if each.at + cool_down > now]
         if not lately:
             return
@@ -141,7 +141,7 @@ class Denials:
             raise Conflict(f"It is {run.state.value}: there is nothing to forgive.", {"state": run.state.value})
         kept = self._of.get(run.action, deque())
         if run.id in {each.run_id for each in kept}:
-            await self._audit.append(self._pen.of_run(FORGIVEN, run, actor))
+            await self._audit.append(self._events.of_run(FORGIVEN, run, actor))
             self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST)
             self._breaker.forgive(run)
 

@@ -9,7 +9,7 @@ from aileron.values import VaultState
 
 
 @define(eq=False)
-class Permit:
+class EffectGate:
     """One answer for all who ask.
 
     :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.

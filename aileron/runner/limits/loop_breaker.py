@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import JSON, Approval, Event, LoopLimits, Run, Session, compact, digest_of_bytes
 
@@ -60,11 +60,11 @@ class _Broken:
 
 
 @define(eq=False)
-class Breaker:
+class LoopBreaker:
     """What was counted lately, in memory; of denials it is learnt from the table at the start."""
 
     _audit: IAudit
-    _pen: Pen
+    _events: EventFactory
     _tasks: Tasks
     _rules: Mapping[str, _Rule] = field(converter=_rules)
     _counted: Counts = field(factory=lambda: Counts(CALLS_WITHIN), init=False)
@@ -76,7 +76,7 @@ class Breaker:
 
         :raises LimitExceeded: one of them is.
         """
-        now = self._pen.now()
+        now = self._events.now()
         same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
         by_session, by_action = (_SESSION, session.id), (_ACTION, action)
         self._check(by_session, now)
@@ -142,7 +142,7 @@ class Breaker:
     def _tell(self, which: tuple[str, str]) -> None:
         """Put it on record, once."""
         kind, name = which
-        event = self._pen.of_home("session.broken", why=self._broken[which].why)
+        event = self._events.of_home("session.broken", why=self._broken[which].why)
         event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
         self._tasks.start(f"on record that {kind} {name} is stopped", self._append(event))
 

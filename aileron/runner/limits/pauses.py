@@ -19,7 +19,7 @@ from twisted.logger import Logger
 from aileron.errors import AileronError, LimitExceeded, Paused
 from aileron.interfaces import IAudit, IBrakes, IWatermarks
 from aileron.runner.approval.decisions import Verify
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.values import Actor, Approval, Event, Pause, Run, compact, from_timestamp
 from aileron.waiting import Waiting
 
@@ -40,7 +40,7 @@ class Pauses:
     _brakes: IBrakes
     _watermarks: IWatermarks
     _audit: IAudit
-    _pen: Pen
+    _events: EventFactory
     _clock: IReactorTime
     _standing: Mapping[str | None, Pause] = field(factory=dict, init=False)  # replaced whole: the writer's thread reads
     _lifted: Waiting = field(factory=Waiting, init=False)
@@ -89,7 +89,7 @@ class Pauses:
         :raises StoreUnavailable: the row cannot be read.
         """
         written = (await self._watermarks.all()).get(PAUSED_ROW)
-        found = {pause.session_id: pause for pause in _read(written, self._pen.now())}
+        found = {pause.session_id: pause for pause in _read(written, self._events.now())}
         self._standing = {**found, **{pause.session_id: pause for pause in self._brakes.pauses()}}
         self._owed = bool(self._standing)
         self.settle_up()
@@ -178,7 +178,7 @@ class Pauses:
         return True
 
     def _event(self, type_: str, pause: Pause, actor: Actor) -> Event:
-        event = self._pen.of_home(type_, actor, reason=pause.reason, since=pause.as_json()["since"])
+        event = self._events.of_home(type_, actor, reason=pause.reason, since=pause.as_json()["since"])
         return evolve(event, session_id=pause.session_id)
 
 

@@ -9,16 +9,16 @@ from attrs import frozen
 from aileron.errors import AileronError, CapabilityDenied, Conflict, StoreUnavailable
 from aileron.interfaces import IAudit, IRuns
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
-from aileron.runner.approval.requests import Asking
+from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, PlannedStep, step_key
 from aileron.values import JSON, WRITE, AttemptRow, AuditQuery, Run, Sought, canonical
 
-from .recorder import Doubt
+from .recorder import UncertainEffect
 
 
 @frozen
-class Doubts:
+class UncertainEffects:
     """Works out what is to be looked for, from rows that nobody need believe.
 
     What is asked of the service is what the operator decided on, or what the action does without asking; and it is
@@ -28,10 +28,10 @@ class Doubts:
     _runs: IRuns
     _audit: IAudit
     _offerings: Offerings
-    _asking: Asking
+    _requests: ApprovalRequests
     _decisions: Decisions
 
-    async def of(self, run: Run) -> tuple[Doubt, Sought]:
+    async def of(self, run: Run) -> tuple[UncertainEffect, Sought]:
         """The step of C{run} that may have happened, and how its effect is looked for.
 
         :raises CapabilityDenied: nothing of the kind can be looked for.
@@ -49,7 +49,7 @@ class Doubts:
             raise Conflict("No step of it is in doubt any more, and the rest was never begun.")
         if planned.effect != WRITE or not planned.reconcilable:
             raise CapabilityDenied(f"{planned.description.fqn} declares no way to look whether this happened.")
-        doubt = Doubt(run, planned, position, done, position == len(plan.steps) - 1)
+        doubt = UncertainEffect(run, planned, position, done, position == len(plan.steps) - 1)
         return doubt, _sought(plan, doubt, tried)
 
     async def _plan(self, run: Run) -> Plan:
@@ -66,8 +66,8 @@ class Doubts:
 
     async def _decided(self, run: Run) -> Plan:
         """What it does now; where somebody must be asked, what somebody has said yes to."""
-        approval = await self._asking.recorded(run)
-        plan = self._asking.plan(run) if approval is None else self._asking.plan_shown(approval)
+        approval = await self._requests.recorded(run)
+        plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
         if approval is None:
             if plan.action.approval.required or run.parent_id is not None:
                 raise Conflict("There is no decision on record.")
@@ -83,7 +83,7 @@ class Doubts:
         return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)
 
 
-def _sought(plan: Plan, doubt: Doubt, tried: Sequence[AttemptRow]) -> Sought:
+def _sought(plan: Plan, doubt: UncertainEffect, tried: Sequence[AttemptRow]) -> Sought:
     planned, run = doubt.planned, doubt.run
     try:
         inputs = plan.inputs_of(planned, doubt.done)

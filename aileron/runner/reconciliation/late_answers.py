@@ -8,14 +8,14 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.runner.runs.attempts import told
-from aileron.runner.runs.echoes import echoes
-from aileron.runner.runs.events import Pen
-from aileron.runner.runs.retry import Meaning, meaning
+from aileron.runner.runs.attempts import describe_attempt
+from aileron.runner.runs.echoes import find_echoes
+from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.retry import Meaning, classify
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import JSON, AttemptRow, Outcome, Request
 
-from .recorder import Doubt, Findings, Found
+from .recorder import LookupResult, OutcomeRecorder, UncertainEffect
 
 LATE_SECONDS = 60.0
 """How much longer than its time an answer is listened for."""
@@ -27,7 +27,7 @@ _log = Logger()
 
 
 @frozen
-class Late:
+class LateAnswer:
     """An attempt whose time was up.
 
     :ivar attempt: its row, as it was written by then.
@@ -35,27 +35,27 @@ class Late:
     :ivar alone: whether no earlier attempt is in doubt as well, so that a refusal of this one says all.
     """
 
-    doubt: Doubt
+    doubt: UncertainEffect
     attempt: AttemptRow
     built: Request | None
     alone: bool
 
 
 @define(eq=False)
-class Listening:
+class LateAnswers:
     """Keeps the connections of at most 64 such attempts; beyond that the oldest is dropped.
 
     Whoever reads an answer must know the credential, to take it out of that.  So nobody listens on once the vault is
     to be locked or the daemon stops.
     """
 
-    _findings: Findings
+    _recorder: OutcomeRecorder
     _tasks: Tasks
-    _pen: Pen
+    _events: EventFactory
     _open: dict[str, Deferred[Outcome]] = field(factory=dict, init=False)  # by run: each has at most one
     _closed: bool = field(default=False, init=False)
 
-    def listen(self, late: Late, answer: Deferred[Outcome]) -> None:
+    def listen(self, late: LateAnswer, answer: Deferred[Outcome]) -> None:
         """Record what C{answer} brings, if it brings anything; the run must be on record as C{unknown}."""
         run_id = late.doubt.run.id
         self._open[run_id] = answer
@@ -73,7 +73,7 @@ class Listening:
         while self._open:
             self._open.popitem()[1].cancel()
 
-    def _heard(self, outcome: Outcome | Failure, late: Late) -> None:
+    def _heard(self, outcome: Outcome | Failure, late: LateAnswer) -> None:
         self._open.pop(late.doubt.run.id, None)
         if isinstance(outcome, Failure):
             if not outcome.check(CancelledError):
@@ -81,28 +81,28 @@ class Listening:
         elif not _silent(outcome):
             self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
 
-    async def _record(self, late: Late, outcome: Outcome) -> None:
-        await self._findings.write(late.doubt, self._found(late, outcome))
+    async def _record(self, late: LateAnswer, outcome: Outcome) -> None:
+        await self._recorder.write(late.doubt, self._found(late, outcome))
 
-    def _found(self, late: Late, outcome: Outcome) -> Found:
-        doubt, read = late.doubt, meaning(outcome, late.doubt.planned.effect)
-        fqn, echoed = doubt.planned.description.fqn, echoes(self._pen, doubt.run, doubt.planned, outcome)
-        ended = evolve(late.attempt, state=_ENDED[read], ended_at=self._pen.now(), fault=outcome.fault)
+    def _found(self, late: LateAnswer, outcome: Outcome) -> LookupResult:
+        doubt, read = late.doubt, classify(outcome, late.doubt.planned.effect)
+        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._events, doubt.run, doubt.planned, outcome)
+        ended = evolve(late.attempt, state=_ENDED[read], ended_at=self._events.now(), fault=outcome.fault)
         happened = _SETTLES.get(read) if late.alone or read is Meaning.DONE else None
-        event = self._pen.of_run(
+        event = self._events.of_run(
             "execution.late_answer",
             doubt.run,
             fault=outcome.fault,
             connector=fqn,
             happened=happened,
             last=doubt.last,
-            answer=told(ended, outcome, late.built),
+            answer=describe_attempt(ended, outcome, late.built),
         )
         fault = None if outcome.fault is None else outcome.fault.with_details(**_place(doubt))
-        return Found(happened, outcome.output, fault, (*echoed.events, event), (ended,), echoed.flags)
+        return LookupResult(happened, outcome.output, fault, (*echoed.events, event), (ended,), echoed.flags)
 
 
-def _place(doubt: Doubt) -> dict[str, JSON]:
+def _place(doubt: UncertainEffect) -> dict[str, JSON]:
     return {"step": doubt.step_id, "steps_done": list(doubt.done)}
 
 

@@ -14,18 +14,18 @@ from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, Sto
 from aileron.interfaces import IRuns
 from aileron.runner._executor import Executor
 from aileron.runner.approval.decisions import UNUSABLE
-from aileron.runner.limits.effects import Permit
+from aileron.runner.limits.effects import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.echoes import echoes
-from aileron.runner.runs.events import Pen
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.echoes import find_echoes
+from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.timers import Alarms
+from aileron.runner.scheduling.timers import Timers
 from aileron.values import DAEMON, JSON, Actor, Finding, Run, RunQuery, RunState, Sought, compact, digest_of_bytes
 
-from .effects import Doubts
-from .late_answers import Listening
-from .recorder import Doubt, Findings, Found
+from .effects import UncertainEffects
+from .late_answers import LateAnswers
+from .recorder import LookupResult, OutcomeRecorder, UncertainEffect
 
 LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0)
 """When it is looked, counted from when the run became C{unknown}, or from the start of the daemon."""
@@ -39,28 +39,28 @@ _log = Logger()
 
 
 @define(eq=False)
-class Reconciling:
+class Reconciler:
     """Looks for effects, each look on record; what it finds settles a run, if nobody else has.
 
     :param monotonic: seconds by a clock that nobody sets.
     """
 
     _runs: IRuns
-    _ledger: Ledger
-    _doubts: Doubts
+    _repository: RunRepository
+    _uncertain: UncertainEffects
     _executor: Executor
-    _findings: Findings
-    _listening: Listening
-    _alarms: Alarms
-    _permit: Permit
+    _recorder: OutcomeRecorder
+    _late_answers: LateAnswers
+    _timers: Timers
+    _effects: EffectGate
     _pauses: Pauses
     _tasks: Tasks
-    _pen: Pen
+    _events: EventFactory
     _monotonic: Callable[[], float]
     _began: float = field(init=False)
     _stopped: bool = field(default=False, init=False)
     _since: dict[str, float] = field(factory=dict, init=False)  # by run, when it became unknown in this life
-    _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
+    _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
 
     def __attrs_post_init__(self) -> None:
         """What an earlier life left has been unknown since now, as far as this one knows."""
@@ -68,7 +68,7 @@ class Reconciling:
 
     async def take_up(self) -> None:
         """Look again for what an earlier life of the daemon had not found, of the last day."""
-        since, query = self._pen.now() - _TAKEN_UP, RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)
+        since, query = self._events.now() - _TAKEN_UP, RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)
         for run in (await self._runs.list(query)).items:
             if run.changed_at > since:
                 self.follow(run)
@@ -81,30 +81,30 @@ class Reconciling:
     def stop(self) -> None:
         """Look no more of itself, and listen no more.  Twice is safe."""
         self._stopped = True
-        self._alarms.stop()
-        self._listening.drop()
+        self._timers.stop()
+        self._late_answers.drop()
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
         """See L{aileron.interfaces.IRunner.find_out}."""
-        if not self._permit.may_act():
+        if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
-        run = await self._ledger.run(run_id)
+        run = await self._repository.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
-        doubt, sought = await self._doubts.of(run)
+        doubt, sought = await self._uncertain.of(run)
         return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
 
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
         """When it was given up, by a clock that nobody sets: one that is set forward ends no wait."""
         passed = self._monotonic() - self._since.get(run_id, self._began)
-        return max(last_at, self._pen.now() - timedelta(seconds=passed))
+        return max(last_at, self._events.now() - timedelta(seconds=passed))
 
     def _wait(self, run_id: str, number: int) -> None:
         if self._stopped:
             return
         before = LOOKS_AFTER_SECONDS[number - 1] if number else 0.0
-        at = self._pen.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
-        self._alarms.watch(run_id, at, partial(self._ring, number))
+        at = self._events.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
+        self._timers.watch(run_id, at, partial(self._ring, number))
 
     async def _ring(self, number: int, run_id: str) -> None:
         self._tasks.start(f"{run_id}, looked for", self._try(run_id, number))
@@ -112,7 +112,7 @@ class Reconciling:
     async def _try(self, run_id: str, number: int) -> None:
         """One look of the schedule, and the next, unless that can find nothing more."""
         try:
-            more = await self._turns.run(self._looked, run_id)
+            more = await self._slots.run(self._looked, run_id)
         except _LATER as error:
             _log.warn("what became of run {run} cannot be looked for yet: {why}", run=run_id, why=error.message)
             more = True
@@ -124,7 +124,7 @@ class Reconciling:
     async def _looked(self, run_id: str) -> bool:
         """Whether another look may find what this one has not; while it is paused, nothing that nobody asked for."""
         try:
-            self._pauses.refuse((await self._ledger.run(run_id)).session_id)
+            self._pauses.refuse((await self._repository.run(run_id)).session_id)
             _, finding = await self.find_out(run_id, DAEMON)
         except _LATER:
             raise
@@ -133,13 +133,13 @@ class Reconciling:
             return False
         return finding.happened is None
 
-    async def _look(self, doubt: Doubt, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
-        on_its_way = self._listening.listens(doubt.run.id)
+    async def _look(self, doubt: UncertainEffect, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
+        on_its_way = self._late_answers.listens(doubt.run.id)
         finding = await self._asked(doubt, sought)
         if finding.happened is False and on_its_way:  # what is not there may come yet
             finding = evolve(finding, happened=None)
-        fqn, echoed = doubt.planned.description.fqn, echoes(self._pen, doubt.run, doubt.planned, finding)
-        event = self._pen.of_run(
+        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._events, doubt.run, doubt.planned, finding)
+        event = self._events.of_run(
             "execution.reconciled",
             doubt.run,
             actor,
@@ -147,12 +147,12 @@ class Reconciling:
             fqn,
             step=doubt.step_id,
             last=doubt.last,
-            **_told(finding),
+            **_describe(finding),
         )
-        found = Found(finding.happened, finding.output, None, (*echoed.events, event), (), echoed.flags)
-        return await self._findings.write(doubt, found), finding
+        found = LookupResult(finding.happened, finding.output, None, (*echoed.events, event), (), echoed.flags)
+        return await self._recorder.write(doubt, found), finding
 
-    async def _asked(self, doubt: Doubt, sought: Sought) -> Finding:
+    async def _asked(self, doubt: UncertainEffect, sought: Sought) -> Finding:
         try:
             return await self._executor.look(doubt.planned, sought, _LOOK_SECONDS)
         except (CapabilityDenied, VaultLocked):
@@ -161,7 +161,7 @@ class Reconciling:
             return Finding(None, fault=error.fault())
 
 
-def _told(finding: Finding) -> dict[str, JSON]:
+def _describe(finding: Finding) -> dict[str, JSON]:
     """What the record tells of it: of what was found the digest and the size, as of any answer."""
     notes = {name: note for name, note in finding.notes.items() if name != "echoed"}
     if not finding.happened:

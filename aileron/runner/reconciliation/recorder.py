@@ -10,9 +10,9 @@ from attrs import evolve, frozen
 from aileron.errors import InternalError, NotFound, StateConflict
 from aileron.interfaces import IAudit
 from aileron.runner.approval.decisions import Verify
-from aileron.runner.runs.events import Pen
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import PlannedStep
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.values import (
     JSON,
@@ -30,7 +30,7 @@ from aileron.values import (
 
 
 @frozen
-class Doubt:
+class UncertainEffect:
     """The one step of an C{unknown} run that may have happened: those before it were done, those after it were not.
 
     :ivar done: what the steps before it came to.
@@ -50,7 +50,7 @@ class Doubt:
 
 
 @frozen
-class Found:
+class LookupResult:
     """What was found out, and all that is to be recorded with it.
 
     :ivar happened: L{None}: nothing, yet.
@@ -67,14 +67,14 @@ class Found:
 
 
 @frozen
-class Findings:
+class OutcomeRecorder:
     """Writes what was found out: on the run while it is C{unknown}, else on record alone."""
 
-    _ledger: Ledger
+    _repository: RunRepository
     _audit: IAudit
-    _pen: Pen
+    _events: EventFactory
 
-    async def write(self, doubt: Doubt, found: Found) -> Run:
+    async def write(self, doubt: UncertainEffect, found: LookupResult) -> Run:
         """Keep C{found}, however long the database refuses; the run as it then stands.
 
         It settles a run of which nothing else is open.  A run that stopped before its last step stays C{unknown}: of
@@ -85,14 +85,14 @@ class Findings:
     async def amend(self, run: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
         """Apply to C{run} what C{changed} makes of it as it stands, while it is C{unknown}; else only record C{events}.
 
-        :param changed: its transition is L{unchanged}'s to verify.
+        :param changed: its transition is L{require_unchanged}'s to verify.
         """
-        return await self._ledger.insist(run.id, partial(self._amend, run, changed, events))
+        return await self._repository.insist(run.id, partial(self._amend, run, changed, events))
 
     async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
         while present.state is RunState.UNKNOWN:
             try:
-                return await self._ledger.apply(changed(present))
+                return await self._repository.apply(changed(present))
             except StateConflict as conflict:
                 present = conflict.present
             except NotFound:
@@ -100,24 +100,24 @@ class Findings:
         await self._audit.append(*events)
         return present
 
-    def _change(self, run: Run, doubt: Doubt, found: Found) -> Transition:
+    def _change(self, run: Run, doubt: UncertainEffect, found: LookupResult) -> Transition:
         step = StepRow(run.id, doubt.step_id, doubt.position, "completed", found.output)
         end, result, fault = _end(run, doubt, found)
         return transition(
             run,
             end,
-            self._pen.now(),
+            self._events.now(),
             *found.events,
             result=result,
             fault=fault,
             steps=(step,) if found.happened else (),
             attempts=found.attempts,
             flags=found.flags,
-            verify=unchanged(run),
+            verify=require_unchanged(run),
         )
 
 
-def not_done(fault: Fault | None) -> Fault:
+def explain_not_done(fault: Fault | None) -> Fault:
     """Why a run failed of which it was found out that it did not happen."""
     if fault is None or fault.kind == "outcome_unknown":
         because = "The daemon ended while this was being done; it was found out since that it did not happen."
@@ -126,7 +126,7 @@ def not_done(fault: Fault | None) -> Fault:
     return evolve(fault, message=f"It did not happen. {fault.message}")
 
 
-def _end(run: Run, doubt: Doubt, found: Found) -> tuple[RunState, JSON, Fault | None]:
+def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunState, JSON, Fault | None]:
     """Where it brings the run, and with which result and fault."""
     if found.happened is None:
         return RunState.UNKNOWN, run.result, run.fault
@@ -136,10 +136,10 @@ def _end(run: Run, doubt: Doubt, found: Found) -> tuple[RunState, JSON, Fault | 
     if found.happened:
         steps: JSON = {**doubt.done, doubt.step_id: found.output}
         return RunState.COMPLETED, {"output": found.output, "steps": steps}, None
-    return RunState.FAILED, None, found.fault or not_done(run.fault)
+    return RunState.FAILED, None, found.fault or explain_not_done(run.fault)
 
 
-def unchanged(read: Run) -> Verify:
+def require_unchanged(read: Run) -> Verify:
     """What raises L{StateConflict} where the row is no longer as it was read."""
 
     def verify(row: Run, approval: Approval | None) -> None:

@@ -7,37 +7,37 @@ from attrs import frozen
 from aileron.errors import Conflict
 from aileron.interfaces import IRuns
 from aileron.manifests import check_arguments
-from aileron.runner._submission import Intake
-from aileron.runner.runs.events import Pen
+from aileron.runner._submission import Submission
+from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
-from aileron.runner.runs.repository import Ledger
+from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.values import READ, Actor, Fault, Run, RunQuery, RunState, Transition
 
-from .recorder import Findings, unchanged
+from .recorder import OutcomeRecorder, require_unchanged
 
 _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.UNKNOWN}
 
 
 @frozen(eq=False)
-class Again:
+class Rerun:
     """Puts up an C{unknown} run's action for decision once more; one at a time for each run."""
 
     _runs: IRuns
-    _ledger: Ledger
+    _repository: RunRepository
     _offerings: Offerings
     _planner: Planner
-    _intake: Intake
-    _findings: Findings
-    _pen: Pen
+    _submission: Submission
+    _recorder: OutcomeRecorder
+    _events: EventFactory
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         """See L{aileron.interfaces.IRunner.run_again}."""
-        parent = await self._ledger.run(run_id)
+        parent = await self._repository.run(run_id)
         await self._check(parent)
         run, plan = self._child(parent)
-        kept = await self._intake.put_up(run, plan, actor)
+        kept = await self._submission.put_up(run, plan, actor)
         await self._say(parent, kept, note, actor)
         return kept
 
@@ -57,11 +57,11 @@ class Again:
         arguments = check_arguments(action, parent.arguments)
         plan, key = self._planner.plan(action, arguments, parent.effect_key), parent.effect_key
         if not all(planned.idempotent for planned in plan.steps if planned.effect != READ):
-            key = self._pen.fresh_id()
+            key = self._events.fresh_id()
             plan = self._planner.plan(action, arguments, key)
-        now = self._pen.now()
+        now = self._events.now()
         run = Run(
-            id=self._pen.fresh_id(),
+            id=self._events.fresh_id(),
             action=action.name,
             action_version=action.version,
             manifest_digest=action.digest,
@@ -79,7 +79,7 @@ class Again:
     async def _say(self, parent: Run, child: Run, note: str, actor: Actor) -> None:
         """On record, and on the old run, for whoever asks what became of it."""
         same = child.effect_key == parent.effect_key
-        event = self._pen.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
+        event = self._events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
 
         def changed(present: Run) -> Transition:
             fault = present.fault or Fault("outcome_unknown", "Nobody can say what became of it.")
@@ -91,7 +91,7 @@ class Again:
                 fault=fault.with_details(run_again=child.id),
                 reason=note or present.reason,
                 result=present.result,
-                verify=unchanged(present),
+                verify=require_unchanged(present),
             )
 
-        await self._findings.amend(parent, changed, (event,))
+        await self._recorder.amend(parent, changed, (event,))

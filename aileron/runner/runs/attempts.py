@@ -5,7 +5,7 @@ from __future__ import annotations
 from aileron.values import JSON, AttemptRow, Outcome, Request, compact, digest_of_bytes, timestamp
 
 
-def told(ended: AttemptRow, outcome: Outcome, built: Request | None) -> dict[str, JSON]:
+def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None) -> dict[str, JSON]:
     """How one attempt went, without what it answered: of that the digest and the size; the run's own row has it.
 
     :param built: the request, if it could be built only from earlier answers; others are pinned by

@@ -8,7 +8,7 @@ from aileron.manifests import preview_paths
 from aileron.values import READ, Action, ConnectorDescription, Operation, PreviewRule, Step
 
 
-def undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:
+def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:
     """What C{action} relies on and the connector of that description does not declare."""
     for step in action.steps:
         if step.connector == description.fqn:

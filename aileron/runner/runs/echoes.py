@@ -6,7 +6,7 @@ from attrs import frozen
 
 from aileron.values import BindingFlag, Event, Finding, Outcome, Run
 
-from .events import Pen
+from .events import EventFactory
 from .plan import PlannedStep
 
 
@@ -18,7 +18,7 @@ class Echoes:
     flags: tuple[BindingFlag, ...] = ()
 
 
-def echoes(pen: Pen, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
+def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
     """What C{outcome} of a step of C{run} has to say of echoes."""
     if not outcome.notes.get("echoed"):
         return Echoes()

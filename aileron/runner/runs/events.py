@@ -12,7 +12,7 @@ from aileron.values import DAEMON, JSON, Actor, Event, Fault, Run, utc
 
 
 @frozen
-class Pen:
+class EventFactory:
     """What every record of the runner is written with.
 
     :param ids: a fresh ULID at each call.

@@ -9,10 +9,10 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.errors import Conflict, NotFound
 from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVault
-from aileron.runner.scheduling.waiters import Waiters
+from aileron.runner.scheduling.waiters import ResultWaiters
 from aileron.values import READ, Action, ConnectorDescription, ConnectorPin, LoadError, Offer, Offering, TrustKind
 
-from .declared import undeclared
+from .declared import find_undeclared
 
 UNTRUSTED = "untrusted"
 _SHIPPED = "builtin://"
@@ -31,7 +31,7 @@ class Offerings:
     _trust: ITrust
     _vault: IVault
     _config: IConfigFile | None
-    _waiters: Waiters[None, Offering]
+    _waiters: ResultWaiters[None, Offering]
     _offering: Offering
     _config_problems: tuple[LoadError, ...] = ()
     _refused: Mapping[str, str] = field(factory=dict)  # by action, the first thing that is wrong with it
@@ -49,7 +49,7 @@ class Offerings:
     ) -> Offerings:
         """An offering that starts with a generation that no earlier life of the daemon had."""
         first = Offering(int(clock.seconds() * 1000), {})
-        return cls(catalogue, connectors, trust, vault, config, Waiters(clock), first)
+        return cls(catalogue, connectors, trust, vault, config, ResultWaiters(clock), first)
 
     def look(self) -> None:
         """Work the offering out again if anything it depends on has changed, and tell who waits for that."""
@@ -177,4 +177,4 @@ class Offerings:
             return f"needs {pin.name} {pin.version}; version {description.version} is there"
         if pin.hash is not None and pin.hash != description.content_hash:
             return f"pins {pin.name} to {pin.hash}; what is there is {description.content_hash}"
-        return next(undeclared(action, description), None)
+        return next(find_undeclared(action, description), None)

@@ -45,27 +45,27 @@ class Preview:
 NOT_YET = Preview(FETCHING)
 
 
-def unavailable(fault: Fault) -> Preview:
+def make_unavailable(fault: Fault) -> Preview:
     """A preview that could not be had."""
     return Preview(UNAVAILABLE, fault={"class": fault.kind, "message": fault.message})
 
 
-def rendered(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> Preview:
+def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> Preview:
     """What C{rule} shows of an answer.
 
     :param carried: the paths that steps refer to.
     """
     if outcome.fault is not None:
-        return unavailable(outcome.fault)
+        return make_unavailable(outcome.fault)
     found = {path: look_up(outcome.output, path) for path in carried}
     ties = {path: value for path, value in found.items() if _ties(value)}
     try:
         return Preview(SHOWN, tuple(_fields(rule, outcome.output)), None, ties)
     except (TypeError, ValueError, RecursionError):
-        return unavailable(ConnectorRuntimeError("The answer is none that could be shown.").fault())
+        return make_unavailable(ConnectorRuntimeError("The answer is none that could be shown.").fault())
 
 
-def read_back(review: Mapping[str, JSON]) -> Preview:
+def parse_preview(review: Mapping[str, JSON]) -> Preview:
     """The preview that a review on record tells of, for whoever compares its digest; L{NOT_YET} if it tells of none."""
     kept = review.get("preview")
     if not isinstance(kept, Mapping) or kept.get("status") not in _STATUSES:
@@ -82,7 +82,7 @@ def read_back(review: Mapping[str, JSON]) -> Preview:
 
 
 def _fields_of(kept: JSON) -> Iterator[Mapping[str, JSON]]:
-    """:raises TypeError: it is none of what L{rendered} makes."""
+    """:raises TypeError: it is none of what L{render_preview} makes."""
     for each in kept if isinstance(kept, Sequence) and not isinstance(kept, str) else ():
         if not isinstance(each, Mapping) or not _holds_texts(each, "label") or not {"value", "missing"} <= set(each):
             raise TypeError("no field of a preview")

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from aileron.errors import NotFound, StoreUnavailable
 from aileron.interfaces import IRuns
-from aileron.runner.scheduling.waiters import Waiters
+from aileron.runner.scheduling.waiters import ResultWaiters
 from aileron.values import Approval, PendingLimits, Progress, Run, RunState, Transition
 
 T = TypeVar("T")
@@ -22,18 +22,18 @@ _STORE_PAUSE_SECONDS = 1.0
 
 
 @define(eq=False)
-class Ledger:
+class RunRepository:
     """Runs as they stand, and who waits for them to settle."""
 
     _runs: IRuns
-    _waiters: Waiters[str, Run]
+    _waiters: ResultWaiters[str, Run]
     _clock: IReactorTime
     _in_doubt: list[Callable[[Run], None]] = field(factory=list, init=False)
 
     @classmethod
-    def over(cls, runs: IRuns, clock: IReactorTime) -> Ledger:
+    def over(cls, runs: IRuns, clock: IReactorTime) -> RunRepository:
         """A ledger of C{runs} with nobody waiting."""
-        return cls(runs, Waiters(clock), clock)
+        return cls(runs, ResultWaiters(clock), clock)
 
     def follow(self, told: Callable[[Run], None]) -> None:
         """Have C{told} be called with each run that becomes C{unknown}, after the commit."""

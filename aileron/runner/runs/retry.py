@@ -23,7 +23,7 @@ class Meaning(Enum):
     IN_DOUBT = "in doubt"
 
 
-def meaning(outcome: Outcome, effect: str) -> Meaning:
+def classify(outcome: Outcome, effect: str) -> Meaning:
     """Read one attempt's outcome.
 
     A write whose request left and whose answer the connector does not classify is in doubt, whatever the answer was.

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class Turns:
+class KeyedLocks:
     """The database alone would let one of two win; but each writes to the vault before, where nothing is undone.
 
     A turn is given back when the work in it has come to something, never because its coroutine is garbage: who waits
@@ -21,7 +21,7 @@ class Turns:
 
     _locks: dict[str, DeferredLock] = field(factory=dict, init=False)
 
-    async def take(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, T]]) -> T:
+    async def run(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, T]]) -> T:
         """What C{work} comes to, once nobody else is at that run.  It must not take a turn of the same run itself."""
         lock = self._locks.setdefault(run_id, DeferredLock())
         try:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @define(eq=False)
-class Waiters(Generic[K, T]):
+class ResultWaiters(Generic[K, T]):
     """Who waits for what; told in the order they came."""
 
     _clock: IReactorTime

@@ -10,8 +10,8 @@ from twisted.logger import Logger
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.interfaces import IAudit, IControl, IGrants, IRuns, ITrust, IWatermarks
 from aileron.runner.approval.decisions import UNUSABLE
-from aileron.runner.approval.requests import Asking
-from aileron.runner.runs.events import Pen
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.runs.events import EventFactory
 from aileron.values import RunState
 
 _log = Logger()
@@ -60,7 +60,7 @@ def _reached_by(control: IControl) -> _Reached | None:
 
 
 async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
-    """Have L{Freshness.check} find an older vault to be one, whatever is written to it before that, in whichever life.
+    """Mark an older vault as older, so that L{RollbackDetector.check} finds it whatever is written to it meanwhile.
 
     To be called before a life writes anything to its vault: that makes the file newer again, and a start that fails
     afterwards has told nobody.
@@ -73,7 +73,7 @@ async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
 
 
 @define(eq=False)
-class Freshness:
+class RollbackDetector:
     """Each of record and vault remembers how far the other had come; nothing anew before the two were compared."""
 
     _control: IControl
@@ -82,8 +82,8 @@ class Freshness:
     _audit: IAudit
     _watermarks: IWatermarks
     _runs: IRuns
-    _asking: Asking
-    _pen: Pen
+    _requests: ApprovalRequests
+    _events: EventFactory
     _compared: bool = False
     _noted: _Reached | None = None
 
@@ -105,7 +105,7 @@ class Freshness:
         if old_vault or old_record:
             await self._distrust(reached, old_vault, old_record)
         elif current != reached.vault:
-            await self._audit.append(self._pen.of_home("vault.replaced", before=current, now=reached.vault))
+            await self._audit.append(self._events.of_home("vault.replaced", before=current, now=reached.vault))
         self._compared = True
         await self.note()
 
@@ -159,7 +159,7 @@ class Freshness:
         """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
         found = ["The vault is older than what was done with it."] if old_vault else []
         found += ["The record is not the one that the vault sealed."] if old_record else []
-        event = self._pen.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
+        event = self._events.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
         await self._audit.append(event)
         _log.error("something was put back: {found}", found=found)
         if old_vault:
@@ -169,7 +169,7 @@ class Freshness:
         for run in await self._runs.unfinished():
             if run.gated and run.state in _APPROVED:
                 with suppress(StateConflict):  # it moved by itself
-                    await self._asking.ask_anew(run, why)
+                    await self._requests.ask_anew(run, why)
         head = await self._audit.head()
         if head is not None:
             self._control.seal(*head)
