@@ -24,44 +24,37 @@ from aileron.interfaces import (
     IVault,
     IWatermarks,
 )
+from aileron.runner.approval.deadlines import Expiry, UndoWindow
 from aileron.runner.approval.decisions import Decisions
 from aileron.runner.approval.editing import ApprovalEditor
-from aileron.runner.approval.expiry import Expiry
-from aileron.runner.approval.fetching import PreviewFetcher
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.precedents import Recall
-from aileron.runner.approval.previews import Previews
+from aileron.runner.approval.previews import PreviewFetcher, Previews
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.approval.undo import UndoWindow
 from aileron.runner.grants.check import GrantCheck
 from aileron.runner.grants.matcher import GrantMatcher
 from aileron.runner.grants.service import GrantService
-from aileron.runner.limits.admission import Limits
+from aileron.runner.limits.admission import EffectGate, Limits
 from aileron.runner.limits.caps import Caps
 from aileron.runner.limits.denials import Denials
-from aileron.runner.limits.effects import EffectGate
 from aileron.runner.limits.loop_breaker import LoopBreaker
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.reconciliation.effects import UncertainEffects
 from aileron.runner.reconciliation.late_answers import LateAnswers
-from aileron.runner.reconciliation.reconciler import Reconciler
+from aileron.runner.reconciliation.reconciler import Reconciler, UncertainEffects
 from aileron.runner.reconciliation.recorder import OutcomeRecorder
 from aileron.runner.reconciliation.rerun import Rerun
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.outcomes import RetryPolicy
 from aileron.runner.runs.plan import Planner
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.retry import RetryPolicy
-from aileron.runner.scheduling.locks import KeyedLocks
-from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.timers import Timers
-from aileron.runner.scheduling.waiters import ResultWaiters
+from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.scheduling.tasks import Tasks, Timers
+from aileron.runner.scheduling.waiters import KeyedLocks, ResultWaiters
 from aileron.values import LoopLimits, PendingLimits
 
 from ._executor import Executor
 from ._pausing import PauseService
-from ._recovery import Recovery
-from ._rollbacks import RollbackDetector
+from ._recovery import Recovery, RollbackDetector
 from ._runner import Runner
 from ._scheduler import RunScheduler
 from ._submission import Submission

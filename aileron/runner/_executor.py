@@ -25,13 +25,10 @@ from aileron.runner.limits.caps import Caps
 from aileron.runner.limits.pauses import Pauses
 from aileron.runner.reconciliation.late_answers import LATE_SECONDS, LateAnswer, LateAnswers, in_time, let_go
 from aileron.runner.reconciliation.recorder import UncertainEffect
-from aileron.runner.runs.attempts import describe_attempt
-from aileron.runner.runs.echoes import find_echoes
-from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.outcomes import Meaning, RetryPolicy, classify, describe_attempt, find_echoes
 from aileron.runner.runs.plan import Plan, PlannedStep
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.retry import Meaning, RetryPolicy, classify
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import (
     DAEMON,
     JSON,

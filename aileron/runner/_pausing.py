@@ -8,13 +8,13 @@ from attrs import define, evolve
 
 from aileron.errors import ApprovalStale, VaultLocked
 from aileron.interfaces import IRuns
-from aileron.runner.approval.expiry import Expiry
+from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.effects import EffectGate
+from aileron.runner.limits.admission import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.locks import KeyedLocks
+from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
 
 from ._scheduler import RunScheduler

@@ -1,17 +1,19 @@
-"""The start of the daemon: what an earlier life left unfinished."""
+"""Takes up at the start what an earlier life left, and finds whether the record or the vault was put back meanwhile."""
 
 from __future__ import annotations
 
-from attrs import define, evolve
+from contextlib import suppress
+
+from attrs import define, evolve, frozen
 from twisted.logger import Logger
 
-from aileron.errors import StateConflict
-from aileron.interfaces import IRuns
-from aileron.runner.approval.decisions import Decisions
-from aileron.runner.approval.expiry import Expiry
-from aileron.runner.runs.events import EventFactory
+from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
+from aileron.interfaces import IAudit, IControl, IGrants, IRuns, ITrust, IWatermarks
+from aileron.runner.approval.deadlines import Expiry
+from aileron.runner.approval.decisions import UNUSABLE, Decisions
+from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import Fault, Run, RunQuery, RunState
 
 from ._scheduler import RunScheduler
@@ -100,3 +102,163 @@ class Recovery:
         await self._repository.apply(
             transition(run, RunState.CANCELLED, self._events.now(), *found, event, reason=reason)
         )
+
+
+_CURRENT = "vault"  # the name of the watermark that holds the vault's id
+_OLDER = "older"
+_APPROVED = (RunState.APPROVED, RunState.AWAITING_VAULT)
+
+
+@frozen
+class _Reached:
+    """How far a vault had come.
+
+    :ivar sequence: of the record that it sealed last.
+    """
+
+    vault: str
+    revision: int
+    sequence: int
+
+    @property
+    def name(self) -> str:
+        """Of its watermark."""
+        return f"{_CURRENT} {self.vault}"
+
+    def written(self) -> str:
+        """As a watermark."""
+        return f"{self.revision} {self.sequence}"
+
+    def behind(self, watermark: str | None) -> bool:
+        """Whether C{watermark} says that it had come further; one that cannot be read says so too."""
+        if watermark is None:
+            return False
+        try:
+            revision, sequence = map(int, watermark.split(" "))
+        except ValueError:
+            return True
+        return self.revision < revision or self.sequence < sequence
+
+
+def _reached_by(control: IControl) -> _Reached | None:
+    try:
+        sequence, _ = control.sealed() or (0, "")
+        return _Reached(*control.revision(), sequence)
+    except UNUSABLE:
+        return None
+
+
+async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
+    """Mark an older vault as older, so that L{RollbackDetector.check} finds it whatever is written to it meanwhile.
+
+    To be called before a life writes anything to its vault: that makes the file newer again, and a start that fails
+    afterwards has told nobody.
+
+    :raises StoreUnavailable: the record cannot be read or written.
+    """
+    reached = _reached_by(control)
+    if reached is not None and reached.behind((await watermarks.all()).get(reached.name)):
+        await watermarks.put(reached.name, _OLDER)  # which is no number, and taken for the worst
+
+
+@define(eq=False)
+class RollbackDetector:
+    """Each of record and vault remembers how far the other had come; nothing anew before the two were compared."""
+
+    _control: IControl
+    _trust: ITrust
+    _grants: IGrants
+    _audit: IAudit
+    _watermarks: IWatermarks
+    _runs: IRuns
+    _requests: ApprovalRequests
+    _events: EventFactory
+    _compared: bool = False
+    _noted: _Reached | None = None
+
+    async def check(self) -> None:
+        """Compare; where something was put back, say so on record and believe nothing that came with it.
+
+        Nothing happens while the vault cannot be used.
+
+        :raises StoreUnavailable: the record or the vault cannot be read or written.
+        """
+        reached = self._reached()
+        if reached is None:
+            return
+        remembered = await self._watermarks.all()
+        current = remembered.get(_CURRENT, reached.vault)
+        returned = current != reached.vault and reached.name in remembered
+        old_vault = returned or reached.behind(remembered.get(reached.name))
+        old_record = not await self._in_record()
+        if old_vault or old_record:
+            await self._distrust(reached, old_vault, old_record)
+        elif current != reached.vault:
+            await self._audit.append(self._events.of_home("vault.replaced", before=current, now=reached.vault))
+        self._compared = True
+        await self.note()
+
+    async def note(self) -> None:
+        """Remember how far the vault has come, if it has come further; what cannot be written is tried again."""
+        if not self._compared or not self.moved:
+            return
+        try:
+            await self.remember()
+        except StoreUnavailable:
+            _log.warn("how far the vault has come cannot be written yet")
+
+    async def remember(self) -> None:
+        """The same, or fail.
+
+        :raises StoreUnavailable: it cannot be written, or told.
+        """
+        reached = self._reached()
+        if reached is None or not self._compared:
+            raise StoreUnavailable("How far the vault has come cannot be told.")
+        if reached == self._noted:
+            return
+        await self._watermarks.put(_CURRENT, reached.vault)
+        await self._watermarks.put(reached.name, reached.written())
+        self._noted = reached
+
+    @property
+    def compared(self) -> bool:
+        """Whether L{check} has come to its end in this life."""
+        return self._compared
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the vault's file can be read, and is the one that it was."""
+        return self._reached() is not None
+
+    @property
+    def moved(self) -> bool:
+        """Whether L{note} has something to do."""
+        return self._reached() not in (None, self._noted)
+
+    def _reached(self) -> _Reached | None:
+        return _reached_by(self._control)
+
+    async def _in_record(self) -> bool:
+        """Whether the record reaches what the vault sealed."""
+        sealed = self._control.sealed()
+        return sealed is None or await self._audit.at(sealed[0]) == sealed[1]
+
+    async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
+        """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
+        found = ["The vault is older than what was done with it."] if old_vault else []
+        found += ["The record is not the one that the vault sealed."] if old_record else []
+        event = self._events.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
+        await self._audit.append(event)
+        _log.error("something was put back: {found}", found=found)
+        if old_vault:
+            self._trust.void()
+            self._grants.void()
+        why = ApprovalStale(" ".join(found))
+        for run in await self._runs.unfinished():
+            if run.gated and run.state in _APPROVED:
+                with suppress(StateConflict):  # it moved by itself
+                    await self._requests.ask_anew(run, why)
+        head = await self._audit.head()
+        if head is not None:
+            self._control.seal(*head)

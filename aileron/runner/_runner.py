@@ -11,22 +11,21 @@ from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRunner, IRuns
+from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
 from aileron.runner.approval.editing import ApprovalEditor, Edit
-from aileron.runner.approval.expiry import Expiry
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.precedents import Recall
 from aileron.runner.approval.previews import Previews
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.grants.service import GrantService
-from aileron.runner.limits.admission import Limits
-from aileron.runner.limits.effects import EffectGate
+from aileron.runner.limits.admission import EffectGate, Limits
 from aileron.runner.reconciliation.reconciler import Reconciler
 from aileron.runner.reconciliation.rerun import Rerun
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.locks import KeyedLocks
 from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import (
     JSON,
     Actor,
@@ -56,8 +55,7 @@ from aileron.values import (
 )
 
 from ._pausing import PauseService
-from ._recovery import Recovery
-from ._rollbacks import RollbackDetector
+from ._recovery import Recovery, RollbackDetector
 from ._scheduler import RunScheduler
 from ._submission import Submission
 from ._termination import RunTermination

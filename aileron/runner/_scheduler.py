@@ -10,21 +10,19 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
+from aileron.runner.approval.deadlines import Expiry, UndoWindow
 from aileron.runner.approval.decisions import UNUSABLE, Decisions, NotYet, Verify
-from aileron.runner.approval.expiry import Expiry
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.approval.undo import UndoWindow
 from aileron.runner.grants.check import GrantCheck
-from aileron.runner.limits.effects import EffectGate
+from aileron.runner.limits.admission import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.locks import KeyedLocks
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import Approval, Run, RunState, Transition, timestamp
 
 from ._executor import Executor

@@ -11,17 +11,15 @@ from twisted.python.failure import Failure
 from aileron.errors import Conflict, StoreUnavailable, VaultLocked
 from aileron.interfaces import IRuns, IVault
 from aileron.manifests import check_arguments
-from aileron.runner.approval.expiry import Expiry
+from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.previews import Previews
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.grants.matcher import GrantMatcher
-from aileron.runner.limits.admission import Limits
-from aileron.runner.limits.effects import EffectGate
-from aileron.runner.runs.events import EventFactory
+from aileron.runner.limits.admission import EffectGate, Limits
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
 

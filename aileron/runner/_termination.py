@@ -6,12 +6,11 @@ from attrs import define
 
 from aileron.errors import Conflict, StateConflict
 from aileron.interfaces import IRuns
+from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.decisions import Decisions
-from aileron.runner.approval.expiry import Expiry
 from aileron.runner.reconciliation.recorder import explain_not_done
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import JSON, Actor, Run, RunState, Transition
 
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)

@@ -8,8 +8,8 @@ from attrs import evolve, frozen
 
 from aileron.errors import Conflict, NotFound, VaultLocked
 from aileron.interfaces import IAudit, ICatalogue, IConfigFile, IConnectors, IContents, ITrust, IVault
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.transitions import EventFactory
 from aileron.values import (
     Action,
     Actor,

@@ -11,7 +11,7 @@ _CHECK = "runner/grants/check.py"
 _GRANTING = "runner/grants/matcher.py"
 _BOOK = "vault/_grant_book.py"
 _DECISIONS = "runner/approval/decisions.py"
-_UNDO = "runner/approval/undo.py"
+_UNDO = "runner/approval/deadlines.py"
 _PAUSING = "runner/limits/pauses.py"
 _FINDINGS = "runner/reconciliation/recorder.py"
 _TEST = "MachineTests"
@@ -71,7 +71,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a grant is suspended where something changed",
-        "runner/grants/bounds.py",
+        "runner/grants/check.py",
         "    if not changed:\n",
         "    if True:\n",
         _TEST,
@@ -191,7 +191,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what nobody answered is in doubt",
-        "runner/runs/retry.py",
+        "runner/runs/outcomes.py",
         "    return Meaning.IN_DOUBT\n",
         "    return Meaning.NOT_DONE\n",
         _TEST,

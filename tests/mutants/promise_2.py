@@ -28,7 +28,7 @@ GUARDS = (
     Guard(
         2,
         "nothing begins while the vault is locked",
-        "runner/limits/effects.py",
+        "runner/limits/admission.py",
         "return not self._held and self._vault.state() is VaultState.UNLOCKED",
         "return not self._held",
         "NoDecisionTests.test_locked_call",

@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         4,
         "one at a time acts on a run",
-        "runner/scheduling/locks.py",
+        "runner/scheduling/waiters.py",
         "            return await lock.run(work)\n",
         "            return await work()\n",
         "KeptTests.test_confirmed_against_denied",

@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
-from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.transitions import EventFactory
 from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
 
 APPROVAL_HOLDS = timedelta(hours=24)

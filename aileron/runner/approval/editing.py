@@ -8,12 +8,11 @@ from attrs import define, evolve, frozen
 
 from aileron.errors import Paused, StateConflict, VaultLocked
 from aileron.manifests import check_arguments
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.locks import KeyedLocks
+from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import JSON, Actor, Approval, Ask, Run, RunState, Transition, canonical, differences
 
 from .gate import ApprovalGate, make_conflict

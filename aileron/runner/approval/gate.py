@@ -19,12 +19,11 @@ from aileron.errors import (
 from aileron.interfaces import IPasskeys
 from aileron.runner.grants.check import GrantCheck
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import (
     Actor,
     Approval,
@@ -38,6 +37,7 @@ from aileron.values import (
     timestamp,
 )
 
+from .deadlines import UndoWindow
 from .decisions import (
     MOST_AHEAD,
     TICK,
@@ -51,7 +51,6 @@ from .decisions import (
 )
 from .previews import Previews
 from .requests import ApprovalRequests, describe_approval, describe_difference, require_digest
-from .undo import UndoWindow
 
 _OTHERWISE = "What would run was changed just now."
 _INTERRUPTED = (

@@ -10,13 +10,12 @@ from attrs import define, evolve
 
 from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
-from aileron.runner.runs.echoes import Echoes
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.outcomes import Echoes
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, parse_preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import (
     JSON,
     Actor,

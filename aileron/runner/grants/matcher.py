@@ -12,12 +12,12 @@ from aileron.errors import AileronError, Conflict, NotFound
 from aileron.interfaces import IAudit, IGrants, IRuns
 from aileron.runner.approval.gate import ApprovalGate, get_decider
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.effects import EffectGate
-from aileron.runner.runs.events import EventFactory
+from aileron.runner.limits.admission import EffectGate
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import SHOWN
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.locks import KeyedLocks
+from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import (
     Approval,
     Decision,
@@ -28,8 +28,7 @@ from aileron.values import (
     Transition,
 )
 
-from .bounds import bounds_of_plan, describe_changes
-from .check import name_decider
+from .check import bounds_of_plan, describe_changes, name_decider
 from .predicates import allows
 
 ALLOWED = "Allowed by a standing grant."

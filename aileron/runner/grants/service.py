@@ -11,10 +11,10 @@ from aileron.errors import AileronError, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IAudit, IGrants, IVault
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.preview import Preview
+from aileron.runner.runs.transitions import EventFactory
 from aileron.values import (
     JSON,
     Actor,
@@ -31,10 +31,9 @@ from aileron.values import (
     timestamp,
 )
 
-from .addresses import parse_domain
-from .bounds import bounds, bounds_of_plan, describe_changes
+from .check import bounds, bounds_of_plan, describe_changes
 from .matcher import GrantMatcher
-from .predicates import array
+from .predicates import array, parse_domain
 from .validation import select_exact, validate_grant
 
 _log = Logger()

@@ -23,8 +23,7 @@ from aileron.values import (
     json_problems,
 )
 
-from .addresses import encode_domain
-from .predicates import ABSENT, MOST_PATTERN_BYTES, array, compile_pattern, holds
+from .predicates import ABSENT, MOST_PATTERN_BYTES, array, compile_pattern, encode_domain, holds
 
 _MOST_CHOICES = 100
 _MOST_KEPT_CHARACTERS = 16 * 1024

@@ -1,13 +1,14 @@
-"""What stands between a call and its beginning, but for the decision on it."""
+"""Decides whether a call may be taken and whether effects may begin, apart from the decision on a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from attrs import define, field, frozen
 
+from aileron.interfaces import IVault
 from aileron.runner.runs.plan import Plan
-from aileron.values import JSON, Action, Session
+from aileron.values import JSON, Action, Session, VaultState
 
 from .caps import Caps
 from .denials import Denials
@@ -42,3 +43,27 @@ class Limits:
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:
         """See L{Caps.refuse_full}."""
         await self.caps.refuse_full(plan, arguments, session_id)
+
+
+@define(eq=False)
+class EffectGate:
+    """One answer for all who ask.
+
+    :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.
+    """
+
+    _vault: IVault
+    could_act: bool = field(default=False, init=False)
+    _held: bool = field(default=False, init=False)
+
+    def may_act(self) -> bool:
+        """Whether effects may begin now."""
+        return not self._held and self._vault.state() is VaultState.UNLOCKED
+
+    def hold(self) -> None:
+        """Let none begin any more in this life."""
+        self._held = True
+
+    def missed(self) -> None:
+        """The vault could not be used: have the next look take up what waits for it."""
+        self.could_act = False

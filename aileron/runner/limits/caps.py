@@ -8,8 +8,8 @@ from attrs import define, evolve, field
 
 from aileron.errors import LimitExceeded, NotFound
 from aileron.interfaces import IAudit, IBrakes, IRuns
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import Plan
+from aileron.runner.runs.transitions import EventFactory
 from aileron.values import JSON, READ, Action, Actor, Cap, Charge, LoopLimits, OwnCap, compact, digest_of_bytes
 
 MOST_VALUES = 200

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from aileron.errors import ApprovalDenied, Conflict
 from aileron.interfaces import IAudit, IRuns
-from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.transitions import EventFactory
 from aileron.values import (
     JSON,
     Action,

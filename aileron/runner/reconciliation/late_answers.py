@@ -8,10 +8,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from aileron.runner.runs.attempts import describe_attempt
-from aileron.runner.runs.echoes import find_echoes
-from aileron.runner.runs.events import EventFactory
-from aileron.runner.runs.retry import Meaning, classify
+from aileron.runner.runs.outcomes import Meaning, classify, describe_attempt, find_echoes
+from aileron.runner.runs.transitions import EventFactory
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import JSON, AttemptRow, Outcome, Request
 

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
-from aileron.interfaces import IRuns
+from aileron.interfaces import IAudit, IRuns
 from aileron.runner._executor import Executor
-from aileron.runner.approval.decisions import UNUSABLE
-from aileron.runner.limits.effects import EffectGate
+from aileron.runner.approval.decisions import UNUSABLE, Decisions
+from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.limits.admission import EffectGate
 from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.echoes import find_echoes
-from aileron.runner.runs.events import EventFactory
+from aileron.runner.runs.offerings import Offerings
+from aileron.runner.runs.outcomes import find_echoes
+from aileron.runner.runs.plan import Plan, PlannedStep, step_key
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.timers import Timers
-from aileron.values import DAEMON, JSON, Actor, Finding, Run, RunQuery, RunState, Sought, compact, digest_of_bytes
+from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.scheduling.tasks import Tasks, Timers
+from aileron.values import (
+    DAEMON,
+    JSON,
+    WRITE,
+    Actor,
+    AttemptRow,
+    AuditQuery,
+    Finding,
+    Run,
+    RunQuery,
+    RunState,
+    Sought,
+    canonical,
+    compact,
+    digest_of_bytes,
+)
 
-from .effects import UncertainEffects
 from .late_answers import LateAnswers
 from .recorder import LookupResult, OutcomeRecorder, UncertainEffect
 
@@ -168,3 +184,86 @@ def _describe(finding: Finding) -> dict[str, JSON]:
         return {"happened": finding.happened, **notes}
     text = compact(finding.output).encode("ascii")
     return {"happened": True, "output": {"digest": digest_of_bytes(text), "bytes": len(text)}, **notes}
+
+
+@frozen
+class UncertainEffects:
+    """Works out what is to be looked for, from rows that nobody need believe.
+
+    What is asked of the service is what the operator decided on, or what the action does without asking; and it is
+    what the record says that was begun.
+    """
+
+    _runs: IRuns
+    _audit: IAudit
+    _offerings: Offerings
+    _requests: ApprovalRequests
+    _decisions: Decisions
+
+    async def of(self, run: Run) -> tuple[UncertainEffect, Sought]:
+        """The step of C{run} that may have happened, and how its effect is looked for.
+
+        :raises CapabilityDenied: nothing of the kind can be looked for.
+        :raises Conflict: the action, its connector or the binding are others by now, or its rows are.
+        :raises VaultLocked, BindingFailed: that cannot be told now.
+        """
+        plan = await self._plan(run)
+        done = {row.step_id: row.output for row in await self._runs.steps(run.id)}
+        position = len(done)
+        if position >= len(plan.steps) or list(done) != [each.step.id for each in plan.steps[:position]]:
+            raise Conflict("The steps on record are not those of the action.")
+        planned = plan.steps[position]
+        tried = [row for row in await self._runs.attempts(run.id) if row.step_id == planned.step.id]
+        if not tried:
+            raise Conflict("No step of it is in doubt any more, and the rest was never begun.")
+        if planned.effect != WRITE or not planned.reconcilable:
+            raise CapabilityDenied(f"{planned.description.fqn} declares no way to look whether this happened.")
+        doubt = UncertainEffect(run, planned, position, done, position == len(plan.steps) - 1)
+        return doubt, _sought(plan, doubt, tried)
+
+    async def _plan(self, run: Run) -> Plan:
+        self._offerings.refresh()
+        try:
+            plan = await self._decided(run)
+        except (Conflict, StoreUnavailable, *UNUSABLE):
+            raise
+        except AileronError as error:
+            raise Conflict(f"It cannot be worked out any more: {error.message}") from error
+        if plan.action.digest != run.manifest_digest or not await self._begun(run, plan.steps):
+            raise Conflict("The action, its connector or the binding were changed since it was begun.")
+        return plan
+
+    async def _decided(self, run: Run) -> Plan:
+        """What it does now; where somebody must be asked, what somebody has said yes to."""
+        approval = await self._requests.recorded(run)
+        plan = self._requests.plan(run) if approval is None else self._requests.plan_shown(approval)
+        if approval is None:
+            if plan.action.approval.required or run.parent_id is not None:
+                raise Conflict("There is no decision on record.")
+            return plan
+        if not self._decisions.was_taken(run, approval) or plan.digest(run) != approval.digest:
+            raise Conflict("It is not what was approved.")
+        return plan
+
+    async def _begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
+        """Whether the record says that these very steps were begun."""
+        records = (await self._audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
+        pinned: JSON = [planned.pinned() for planned in steps]
+        return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)
+
+
+def _sought(plan: Plan, doubt: UncertainEffect, tried: Sequence[AttemptRow]) -> Sought:
+    planned, run = doubt.planned, doubt.run
+    try:
+        inputs = plan.inputs_of(planned, doubt.done)
+    except AileronError as error:
+        raise Conflict(f"What it was given cannot be worked out: {error.message}") from error
+    last = tried[-1]
+    return Sought(
+        planned.step.operation,
+        inputs,
+        planned.base_url,
+        step_key(run.effect_key, planned.step),
+        tried[0].started_at,
+        last.ended_at or last.started_at,
+    )

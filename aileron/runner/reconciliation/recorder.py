@@ -10,10 +10,9 @@ from attrs import evolve, frozen
 from aileron.errors import InternalError, NotFound, StateConflict
 from aileron.interfaces import IAudit
 from aileron.runner.approval.decisions import Verify
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.plan import PlannedStep
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import (
     JSON,
     Approval,

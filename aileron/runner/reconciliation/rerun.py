@@ -8,11 +8,10 @@ from aileron.errors import Conflict
 from aileron.interfaces import IRuns
 from aileron.manifests import check_arguments
 from aileron.runner._submission import Submission
-from aileron.runner.runs.events import EventFactory
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import transition
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.values import READ, Actor, Fault, Run, RunQuery, RunState, Transition
 
 from .recorder import OutcomeRecorder, require_unchanged
