@@ -28,7 +28,6 @@ from aileron.runner.approval.deadlines import Expiry, UndoWindow
 from aileron.runner.approval.decisions import Decisions
 from aileron.runner.approval.editing import ApprovalEditor
 from aileron.runner.approval.gate import ApprovalGate
-from aileron.runner.approval.precedents import Recall
 from aileron.runner.approval.previews import PreviewFetcher, Previews
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.grants.check import GrantCheck
@@ -57,7 +56,7 @@ from ._pausing import PauseService
 from ._recovery import Recovery, RollbackDetector
 from ._runner import Runner
 from ._scheduler import RunScheduler
-from ._submission import Submission
+from ._submission import Proposals, Submission
 from ._termination import RunTermination
 from ._trust import TrustService
 
@@ -102,269 +101,228 @@ class Collaborators:
 
 def build(with_: Collaborators) -> Runner:
     """A runner over its collaborators; call its C{start} before anybody is served."""
-    room = _Room(with_)
-    return Runner(
-        with_.runs,
-        room.ledger,
-        room.offerings,
-        room.asking,
-        room.gate,
-        room.decisions,
-        room.freshness,
-        room.desk,
-        room.intake,
-        room.endings,
-        room.approved,
-        room.recovery,
-        room.expiry,
-        room.permit,
-        room.turns,
-        room.tasks,
-        room.brakes,
-        room.switch,
-        room.previewing,
-        room.grants,
-        room.reconciling,
-        room.again,
-        room.editing,
-        Recall(with_.runs),
-    )
+    return _Assembly(with_).runner
 
 
-class _Room:
+class _Assembly:
     """The parts of the room, each made once: when the first that needs it is made."""
 
     def __init__(self, with_: Collaborators) -> None:
-        self._with = with_
-        self.pen = EventFactory(with_.clock, with_.ids)
-        self.tasks = Tasks(with_.clock)
-        self.ledger = RunRepository.over(with_.runs, with_.clock)
+        self._with = given = with_
+        self.events = EventFactory(clock=given.clock, ids=given.ids)
+        self.runs = RunRepository(table=given.runs, audit=given.audit, events=self.events, clock=given.clock)
+        self.tasks, self.locks = Tasks(clock=given.clock), KeyedLocks()
+        self.monotonic = given.monotonic or given.clock.seconds
         self.offerings = Offerings.over(
-            with_.catalogue, with_.connectors, with_.trust, with_.vault, with_.config, with_.clock
+            given.catalogue, given.connectors, given.trust, given.vault, given.config, given.clock
         )
-        self.planner = Planner(with_.connectors, with_.bindings)
-        self.decisions = Decisions(with_.control, with_.audit, self.pen)
-        self.alarms = Timers(with_.clock)
-        self.undo = UndoWindow(self.alarms, self.pen, with_.monotonic or with_.clock.seconds)
-        self.looks = ResultWaiters[str, None](with_.clock)
-        self.permit = EffectGate(with_.vault)
-        self.turns = KeyedLocks()
-        self.pauses = Pauses(with_.brakes, with_.watermarks, with_.audit, self.pen, with_.clock)
-        self.caps = Caps(with_.runs, with_.brakes, with_.audit, self.pen, with_.loops)
-        denials = Denials(
-            with_.runs, with_.audit, self.pen, LoopBreaker(with_.audit, self.pen, self.tasks, with_.loops)
+        self.planner = Planner(offerings=self.offerings, connectors=given.connectors, bindings=given.bindings)
+        self.pauses = Pauses(
+            brakes=given.brakes,
+            watermarks=given.watermarks,
+            audit=given.audit,
+            events=self.events,
+            clock=given.clock,
         )
-        self.brakes = Limits(self.pauses, self.caps, denials)
-        self.findings = OutcomeRecorder(self.ledger, with_.audit, self.pen)
-        self.listening = LateAnswers(self.findings, self.tasks, self.pen)
-        self.grant_check = GrantCheck(with_.grants, self.pen)
+        self.effects = EffectGate(vault=given.vault, pauses=self.pauses)
+        self.caps = Caps(runs=given.runs, brakes=given.brakes, audit=given.audit, events=self.events, usual=given.loops)
+        self.decisions = Decisions(control=given.control, audit=given.audit, events=self.events)
+        self.timers = Timers(clock=given.clock)
+        self.expiry = Expiry(timers=self.timers, runs=self.runs)
+        self.requests = ApprovalRequests(
+            runs=self.runs, planner=self.planner, decisions=self.decisions, expiry=self.expiry
+        )
+        self.grant_check = GrantCheck(grants=given.grants, events=self.events)
+        self.recorder = OutcomeRecorder(runs=self.runs)
+        self.late_answers = LateAnswers(recorder=self.recorder, tasks=self.tasks, events=self.events)
 
     @cached_property
-    def asking(self) -> ApprovalRequests:
-        return ApprovalRequests(self.ledger, self.offerings, self.planner, self.decisions, self.pen)
-
-    @cached_property
-    def gate(self) -> ApprovalGate:
-        return ApprovalGate(
-            self.ledger,
-            self.offerings,
-            self.asking,
-            self.decisions,
-            self.previewing,
-            self.pen,
-            self.undo,
-            self.pauses,
-            self.grant_check,
-            self._with.passkeys,
-        )
-
-    @cached_property
-    def freshness(self) -> RollbackDetector:
+    def limits(self) -> Limits:
         given = self._with
-        return RollbackDetector(
-            given.control,
-            given.trust,
-            given.grants,
-            given.audit,
-            given.watermarks,
-            given.runs,
-            self.asking,
-            self.pen,
-        )
-
-    @cached_property
-    def desk(self) -> TrustService:
-        given = self._with
-        return TrustService(
-            given.trust,
-            given.contents,
-            given.audit,
-            given.vault,
-            given.catalogue,
-            given.connectors,
-            given.config,
-            self.offerings,
-            self.pen,
-            self.freshness.note,
-        )
+        breaker = LoopBreaker(audit=given.audit, events=self.events, tasks=self.tasks, rules=given.loops)
+        denials = Denials(runs=given.runs, audit=given.audit, events=self.events, breaker=breaker)
+        return Limits(pauses=self.pauses, caps=self.caps, denials=denials)
 
     @cached_property
     def executor(self) -> Executor:
         given = self._with
-        retry = RetryPolicy(given.chance)
         return Executor(
-            self.ledger,
-            given.audit,
-            given.bindings,
-            self.pen,
-            given.clock,
-            retry,
-            self.pauses,
-            self.caps,
-            self.listening,
-            given.probe,
+            runs=self.runs,
+            bindings=given.bindings,
+            clock=given.clock,
+            retry=RetryPolicy(chance=given.chance),
+            effects=self.effects,
+            caps=self.caps,
+            late_answers=self.late_answers,
+            probe=given.probe,
         )
 
     @cached_property
-    def doubts(self) -> UncertainEffects:
-        given = self._with
-        return UncertainEffects(given.runs, given.audit, self.offerings, self.asking, self.decisions)
+    def previews(self) -> Previews:
+        fetcher = PreviewFetcher(
+            requests=self.requests,
+            read=self.executor.preview,
+            clock=self._with.clock,
+            events=self.events,
+            effects=self.effects,
+        )
+        return Previews(
+            runs=self.runs,
+            requests=self.requests,
+            fetcher=fetcher,
+            tasks=self.tasks,
+            waiters=ResultWaiters(clock=self._with.clock),
+        )
 
     @cached_property
-    def reconciling(self) -> Reconciler:
+    def gate(self) -> ApprovalGate:
+        return ApprovalGate(
+            runs=self.runs,
+            requests=self.requests,
+            decisions=self.decisions,
+            previews=self.previews,
+            undo=UndoWindow(timers=self.timers, events=self.events, monotonic=self.monotonic),
+            effects=self.effects,
+            grants=self.grant_check,
+            passkeys=self._with.passkeys,
+        )
+
+    @cached_property
+    def rollbacks(self) -> RollbackDetector:
         given = self._with
+        return RollbackDetector(
+            control=given.control,
+            trust=given.trust,
+            grants=given.grants,
+            watermarks=given.watermarks,
+            runs=self.runs,
+            requests=self.requests,
+        )
+
+    @cached_property
+    def trust(self) -> TrustService:
+        given = self._with
+        return TrustService(
+            trust=given.trust,
+            contents=given.contents,
+            vault=given.vault,
+            offerings=self.offerings,
+            runs=self.runs,
+            note=self.rollbacks.note,
+        )
+
+    @cached_property
+    def reconciler(self) -> Reconciler:
+        uncertain = UncertainEffects(runs=self.runs, requests=self.requests, decisions=self.decisions)
         found = Reconciler(
-            given.runs,
-            self.ledger,
-            self.doubts,
-            self.executor,
-            self.findings,
-            self.listening,
-            Timers(given.clock),
-            self.permit,
-            self.pauses,
-            self.tasks,
-            self.pen,
-            given.monotonic or given.clock.seconds,
+            runs=self.runs,
+            uncertain=uncertain,
+            look_up=self.executor.look,
+            recorder=self.recorder,
+            late_answers=self.late_answers,
+            effects=self.effects,
+            tasks=self.tasks,
+            monotonic=self.monotonic,
         )
-        self.ledger.follow(found.follow)
+        self.runs.follow(found.follow)
         return found
 
     @cached_property
-    def again(self) -> Rerun:
-        runs = self._with.runs
-        return Rerun(runs, self.ledger, self.offerings, self.planner, self.intake, self.findings, self.pen)
-
-    @cached_property
-    def fetching(self) -> PreviewFetcher:
-        clock = self._with.clock
-        return PreviewFetcher(self.offerings, self.asking, self.executor, clock, self.pen, self.permit, self.pauses)
-
-    @cached_property
-    def previewing(self) -> Previews:
-        given = self._with
-        return Previews(given.runs, given.audit, self.ledger, self.asking, self.fetching, self.tasks, self.looks)
-
-    @cached_property
-    def expiry(self) -> Expiry:
-        return Expiry(self.alarms, self.gate.expire)
-
-    @cached_property
-    def approved(self) -> RunScheduler:
+    def scheduler(self) -> RunScheduler:
         return RunScheduler(
-            self.ledger,
-            self.asking,
-            self.gate,
-            self.decisions,
-            self.executor,
-            self.tasks,
-            self.pen,
-            self.permit,
-            self.expiry,
-            self.undo,
-            self.pauses,
-            self.turns,
-            self.grant_check,
-            self._with.probe,
+            runs=self.runs,
+            requests=self.requests,
+            gate=self.gate,
+            executor=self.executor,
+            tasks=self.tasks,
+            effects=self.effects,
+            locks=self.locks,
+            probe=self._with.probe,
         )
 
     @cached_property
-    def granting(self) -> GrantMatcher:
-        given = self._with
+    def matcher(self) -> GrantMatcher:
         return GrantMatcher(
-            given.grants,
-            given.runs,
-            given.audit,
-            self.ledger,
-            self.asking,
-            self.gate,
-            self.permit,
-            self.turns,
-            self.pen,
-            self.freshness.remember,
+            grants=self._with.grants,
+            runs=self.runs,
+            requests=self.requests,
+            gate=self.gate,
+            effects=self.effects,
+            locks=self.locks,
+            remember=self.rollbacks.remember,
         )
 
     @cached_property
     def grants(self) -> GrantService:
-        given = self._with
         return GrantService(
-            given.grants,
-            given.vault,
-            given.audit,
-            self.gate,
-            self.granting,
-            self.asking,
-            self.offerings,
-            self.planner,
-            self.pen,
-            self.freshness.note,
+            grants=self._with.grants,
+            vault=self._with.vault,
+            runs=self.runs,
+            gate=self.gate,
+            matcher=self.matcher,
+            requests=self.requests,
+            note=self.rollbacks.note,
         )
 
     @cached_property
-    def intake(self) -> Submission:
+    def proposals(self) -> Proposals:
+        return Proposals(
+            runs=self.runs,
+            requests=self.requests,
+            matcher=self.matcher,
+            scheduler=self.scheduler,
+            expiry=self.expiry,
+            previews=self.previews,
+            pending_limits=self._with.limits,
+        )
+
+    @cached_property
+    def submission(self) -> Submission:
         return Submission(
-            self._with.runs,
-            self._with.vault,
-            self.ledger,
-            self.offerings,
-            self.planner,
-            self.asking,
-            self.executor,
-            self.tasks,
-            self.pen,
-            self.expiry,
-            self._with.limits,
-            self.permit,
-            self.brakes,
-            self.previewing,
-            self.granting,
-            self.approved,
+            runs=self.runs,
+            planner=self.planner,
+            proposals=self.proposals,
+            executor=self.executor,
+            tasks=self.tasks,
+            effects=self.effects,
+            limits=self.limits,
+            pending_limits=self._with.limits,
         )
 
     @cached_property
-    def editing(self) -> ApprovalEditor:
-        return ApprovalEditor(
-            self.ledger, self.offerings, self.asking, self.gate, self.previewing, self.turns, self.pen
-        )
+    def rerun(self) -> Rerun:
+        return Rerun(runs=self.runs, planner=self.planner, put_up=self.proposals.put_up, recorder=self.recorder)
 
     @cached_property
-    def endings(self) -> RunTermination:
-        return RunTermination(self._with.runs, self.ledger, self.decisions, self.expiry, self.pen)
-
-    @cached_property
-    def recovery(self) -> Recovery:
-        return Recovery(self._with.runs, self.ledger, self.pen, self.approved, self.expiry, self.decisions)
-
-    @cached_property
-    def switch(self) -> PauseService:
-        return PauseService(
-            self._with.runs,
-            self.asking,
-            self.approved,
-            self.pauses,
-            self.permit,
-            self.expiry,
-            self.ledger,
-            self.turns,
-            self.pen,
+    def runner(self) -> Runner:
+        return Runner(
+            runs=self.runs,
+            requests=self.requests,
+            gate=self.gate,
+            decisions=self.decisions,
+            rollbacks=self.rollbacks,
+            trust=self.trust,
+            submission=self.submission,
+            termination=RunTermination(runs=self.runs, decisions=self.decisions, expiry=self.expiry),
+            scheduler=self.scheduler,
+            recovery=Recovery(runs=self.runs, scheduler=self.scheduler, expiry=self.expiry, decisions=self.decisions),
+            expiry=self.expiry,
+            effects=self.effects,
+            locks=self.locks,
+            tasks=self.tasks,
+            limits=self.limits,
+            pausing=PauseService(
+                runs=self.runs,
+                requests=self.requests,
+                scheduler=self.scheduler,
+                effects=self.effects,
+                locks=self.locks,
+            ),
+            previews=self.previews,
+            grants=self.grants,
+            reconciler=self.reconciler,
+            rerun=self.rerun,
+            editor=ApprovalEditor(
+                runs=self.runs, requests=self.requests, gate=self.gate, previews=self.previews, locks=self.locks
+            ),
         )

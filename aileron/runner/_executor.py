@@ -19,16 +19,15 @@ from aileron.errors import (
     StateConflict,
     VaultLocked,
 )
-from aileron.interfaces import IAudit, IBindings, ICredential
-from aileron.runner.approval.decisions import Verify
+from aileron.interfaces import IBindings, ICredential
+from aileron.runner.limits.admission import EffectGate
 from aileron.runner.limits.caps import Caps
-from aileron.runner.limits.pauses import Pauses
 from aileron.runner.reconciliation.late_answers import LATE_SECONDS, LateAnswer, LateAnswers, in_time, let_go
 from aileron.runner.reconciliation.recorder import UncertainEffect
 from aileron.runner.runs.outcomes import Meaning, RetryPolicy, classify, describe_attempt, find_echoes
 from aileron.runner.runs.plan import Plan, PlannedStep
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import Verify, transition
 from aileron.values import (
     DAEMON,
     JSON,
@@ -93,13 +92,11 @@ class Executor:
     :param probe: called with the name of each point that a crash may hit; in production it does nothing.
     """
 
-    _repository: RunRepository
-    _audit: IAudit
+    _runs: RunRepository
     _bindings: IBindings
-    _events: EventFactory
     _clock: IReactorTime
     _retry: RetryPolicy
-    _pauses: Pauses
+    _effects: EffectGate
     _caps: Caps
     _late_answers: LateAnswers
     _probe: Callable[[str], None]
@@ -113,7 +110,7 @@ class Executor:
         :raises LimitExceeded: it could never be counted.
         """
         pinned: JSON = [planned.pinned() for planned in plan.steps]
-        event = self._events.of_run(
+        event = self._runs.events.of_run(
             "execution.started",
             run,
             actor,
@@ -123,7 +120,7 @@ class Executor:
         )
         charges = self._caps.charges(plan, run.arguments, run.session_id)
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
-        verify = self._pauses.guarded(verify)
+        verify = self._effects.pauses.guarded(verify)
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify, charges=charges)
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
@@ -154,12 +151,12 @@ class Executor:
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
         """End a run whose C{opening} is committed and of which nothing will be sent."""
-        now = self._events.now()
+        now = self._runs.events.now()
         ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
         connector = plan.steps[0].description.fqn
-        event = self._events.of_run("execution.failed", run, fault=fault, connector=connector)
+        event = self._runs.events.of_run("execution.failed", run, fault=fault, connector=connector)
         ending = transition(run, RunState.FAILED, now, *found, event, attempts=tuple(ended), fault=fault)
-        return await self._repository.insist(run.id, lambda: self._repository.apply(ending))
+        return await self._runs.insist(run.id, lambda: self._runs.apply(ending))
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
         """Attempt one step until it is done, refused, in doubt, or out of time, which passes while it is paused."""
@@ -181,7 +178,7 @@ class Executor:
                 return _with_retries(outcome, number - 1)
 
     async def _not_paused(self, execution: _Execution) -> bool:
-        return await self._pauses.over(execution.run.session_id, self._remaining(execution))
+        return await self._effects.pauses.over(execution.run.session_id, self._remaining(execution))
 
     async def _attempt(self, execution: _Execution, planned: PlannedStep) -> Outcome:
         execution.built = None
@@ -269,12 +266,12 @@ class Executor:
 
     async def _note_attempt(self, execution: _Execution, planned: PlannedStep, number: int) -> None:
         """Commit that another attempt begins, with what ended before it."""
-        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._events.now())
+        begun = AttemptRow(execution.run.id, planned.step.id, number, "started", self._runs.events.now())
         execution.current = begun
         events = (*execution.events, *self._failed_attempts(execution))
         rows = (*execution.attempts, begun)
         progress = Progress(execution.run.id, events, execution.steps, rows, execution.flags)
-        await self._repository.insist(execution.run.id, lambda: self._repository.progress(progress))
+        await self._runs.insist(execution.run.id, lambda: self._runs.table.progress(progress))
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _failed_attempts(self, execution: _Execution) -> Iterator[Event]:
@@ -283,7 +280,7 @@ class Executor:
         for row, went in zip(execution.attempts, execution.told[len(execution.told) - ended :], strict=True):
             if row.fault is not None:
                 shown = {name: went[name] for name in ("started_at", "ended_at", "sent", "status")}
-                yield self._events.of_run(
+                yield self._runs.events.of_run(
                     "execution.attempt",
                     execution.run,
                     fault=row.fault,
@@ -297,7 +294,7 @@ class Executor:
         read = classify(outcome, planned.effect)
         begun, state = execution.current, _ATTEMPT_STATE[read]
         which = (begun.run_id, begun.step_id, begun.number)
-        ended = AttemptRow(*which, state, begun.started_at, self._events.now(), outcome.fault, outcome.sent)
+        ended = AttemptRow(*which, state, begun.started_at, self._runs.events.now(), outcome.fault, outcome.sent)
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
         execution.doubted = execution.in_doubt
@@ -306,7 +303,7 @@ class Executor:
             execution.outputs[planned.step.id] = outcome.output
             done = StepRow(execution.run.id, planned.step.id, position, "completed", outcome.output)
             execution.steps = (*execution.steps, done)
-        echoed = find_echoes(self._events, execution.run, planned, outcome)
+        echoed = find_echoes(self._runs.events, execution.run, planned, outcome)
         execution.events, execution.flags = (*execution.events, *echoed.events), (*execution.flags, *echoed.flags)
 
     async def _complete(self, execution: _Execution) -> Run:
@@ -338,7 +335,9 @@ class Executor:
         self, execution: _Execution, state: RunState, type_: str, fault: Fault | None = None, result: JSON = None
     ) -> Run:
         connector = execution.plan.steps[-1].description.fqn
-        event = self._events.of_run(type_, execution.run, fault=fault, connector=connector, attempts=execution.told)
+        event = self._runs.events.of_run(
+            type_, execution.run, fault=fault, connector=connector, attempts=execution.told
+        )
         ending = transition(
             execution.run,
             state,
@@ -352,16 +351,16 @@ class Executor:
             fault=fault,
         )
         execution.events = ending.events  # should it turn out that the row is another's
-        return await self._repository.insist(execution.run.id, lambda: self._repository.apply(ending))
+        return await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
         """Put on record what came of a run whose row somebody else has changed; the row stays as it is."""
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
-        event = self._events.of_run(
+        event = self._runs.events.of_run(
             "tamper.detected", execution.run, row="runs", found=found, state=state, steps_done=done
         )
-        await self._repository.insist(execution.run.id, lambda: self._audit.append(event, *execution.events))
+        await self._runs.insist(execution.run.id, lambda: self._runs.audit.append(event, *execution.events))
         return present
 
     def _remaining(self, execution: _Execution) -> float:

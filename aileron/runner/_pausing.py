@@ -7,13 +7,9 @@ from collections.abc import AsyncIterator
 from attrs import define, evolve
 
 from aileron.errors import ApprovalStale, VaultLocked
-from aileron.interfaces import IRuns
-from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.limits.admission import EffectGate
-from aileron.runner.limits.pauses import Pauses
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory
 from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
 
@@ -29,30 +25,26 @@ _AGAIN_HERE = "It was approved before its session was paused: approve it once mo
 class PauseService:
     """Pauses and resumes."""
 
-    _runs: IRuns
     _requests: ApprovalRequests
     _scheduler: RunScheduler
-    _pauses: Pauses
     _effects: EffectGate
-    _expiry: Expiry
-    _repository: RunRepository
+    _runs: RunRepository
     _locks: KeyedLocks
-    _events: EventFactory
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
         """See L{aileron.interfaces.IRunner.pause}."""
-        pause = Pause(self._events.now(), actor.id, reason, session_id)
-        standing = await self._pauses.pause(pause, actor)
+        pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
+        standing = await self._effects.pauses.pause(pause, actor)
         return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
         """See L{aileron.interfaces.IRunner.resume}."""
-        if session_id not in {pause.session_id for pause in self._pauses.all()}:
+        if session_id not in {pause.session_id for pause in self._effects.pauses.all()}:
             return ()
         if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`, then resume.")
         asked = [run async for run in self._ask_anew(session_id)]
-        await self._pauses.lift(session_id, actor)
+        await self._effects.pauses.lift(session_id, actor)
         async for run in self._matching(_NOT_BEGUN, session_id):
             self._scheduler.start(run)  # it was approved while the others were asked anew
         return tuple(asked)
@@ -68,24 +60,22 @@ class PauseService:
                 yield asked
 
     async def _ask_one(self, run_id: str, why: ApprovalStale) -> Run | None:
-        run = await self._repository.run(run_id)
+        run = await self._runs.run(run_id)
         if run.state not in _NOT_BEGUN.states:  # it was taken back
             return None
         await self._requests.ask_anew(run, why)
-        approval = await self._repository.approval(run_id)
-        self._expiry.mind(approval)
-        return approval.run
+        return await self._runs.run(run_id)
 
     def _stays_paused(self, run: Run, resumed: str | None) -> bool:
         """Whether its session is paused for itself: it is asked anew when that is resumed."""
-        paused = {pause.session_id for pause in self._pauses.all()} - {None, resumed}
+        paused = {pause.session_id for pause in self._effects.pauses.all()} - {None, resumed}
         return run.session_id in paused
 
     async def _matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
         """Every run, page by page."""
         query = evolve(query, session_id=session_id)
         while True:
-            page = await self._runs.list(query)
+            page = await self._runs.table.list(query)
             for run in page.items:
                 yield run
             if page.cursor is None:

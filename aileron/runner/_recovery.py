@@ -8,12 +8,12 @@ from attrs import define, evolve, frozen
 from twisted.logger import Logger
 
 from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
-from aileron.interfaces import IAudit, IControl, IGrants, IRuns, ITrust, IWatermarks
+from aileron.interfaces import IControl, IGrants, ITrust, IWatermarks
 from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import transition
 from aileron.values import Fault, Run, RunQuery, RunState
 
 from ._scheduler import RunScheduler
@@ -30,9 +30,7 @@ _NOT_ASKED = "The run says that nobody had to be asked, and somebody was."
 class Recovery:
     """Takes every unfinished run to where it is safe, and starts none that may have happened."""
 
-    _runs: IRuns
-    _repository: RunRepository
-    _events: EventFactory
+    _runs: RunRepository
     _scheduler: RunScheduler
     _expiry: Expiry
     _decisions: Decisions
@@ -40,7 +38,7 @@ class Recovery:
     async def recover(self) -> None:
         """Go through them, oldest first."""
         asked = await self._watch_all()
-        for run in await self._runs.unfinished():
+        for run in await self._runs.table.unfinished():
             try:
                 await self._take_up(run, asked)
             except StateConflict:
@@ -54,7 +52,7 @@ class Recovery:
         asked: set[str] = set()
         query = _PENDING
         while True:
-            page = await self._runs.approvals(query)
+            page = await self._runs.table.approvals(query)
             for approval in page.items:
                 self._expiry.mind(approval)
                 asked.add(approval.run.id)
@@ -79,12 +77,12 @@ class Recovery:
         Its decision goes first, whether its row says that it took one or not.
         """
         await self._decisions.give_up(run)
-        done = [step.step_id for step in await self._runs.steps(run.id)]
-        fault, now = _CRASHED.with_details(steps_done=done), self._events.now()
-        begun = [attempt for attempt in await self._runs.attempts(run.id) if attempt.state == "started"]
+        done = [step.step_id for step in await self._runs.table.steps(run.id)]
+        fault, now = _CRASHED.with_details(steps_done=done), self._runs.events.now()
+        begun = [attempt for attempt in await self._runs.table.attempts(run.id) if attempt.state == "started"]
         attempts = tuple(evolve(attempt, state="unknown", ended_at=now, fault=fault) for attempt in begun)
-        event = self._events.of_run("execution.unknown", run, fault=fault)
-        await self._repository.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
+        event = self._runs.events.of_run("execution.unknown", run, fault=fault)
+        await self._runs.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))
 
     async def _give_up(self, run: Run) -> None:
         """A run that had not begun: whoever asked is told that nothing was sent, and may ask again.
@@ -92,15 +90,15 @@ class Recovery:
         One that the operator was asked about never stands like this by itself.
         """
         await self._decisions.give_up(run)
-        asked = await self._runs.approval(run.id) is not None
+        asked = await self._runs.table.approval(run.id) is not None
         if run.state is RunState.RECEIVED:
-            event = self._events.of_run("run.approved", run)
-            run = await self._repository.apply(transition(run, RunState.APPROVED, self._events.now(), event))
+            event = self._runs.events.of_run("run.approved", run)
+            run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.events.now(), event))
         reason = "The daemon ended before it began; nothing was sent."
-        found = (self._events.of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
-        event = self._events.of_run("run.cancelled", run, reason=reason)
-        await self._repository.apply(
-            transition(run, RunState.CANCELLED, self._events.now(), *found, event, reason=reason)
+        found = (self._runs.events.of_run("tamper.detected", run, row="runs", found=_NOT_ASKED),) if asked else ()
+        event = self._runs.events.of_run("run.cancelled", run, reason=reason)
+        await self._runs.apply(
+            transition(run, RunState.CANCELLED, self._runs.events.now(), *found, event, reason=reason)
         )
 
 
@@ -168,11 +166,9 @@ class RollbackDetector:
     _control: IControl
     _trust: ITrust
     _grants: IGrants
-    _audit: IAudit
     _watermarks: IWatermarks
-    _runs: IRuns
+    _runs: RunRepository
     _requests: ApprovalRequests
-    _events: EventFactory
     _compared: bool = False
     _noted: _Reached | None = None
 
@@ -194,7 +190,9 @@ class RollbackDetector:
         if old_vault or old_record:
             await self._distrust(reached, old_vault, old_record)
         elif current != reached.vault:
-            await self._audit.append(self._events.of_home("vault.replaced", before=current, now=reached.vault))
+            await self._runs.audit.append(
+                self._runs.events.of_home("vault.replaced", before=current, now=reached.vault)
+            )
         self._compared = True
         await self.note()
 
@@ -242,23 +240,23 @@ class RollbackDetector:
     async def _in_record(self) -> bool:
         """Whether the record reaches what the vault sealed."""
         sealed = self._control.sealed()
-        return sealed is None or await self._audit.at(sealed[0]) == sealed[1]
+        return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]
 
     async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
         """Ask anew what was approved, void trust if it is an old vault's, and seal the present, to tell it once."""
         found = ["The vault is older than what was done with it."] if old_vault else []
         found += ["The record is not the one that the vault sealed."] if old_record else []
-        event = self._events.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
-        await self._audit.append(event)
+        event = self._runs.events.of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
+        await self._runs.audit.append(event)
         _log.error("something was put back: {found}", found=found)
         if old_vault:
             self._trust.void()
             self._grants.void()
         why = ApprovalStale(" ".join(found))
-        for run in await self._runs.unfinished():
+        for run in await self._runs.table.unfinished():
             if run.gated and run.state in _APPROVED:
                 with suppress(StateConflict):  # it moved by itself
                     await self._requests.ask_anew(run, why)
-        head = await self._audit.head()
+        head = await self._runs.audit.head()
         if head is not None:
             self._control.seal(*head)

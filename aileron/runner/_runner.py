@@ -10,19 +10,18 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from aileron.errors import StoreUnavailable
-from aileron.interfaces import IRunner, IRuns
+from aileron.interfaces import IRunner
 from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
 from aileron.runner.approval.editing import ApprovalEditor, Edit
 from aileron.runner.approval.gate import ApprovalGate
-from aileron.runner.approval.precedents import Recall
+from aileron.runner.approval.precedents import find_precedents
 from aileron.runner.approval.previews import Previews
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.grants.service import GrantService
 from aileron.runner.limits.admission import EffectGate, Limits
 from aileron.runner.reconciliation.reconciler import Reconciler
 from aileron.runner.reconciliation.rerun import Rerun
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.runner.scheduling.waiters import KeyedLocks
@@ -72,9 +71,7 @@ class Runner:
     What writes is shielded: a caller that leaves between a commit and what follows from it must not leave it undone.
     """
 
-    _runs: IRuns
-    _repository: RunRepository
-    _offerings: Offerings
+    _runs: RunRepository
     _requests: ApprovalRequests
     _gate: ApprovalGate
     _decisions: Decisions
@@ -95,13 +92,12 @@ class Runner:
     _reconciler: Reconciler
     _rerun: Rerun
     _editor: ApprovalEditor
-    _recall: Recall
 
     # the life of the runner ------------------------------------------------------------------
 
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         await self._limits.learn()
         await self._rollbacks.check()
         await self._reconciler.take_up()
@@ -111,7 +107,7 @@ class Runner:
 
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         could, can = self._effects.could_act, self._effects.may_act() and self._rollbacks.comparable
         self._effects.could_act = can
         if can:
@@ -140,7 +136,7 @@ class Runner:
     async def _take_up_waiting(self) -> None:
         waiting: RunQuery | None = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
         while waiting is not None:
-            page = await self._runs.list(waiting)
+            page = await self._runs.table.list(waiting)
             for run in page.items:
                 self._scheduler.start(run)
             waiting = None if page.cursor is None else evolve(waiting, cursor=page.cursor)
@@ -162,12 +158,12 @@ class Runner:
 
     def offering(self) -> Offering:
         """See L{IRunner.offering}."""
-        self._offerings.look()
-        return self._offerings.current()
+        self._requests.planner.offerings.look()
+        return self._requests.planner.offerings.current()
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
         """See L{IRunner.offering_after}."""
-        return await self._offerings.after(generation, seconds)
+        return await self._requests.planner.offerings.after(generation, seconds)
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
         """See L{IRunner.set_enabled}."""
@@ -193,23 +189,23 @@ class Runner:
 
     async def wait(self, run_id: str, seconds: float) -> Run:
         """See L{IRunner.wait}."""
-        return await self._repository.settled(run_id, seconds, moving=self._tasks.running(run_id))
+        return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
 
     async def run(self, run_id: str) -> Run:
         """See L{IRunner.run}."""
-        return await self._repository.run(run_id)
+        return await self._runs.run(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
         """See L{IRunner.runs}."""
-        return await self._runs.list(query)
+        return await self._runs.table.list(query)
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
         """See L{IRunner.most_used}."""
-        return await self._runs.most_used(limit)
+        return await self._runs.table.most_used(limit)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
         """See L{IRunner.history}."""
-        return await self._runs.steps(run_id), await self._runs.attempts(run_id)
+        return await self._runs.table.steps(run_id), await self._runs.table.attempts(run_id)
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """See L{IRunner.withdraw}."""
@@ -234,13 +230,13 @@ class Runner:
 
     async def approval(self, run_id: str) -> Approval:
         """See L{IRunner.approval}."""
-        self._offerings.refresh()
-        return await self._previews.looked_at(await self._requests.shown(await self._repository.approval(run_id)))
+        self._requests.planner.offerings.refresh()
+        return await self._previews.looked_at(await self._requests.shown(await self._runs.approval(run_id)))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRunner.approvals}."""
-        self._offerings.refresh()
-        page = await self._runs.approvals(query)
+        self._requests.planner.offerings.refresh()
+        page = await self._runs.table.approvals(query)
         found = []
         for approval in page.items:
             found.append(await self._requests.shown(approval))
@@ -250,7 +246,7 @@ class Runner:
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
         """See L{IRunner.precedents}."""
-        return await self._recall.before(approvals)
+        return await find_precedents(self._runs.table, approvals)
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
         """See L{IRunner.edit}."""
@@ -299,7 +295,7 @@ class Runner:
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
         """See L{IRunner.forgive}."""
-        approval = await self._repository.approval(run_id)
+        approval = await self._runs.approval(run_id)
         await self._tasks.shielded(self._limits.denials.forgive(approval, actor))
         return approval
 
@@ -334,4 +330,4 @@ class Runner:
 
     async def pending(self, session_id: str | None) -> int:
         """See L{IRunner.pending}."""
-        return await self._runs.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))
+        return await self._runs.table.count(RunQuery(states=(RunState.PENDING,), session_id=session_id))

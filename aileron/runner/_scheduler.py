@@ -10,17 +10,14 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, Conflict, LimitExceeded, Paused, StateConflict, StoreUnavailable
-from aileron.runner.approval.deadlines import Expiry, UndoWindow
-from aileron.runner.approval.decisions import UNUSABLE, Decisions, NotYet, Verify
+from aileron.runner.approval.decisions import UNUSABLE, NotYet
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.grants.check import GrantCheck
 from aileron.runner.limits.admission import EffectGate
-from aileron.runner.limits.pauses import Pauses
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import transition
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import Approval, Run, RunState, Transition, timestamp
@@ -38,19 +35,13 @@ class RunScheduler:
     :param probe: called with the name of each point that a crash may hit.
     """
 
-    _repository: RunRepository
+    _runs: RunRepository
     _requests: ApprovalRequests
     _gate: ApprovalGate
-    _decisions: Decisions
     _executor: Executor
     _tasks: Tasks
-    _events: EventFactory
     _effects: EffectGate
-    _expiry: Expiry
-    _undo: UndoWindow
-    _pauses: Pauses
     _locks: KeyedLocks
-    _grants: GrantCheck
     _probe: Callable[[str], None]
     _restarted: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
 
@@ -78,12 +69,12 @@ class RunScheduler:
         """Take a gated run as far as it goes now, however long the database refuses."""
         while True:
             try:
-                return await self._take_further(await self._repository.run(run_id))
+                return await self._take_further(await self._runs.run(run_id))
             except StoreUnavailable:
                 _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
                 await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
             except NotYet as early:  # whatever the run's row says of it
-                self._undo.wait(run_id, early.at, self._on_time)
+                self._gate.undo.wait(run_id, early.at, self._on_time)
                 return None
             except Paused:  # since it was looked at; who resumes asks it anew
                 return None
@@ -97,8 +88,8 @@ class RunScheduler:
             return
         unlocked = self._effects.may_act()
         if run.state is RunState.AWAITING_VAULT and unlocked:
-            event = self._events.of_run("run.resumed", run)
-            run = await self._repository.apply(transition(run, RunState.APPROVED, self._events.now(), event))
+            event = self._runs.events.of_run("run.resumed", run)
+            run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.events.now(), event))
         if run.state is not RunState.APPROVED:
             return
         try:
@@ -107,15 +98,15 @@ class RunScheduler:
         except UNUSABLE:
             unlocked = False
         if not unlocked:
-            event = self._events.of_run("run.awaiting_vault", run)
-            await self._repository.apply(transition(run, RunState.AWAITING_VAULT, self._events.now(), event))
+            event = self._runs.events.of_run("run.awaiting_vault", run)
+            await self._runs.apply(transition(run, RunState.AWAITING_VAULT, self._runs.events.now(), event))
             self._effects.missed()  # not before it stands there to be found
 
     def _held_back(self, run: Run) -> bool:
         """Whether it must not begin yet; who resumes, or an alarm, takes it up again."""
-        if self._pauses.find(run.session_id) is not None:
+        if self._effects.pauses.find(run.session_id) is not None:
             return True
-        return run.state is RunState.APPROVED and self._undo.waits(run, self._on_time)
+        return run.state is RunState.APPROVED and self._gate.undo.waits(run, self._on_time)
 
     async def _begin(self, run: Run) -> None:
         """Through the gate's last look to the effect, or back to be asked anew.
@@ -132,53 +123,37 @@ class RunScheduler:
         """The run as it has begun; nothing, if it is asked anew."""
         ready = await self._gate.ready(run, preview)
         if ready is None:
-            self._expiry.mind(await self._repository.approval(run.id))
             return None
         plan, approval = ready
         run = approval.run  # edited since, it may be, and approved again
-        verify = self._verification(run, plan, approval)
+        verify = self._gate.verification(run, plan, approval)
         try:
             opening = self._executor.opening(run, plan, verify=verify)
-            return await self._repository.apply(opening), plan, opening, approval
+            return await self._runs.apply(opening), plan, opening, approval
         except ApprovalStale as found:
-            await self._ask_anew(run, found)
+            await self._requests.ask_anew(run, found)
         except LimitExceeded as full:
-            await self._ask_anew(run, ApprovalStale(self._until_room(full)))
+            await self._requests.ask_anew(run, ApprovalStale(self._until_room(full)))
         return None
-
-    async def _ask_anew(self, run: Run, found: ApprovalStale) -> None:
-        await self._requests.ask_anew(run, found)
-        self._expiry.mind(await self._repository.approval(run.id))
 
     def _until_room(self, full: LimitExceeded) -> str:
         """What is full, and when it is no more."""
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message
-        return f"{full.message} There is room at {timestamp(self._events.now() + timedelta(seconds=left))}."
-
-    def _verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
-        """What is checked inside the transaction that commits C{executing}."""
-        decided = self._decisions.verification(plan.digest(run), approval.mark)
-
-        def verify(run: Run, found: Approval | None) -> None:
-            decided(run, found)
-            self._grants.in_force(found)
-
-        return verify
+        return f"{full.message} There is room at {timestamp(self._runs.events.now() + timedelta(seconds=left))}."
 
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
         """Use the decision, then have the effect; where it cannot be used nothing is sent."""
         self._probe("opened")
         try:
-            await self._decisions.spend(approval, self._grants.in_force)
+            await self._gate.spend(approval)
         except Conflict as error:
-            found = self._events.of_run(
+            found = self._runs.events.of_run(
                 "tamper.detected", run, row="runs", found="The decision on record was used before."
             )
             await self._executor.abandon(run, plan, opening, error.fault(), found)
         except AileronError as error:
-            await self._decisions.give_up(run)
             await self._executor.abandon(run, plan, opening, error.fault())
         else:
             self._probe("spent")

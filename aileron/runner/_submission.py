@@ -8,18 +8,16 @@ from attrs import define
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from aileron.errors import Conflict, StoreUnavailable, VaultLocked
-from aileron.interfaces import IRuns, IVault
+from aileron.errors import Conflict, StoreUnavailable
 from aileron.manifests import check_arguments
 from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.previews import Previews
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.grants.matcher import GrantMatcher
 from aileron.runner.limits.admission import EffectGate, Limits
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import transition
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
 
@@ -28,86 +26,25 @@ from ._scheduler import RunScheduler
 
 
 @define(eq=False)
-class Submission:
-    """Takes calls in."""
+class Proposals:
+    """Keeps gated runs, put up for decision or decided by a standing grant.
 
-    _runs: IRuns
-    _vault: IVault
-    _repository: RunRepository
-    _offerings: Offerings
-    _planner: Planner
+    :param pending_limits: how many may wait for a decision at once.
+    """
+
+    _runs: RunRepository
     _requests: ApprovalRequests
-    _executor: Executor
-    _tasks: Tasks
-    _events: EventFactory
-    _expiry: Expiry
-    _pending_limits: PendingLimits
-    _effects: EffectGate
-    _limits: Limits
-    _previews: Previews
     _matcher: GrantMatcher
     _scheduler: RunScheduler
-
-    async def submit(self, call: Call) -> Run:
-        """See L{aileron.interfaces.IRunner.submit}."""
-        action, arguments = self._asked_for(call)
-        if call.idempotency_key is not None:
-            known = await self._known(call, call.idempotency_key, action, arguments)
-            if known is not None:
-                return known
-            action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
-        self._limits.admit(call.session, action, arguments)
-        if not action.approval.required:
-            self._require_vault()
-        run = self._new_run(call, action, arguments)
-        plan = self._planner.plan(action, arguments, run.effect_key)
-        if run.gated:
-            await self._limits.refuse_full(plan, arguments, run.session_id)
-            return await self._tasks.shielded(self.put_up(run, plan, call.actor))
-        return await self._do(run, plan, call.actor)
-
-    def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
-        """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""
-        action = self._offerings.find(call.action).action
-        return action, check_arguments(action, call.arguments)
-
-    async def _known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
-        """The run that this idempotency key stands for, if it was used."""
-        session_id = call.session.id if call.session else None
-        run = await self._runs.find_by_key(session_id, action.name, key)
-        if run is not None and (
-            run.manifest_digest != action.digest or canonical(run.asked_for) != canonical(arguments)
-        ):
-            raise Conflict("This idempotency key was used with other arguments or another version of the action.")
-        return run
-
-    def _require_vault(self) -> None:
-        if not self._effects.may_act():
-            state = self._vault.state()
-            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state.value})
-
-    def _new_run(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run:
-        now = self._events.now()
-        return Run(
-            id=self._events.fresh_id(),
-            action=action.name,
-            action_version=action.version,
-            manifest_digest=action.digest,
-            arguments=arguments,
-            state=RunState.RECEIVED,
-            gated=action.approval.required,
-            effect_key=self._events.fresh_id(),
-            received_at=now,
-            changed_at=now,
-            session_id=call.session.id if call.session else None,
-            idempotency_key=call.idempotency_key,
-        )
+    _expiry: Expiry
+    _previews: Previews
+    _pending_limits: PendingLimits
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
         asked = self._requests.opening(run, plan, actor)
         kept, created = await self._matcher.keep(
-            run, plan, asked, lambda steps: self._repository.receive(run, steps, self._pending_limits)
+            run, plan, asked, lambda steps: self._runs.table.receive(run, steps, self._pending_limits)
         )
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
@@ -124,6 +61,73 @@ class Submission:
             self._expiry.forget(run_id)
             self._scheduler.start(granted)
 
+
+@define(eq=False)
+class Submission:
+    """Takes calls, and begins those that nobody is asked about.
+
+    :param pending_limits: how many may wait for a decision at once.
+    """
+
+    _runs: RunRepository
+    _planner: Planner
+    _proposals: Proposals
+    _executor: Executor
+    _tasks: Tasks
+    _effects: EffectGate
+    _limits: Limits
+    _pending_limits: PendingLimits
+
+    async def submit(self, call: Call) -> Run:
+        """See L{aileron.interfaces.IRunner.submit}."""
+        action, arguments = self._asked_for(call)
+        if call.idempotency_key is not None:
+            known = await self._known(call, call.idempotency_key, action, arguments)
+            if known is not None:
+                return known
+            action, arguments = self._asked_for(call)  # once more: what was trusted may lie there no longer
+        self._limits.admit(call.session, action, arguments)
+        if not action.approval.required:
+            self._effects.require()
+        run = self._new_run(call, action, arguments)
+        plan = self._planner.plan(action, arguments, run.effect_key)
+        if run.gated:
+            await self._limits.refuse_full(plan, arguments, run.session_id)
+            return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
+        return await self._do(run, plan, call.actor)
+
+    def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
+        """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""
+        action = self._planner.offerings.find(call.action).action
+        return action, check_arguments(action, call.arguments)
+
+    async def _known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
+        """The run that this idempotency key stands for, if it was used."""
+        session_id = call.session.id if call.session else None
+        run = await self._runs.table.find_by_key(session_id, action.name, key)
+        if run is not None and (
+            run.manifest_digest != action.digest or canonical(run.asked_for) != canonical(arguments)
+        ):
+            raise Conflict("This idempotency key was used with other arguments or another version of the action.")
+        return run
+
+    def _new_run(self, call: Call, action: Action, arguments: Mapping[str, JSON]) -> Run:
+        now = self._runs.events.now()
+        return Run(
+            id=self._runs.events.fresh_id(),
+            action=action.name,
+            action_version=action.version,
+            manifest_digest=action.digest,
+            arguments=arguments,
+            state=RunState.RECEIVED,
+            gated=action.approval.required,
+            effect_key=self._runs.events.fresh_id(),
+            received_at=now,
+            changed_at=now,
+            session_id=call.session.id if call.session else None,
+            idempotency_key=call.idempotency_key,
+        )
+
     async def _do(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep an ungated run up to C{executing}, in one transaction, and start it."""
         approved = transition(run, RunState.APPROVED, run.received_at)
@@ -136,7 +140,7 @@ class Submission:
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
         """In one task, so that there is no moment at which a run is on record as begun and nothing does it."""
         try:
-            standing, created = await self._repository.receive(run, steps, self._pending_limits)
+            standing, created = await self._runs.table.receive(run, steps, self._pending_limits)
         except Exception:  # noqa: BLE001 - it is the caller's, and travels to it
             kept.errback(Failure())
             return

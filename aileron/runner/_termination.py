@@ -5,12 +5,11 @@ from __future__ import annotations
 from attrs import define
 
 from aileron.errors import Conflict, StateConflict
-from aileron.interfaces import IRuns
 from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.decisions import Decisions
 from aileron.runner.reconciliation.recorder import explain_not_done
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import transition
 from aileron.values import JSON, Actor, Run, RunState, Transition
 
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
@@ -20,42 +19,42 @@ _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 class RunTermination:
     """Withdraws and settles."""
 
-    _runs: IRuns
-    _repository: RunRepository
+    _runs: RunRepository
     _decisions: Decisions
     _expiry: Expiry
-    _events: EventFactory
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         """See L{aileron.interfaces.IRunner.withdraw}."""
-        run = await self._repository.run(run_id)
+        run = await self._runs.run(run_id)
         if run.state not in _WITHDRAWABLE:
             raise _in_another_state(run)
         if run.state is not RunState.PENDING:
             await self._decisions.give_up(run)
-        event = self._events.of_run("run.cancelled", run, actor, reason=reason)
-        cancelled = await self._change(transition(run, RunState.CANCELLED, self._events.now(), event, reason=reason))
+        event = self._runs.events.of_run("run.cancelled", run, actor, reason=reason)
+        cancelled = await self._change(
+            transition(run, RunState.CANCELLED, self._runs.events.now(), event, reason=reason)
+        )
         self._expiry.forget(run_id)
         return cancelled
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         """See L{aileron.interfaces.IRunner.settle}."""
-        run = await self._repository.run(run_id)
+        run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise _in_another_state(run)
         await self._decisions.give_up(run)
-        event = self._events.of_run("run.settled", run, actor, happened=happened, note=note)
+        event = self._runs.events.of_run("run.settled", run, actor, happened=happened, note=note)
         end = RunState.COMPLETED if happened else RunState.FAILED
-        done: JSON = {step.step_id: step.output for step in await self._runs.steps(run_id)}
+        done: JSON = {step.step_id: step.output for step in await self._runs.table.steps(run_id)}
         result: JSON = {"output": None, "steps": done} if happened else None
         fault = None if happened else explain_not_done(run.fault)
         return await self._change(
-            transition(run, end, self._events.now(), event, reason=note, result=result, fault=fault)
+            transition(run, end, self._runs.events.now(), event, reason=note, result=result, fault=fault)
         )
 
     async def _change(self, change: Transition) -> Run:
         try:
-            return await self._repository.apply(change)
+            return await self._runs.apply(change)
         except StateConflict as conflict:
             raise _in_another_state(conflict.present) from conflict
 

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from attrs import evolve, frozen
 
 from aileron.errors import Conflict, NotFound, VaultLocked
-from aileron.interfaces import IAudit, ICatalogue, IConfigFile, IConnectors, IContents, ITrust, IVault
+from aileron.interfaces import IContents, ITrust, IVault
 from aileron.runner.runs.offerings import Offerings
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.runs.repository import RunRepository
 from aileron.values import (
-    Action,
     Actor,
     Candidate,
     Event,
@@ -35,35 +34,29 @@ class TrustService:
 
     _trust: ITrust
     _contents: IContents
-    _audit: IAudit
     _vault: IVault
-    _catalogue: ICatalogue
-    _connectors: IConnectors
-    _config: IConfigFile | None
     _offerings: Offerings
-    _events: EventFactory
+    _runs: RunRepository
     _note: Callable[[], Awaitable[None]]
 
     async def items(self) -> tuple[TrustItem, ...]:
         """See L{IRunner.trust_items}."""
         if not self._vault.ever_unlocked():
             raise self._locked()
-        lying = self._lying()
+        lying = self._offerings.candidates()
         words = {(word.kind, word.name): word for word in self._trust.trusted()}
         return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         """See L{IRunner.trust}."""
         self._require_unlocked()
-        chosen = _chosen(self._lying(), items)
+        chosen = _chosen(self._offerings.candidates(), items)
         for candidate in chosen:
             await self._contents.put(candidate.text)
-        await self._audit.append(*(self._given(candidate, actor) for candidate in chosen))
+        await self._runs.audit.append(*(self._given(candidate, actor) for candidate in chosen))
         words = [self._word(candidate, actor) for candidate in chosen]
         await self._keep(lambda: self._trust.put(words))
-        return tuple(
-            [TrustItem(TrustState.TRUSTED, *get_key(one), one, self._trust.find(*get_key(one))) for one in chosen]
-        )
+        return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
         """See L{IRunner.distrust}."""
@@ -71,7 +64,7 @@ class TrustService:
         word = self._trust.find(kind, name)
         if word is None:
             raise NotFound("That is not trusted.", {"kind": kind.value, "name": name})
-        await self._audit.append(self._event("trust.taken", kind, name, actor, word.digest))
+        await self._runs.audit.append(self._event("trust.taken", kind, name, actor, word.digest))
         await self._keep(lambda: self._trust.remove(kind, name))
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
@@ -81,11 +74,11 @@ class TrustService:
         word = self._trust.find(TrustKind.ACTION, name)
         if word is None:
             raise NotFound(f"The action {name} is not trusted.", {"action": name})
-        event = self._events.of_action("action.enabled" if enabled else "action.disabled", name, actor)
-        await self._audit.append(event)
+        event = self._runs.events.of_action("action.enabled" if enabled else "action.disabled", name, actor)
+        await self._runs.audit.append(event)
         if self._trust.find(TrustKind.ACTION, name) != word:
             raise Conflict("What is trusted of it was changed in this moment: look again.", {"action": name})
-        switched = evolve(word, enabled=enabled, changed_at=self._events.now(), changed_by=actor.id)
+        switched = evolve(word, enabled=enabled, changed_at=self._runs.events.now(), changed_by=actor.id)
         await self._keep(lambda: self._trust.put([switched]))
         return evolve(offer, enabled=enabled)
 
@@ -93,14 +86,6 @@ class TrustService:
         write()
         self._offerings.look()
         await self._note()
-
-    def _lying(self) -> dict[_Key, Candidate]:
-        """What lies there now, read now."""
-        self._offerings.refresh()
-        actions = map(_of_action, self._catalogue.current().actions.values())
-        config = None if self._config is None else self._config.candidate()
-        found = (*actions, *self._connectors.candidates(), *(() if config is None else (config,)))
-        return {get_key(candidate): candidate for candidate in found}
 
     async def _item(self, key: _Key, lying: Candidate | None, word: Trusted | None) -> TrustItem:
         state = _state(lying, word)
@@ -110,21 +95,21 @@ class TrustService:
 
     def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
         """What was switched off stays off, however often it is read anew."""
-        earlier = self._trust.find(*get_key(candidate))
+        earlier = self._trust.find(*candidate.key)
         enabled = True if earlier is None else earlier.enabled
-        return Trusted(*get_key(candidate), candidate.digest, self._events.now(), actor.id, enabled)
+        return Trusted(*candidate.key, candidate.digest, self._runs.events.now(), actor.id, enabled)
 
     def _given(self, candidate: Candidate, actor: Actor) -> Event:
-        earlier = self._trust.find(*get_key(candidate))
+        earlier = self._trust.find(*candidate.key)
         before = None if earlier is None else earlier.digest
-        return self._event("trust.given", *get_key(candidate), actor, candidate.digest, before)
+        return self._event("trust.given", *candidate.key, actor, candidate.digest, before)
 
     def _event(
         self, type_: str, kind: TrustKind, name: str, actor: Actor, digest: str, before: str | None = None
     ) -> Event:
         action = name if kind is TrustKind.ACTION else None
         connector = name if kind is TrustKind.CONNECTOR else None
-        event = self._events.of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
+        event = self._runs.events.of_home(type_, actor, kind=kind.value, name=name, digest=digest, before=before)
         return evolve(event, action=action, connector=connector)
 
     def _require_unlocked(self) -> None:
@@ -133,16 +118,6 @@ class TrustService:
 
     def _locked(self) -> VaultLocked:
         return VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
-
-
-def get_key(candidate: Candidate) -> _Key:
-    """What it is trusted by."""
-    return candidate.kind, candidate.name
-
-
-def _of_action(action: Action) -> Candidate:
-    needs = tuple(dict.fromkeys(pin.name for pin in action.requires))
-    return Candidate(TrustKind.ACTION, action.name, action.digest, action.path, action.text, needs)
 
 
 def _state(lying: Candidate | None, word: Trusted | None) -> TrustState:

@@ -55,6 +55,11 @@ class Candidate:
     text: str = field(repr=False)
     needs: tuple[str, ...] = ()
 
+    @property
+    def key(self) -> tuple[TrustKind, str]:
+        """What it is trusted by."""
+        return self.kind, self.name
+
 
 class TrustState(StrEnum):
     """How what lies there stands to what is trusted."""

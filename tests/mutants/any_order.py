@@ -174,9 +174,9 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what is done again is asked about",
-        "runner/reconciliation/rerun.py",
-        "        kept = await self._submission.put_up(run, plan, actor)\n",
-        "        kept = await self._submission._do(run, plan, actor)\n",
+        "runner/_build.py",
+        "put_up=self.proposals.put_up",
+        "put_up=self.submission._do",
         _TEST,
         (("runner/reconciliation/rerun.py", "            gated=True,\n", "            gated=False,\n"),),
     ),
@@ -200,8 +200,8 @@ GUARDS = (
         ANY_ORDER,
         "what was taken back does not begin",
         "runner/_termination.py",
-        '            await self._decisions.give_up(run)\n        event = self._events.of_run("run.cancelled"',
-        '            return run\n        event = self._events.of_run("run.cancelled"',
+        '            await self._decisions.give_up(run)\n        event = self._runs.events.of_run("run.cancelled"',
+        '            return run\n        event = self._runs.events.of_run("run.cancelled"',
         _TEST,
     ),
 )

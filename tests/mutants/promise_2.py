@@ -21,8 +21,8 @@ GUARDS = (
         2,
         "a call meets a locked vault",
         "runner/_submission.py",
-        "        if not self._effects.may_act():\n            state",
-        "        if False:\n            state",
+        "            self._effects.require()\n",
+        "            pass\n",
         "NoDecisionTests.test_locked_call",
     ),
     Guard(
@@ -45,7 +45,7 @@ GUARDS = (
         2,
         "a pause holds an approved run",
         "runner/_scheduler.py",
-        "        if self._pauses.find(run.session_id) is not None:\n            return True\n",
+        "        if self._effects.pauses.find(run.session_id) is not None:\n            return True\n",
         "",
         "NoDecisionTests.test_paused_run",
         (("runner/limits/pauses.py", "            self.refuse(run.session_id)\n", ""),),
@@ -61,7 +61,7 @@ GUARDS = (
     Guard(
         2,
         "an alarm ends what has expired",
-        _GATE,
+        "runner/approval/deadlines.py",
         "        if run.state is RunState.PENDING:\n            event",
         "        if False:\n            event",
         "NoDecisionTests.test_expires",

@@ -35,8 +35,8 @@ GUARDS = (
         4,
         "what met a locked vault waits for it",
         "runner/_scheduler.py",
-        '        if not unlocked:\n            event = self._events.of_run("run.awaiting_vault", run)\n',
-        '        if False:\n            event = self._events.of_run("run.awaiting_vault", run)\n',
+        '        if not unlocked:\n            event = self._runs.events.of_run("run.awaiting_vault", run)\n',
+        '        if False:\n            event = self._runs.events.of_run("run.awaiting_vault", run)\n',
         "KeptTests.test_waits_for_the_vault",
     ),
     Guard(

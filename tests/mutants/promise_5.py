@@ -84,8 +84,8 @@ GUARDS = (
         5,
         "what a crash left is in doubt, not failed",
         "runner/_recovery.py",
-        "await self._repository.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))",
-        "await self._repository.apply(transition(run, RunState.FAILED, now, event, fault=fault, attempts=attempts))",
+        "await self._runs.apply(transition(run, RunState.UNKNOWN, now, event, fault=fault, attempts=attempts))",
+        "await self._runs.apply(transition(run, RunState.FAILED, now, event, fault=fault, attempts=attempts))",
         "DoubtTests.test_killed",
     ),
     Guard(

@@ -51,7 +51,7 @@ GUARDS = (
         6,
         "the record reaches what the vault sealed",
         "runner/_recovery.py",
-        "return sealed is None or await self._audit.at(sealed[0]) == sealed[1]",
+        "return sealed is None or await self._runs.audit.at(sealed[0]) == sealed[1]",
         "return True",
         "PutBackTests.test_found",
     ),

@@ -9,7 +9,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.approval.precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, Recall
+from aileron.runner.approval.precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from aileron.values import Approval, Page, Precedents, Run, RunQuery, RunState, utc
 
 from .kit import START, manifest, step
@@ -131,7 +131,7 @@ class RecallTests(SynchronousTestCase):
     def before(self, kept: Kept, *approvals: Approval) -> tuple[Precedents, ...]:
         """How they compare with what is kept."""
         runs: Any = kept
-        return self.successResultOf(Deferred.fromCoroutine(Recall(runs).before(approvals)))
+        return self.successResultOf(Deferred.fromCoroutine(find_precedents(runs, approvals)))
 
     def approval(self, run_id: str, contents: Mapping[str, str], **arguments: Any) -> Approval:
         """One whose connectors have these contents."""

@@ -113,7 +113,7 @@ class UnderWayTests(TroubledCase):
         """It begins, though what that look read is older than its approval."""
         run = self.submit()
         slow = _SlowAnswers(self.store.runs)
-        self.runner._repository._runs = cast(IRuns, slow)
+        self.runner._runs.table = cast(IRuns, slow)
         self.runner._scheduler.start(run)
         self.approve(run)
         slow.answer.callback(None)
@@ -144,7 +144,7 @@ class VaultTests(TroubledCase):
     def test_unreadable_at_that_look(self) -> None:
         """Where what waits cannot be read when the vault is there, a later look takes it up."""
         (run,) = self.waiting(1)
-        self.runner._runs = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
+        self.runner._runs.table = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
         self.runner.look()
         self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
         self.runner.look()
@@ -153,7 +153,7 @@ class VaultTests(TroubledCase):
     def test_very_many(self) -> None:
         """All that waits is taken up, however many pages it fills."""
         runs = self.waiting(3)
-        self.runner._runs = cast(IRuns, _Lists(self.store.runs, 1, []))
+        self.runner._runs.table = cast(IRuns, _Lists(self.store.runs, 1, []))
         self.runner.look()
         self.assertEqual([self.now(run).state for run in runs], [RunState.COMPLETED] * 3)
 

@@ -9,13 +9,16 @@ is set forward takes nothing from them.  A wall clock that is set back makes a r
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from attrs import define, field, frozen
 
-from aileron.runner.runs.transitions import EventFactory
+from aileron.errors import StateConflict
+from aileron.runner.runs.repository import RunRepository
+from aileron.runner.runs.transitions import EventFactory, transition
 from aileron.runner.scheduling.tasks import Callback, Timers
-from aileron.values import Approval, Run
+from aileron.values import Approval, Run, RunState
 
 
 @frozen(eq=False)
@@ -23,7 +26,7 @@ class Expiry:
     """Watches pending runs that may expire."""
 
     _timers: Timers
-    _expire: Callback
+    _runs: RunRepository
 
     def watch(self, run_id: str, expires_at: datetime | None) -> None:
         """Expire the run at C{expires_at}, if it has not been decided by then; L{None}: it never expires."""
@@ -39,6 +42,14 @@ class Expiry:
     def forget(self, run_id: str) -> None:
         """It is decided, or taken back.  Twice is safe."""
         self._timers.forget(run_id)
+
+    async def _expire(self, run_id: str) -> None:
+        """End a wait that the manifest limits, unless it has ended by itself."""
+        run = await self._runs.run(run_id)
+        if run.state is RunState.PENDING:
+            event = self._runs.events.of_run("approval.expired", run)
+            with suppress(StateConflict):  # decided or withdrawn at the last moment
+                await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
 
     def stop(self) -> None:
         """Forget all alarms, of whatever kind."""

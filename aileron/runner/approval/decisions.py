@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, BindingFailed, VaultLocked
 from aileron.interfaces import IAudit, IControl
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.runs.transitions import EventFactory, Verify
 from aileron.values import JSON, Approval, AuditQuery, Decision, Mark, Run, digest_of_bytes, timestamp
 
 APPROVAL_HOLDS = timedelta(hours=24)
@@ -25,8 +25,6 @@ _REMEMBERED = MOST_AHEAD + timedelta(days=2)
 
 UNUSABLE = (VaultLocked, BindingFailed)
 """What is raised where the vault is locked, or its file is not what it was."""
-
-Verify = Callable[[Run, Approval | None], None]
 
 _APPROVED = "approval.approved"
 _DECISIVE = (

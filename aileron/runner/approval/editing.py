@@ -8,10 +8,9 @@ from attrs import define, evolve, frozen
 
 from aileron.errors import Paused, StateConflict, VaultLocked
 from aileron.manifests import check_arguments
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import transition
 from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import JSON, Actor, Approval, Ask, Run, RunState, Transition, canonical, differences
 
@@ -36,13 +35,11 @@ class Edit:
 class ApprovalEditor:
     """Replaces the arguments of a run that waits for its decision."""
 
-    _repository: RunRepository
-    _offerings: Offerings
+    _runs: RunRepository
     _requests: ApprovalRequests
     _gate: ApprovalGate
     _previews: Previews
     _locks: KeyedLocks
-    _events: EventFactory
 
     async def edit(self, run_id: str, edit: Edit) -> Approval:
         """See L{IRunner.edit}."""
@@ -52,7 +49,7 @@ class ApprovalEditor:
             return approval
         preview = await self._preview(edited)
         await self._locks.run(run_id, lambda: self._put(approval, edited, preview, edit.actor))
-        present = await self._repository.approval(run_id)
+        present = await self._runs.approval(run_id)
         if lacks_preview(present):
             self._previews.begin(run_id)
         return present
@@ -62,7 +59,7 @@ class ApprovalEditor:
 
         :raises AileronError: it cannot run so.
         """
-        action = self._offerings.find(run.action).action
+        action = self._requests.planner.offerings.find(run.action).action
         edited = evolve(run, arguments=check_arguments(action, arguments))
         self._requests.plan(edited)
         return edited
@@ -75,18 +72,18 @@ class ApprovalEditor:
 
     async def _put(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
         """Ask for the edited run instead, if what was edited still stands there."""
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         plan = self._requests.plan(edited, preview)
         ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
         try:
-            await self._repository.apply(self._change(approval, edited, ask, actor))
+            await self._runs.apply(self._change(approval, edited, ask, actor))
         except StateConflict as conflict:
             raise make_conflict(conflict.present) from conflict
 
     def _change(self, approval: Approval, edited: Run, ask: Ask, actor: Actor) -> Transition:
-        run, now = approval.run, self._events.now()
+        run, now = approval.run, self._runs.events.now()
         changes: JSON = [change.as_json() for change in differences(run.arguments, edited.arguments)]
-        event = self._events.of_run(
+        event = self._runs.events.of_run(
             "approval.modified", run, actor, digest=ask.digest, before=approval.digest, changes=changes
         )
         unless_changed = require_digest(approval.digest)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
+from typing import Protocol
 
 from attrs import define, evolve
 
@@ -17,13 +17,11 @@ from aileron.errors import (
     StoreUnavailable,
 )
 from aileron.interfaces import IPasskeys
-from aileron.runner.grants.check import GrantCheck
-from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.offerings import Offerings
+from aileron.runner.limits.admission import EffectGate
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import Verify, transition
 from aileron.values import (
     Actor,
     Approval,
@@ -58,18 +56,35 @@ _INTERRUPTED = (
 )
 
 
+class GrantCheck(Protocol):
+    """Knows whether the standing grant by which a run was approved still allows it."""
+
+    def check(self, approval: Approval, plan: Plan) -> None:
+        """Look at all of it.
+
+        :raises ApprovalStale: it does not, or no longer.
+        """
+
+    def in_force(self, approval: Approval | None) -> None:
+        """Look only whether it was revoked; cheap, and in any thread.
+
+        :raises ApprovalStale: it was.
+        """
+
+
 @define(eq=False)
 class ApprovalGate:
-    """Between a gated run and its effect.  This is the one place that takes a decision."""
+    """Stands between a gated run and its effect.  This is the one place that takes a decision.
 
-    _repository: RunRepository
-    _offerings: Offerings
+    :ivar undo: knows when approved runs may begin.
+    """
+
+    _runs: RunRepository
     _requests: ApprovalRequests
     _decisions: Decisions
     _previews: Previews
-    _events: EventFactory
-    _undo: UndoWindow
-    _pauses: Pauses
+    undo: UndoWindow
+    _effects: EffectGate
     _grants: GrantCheck
     _passkeys: IPasskeys
 
@@ -81,7 +96,7 @@ class ApprovalGate:
         :raises Forbidden: a passkey is needed and was not used for exactly this.
         """
         if decision.approved and self._passkeys.passkey_rule().asks:
-            approval = await self._repository.approval(run_id)
+            approval = await self._runs.approval(run_id)
             statement = approval_statement(run_id, decision, wish)
             self._passkeys.check(approval.run.action, statement, decision.assertion)
 
@@ -98,10 +113,10 @@ class ApprovalGate:
 
         :raises VaultLocked, Paused: it cannot be fetched now.
         """
-        approval = await self._repository.approval(run_id)
+        approval = await self._runs.approval(run_id)
         if not decision.approved or approval.review.get("preview") is None:
             return None
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         approval = await self._requests.fresh(approval)
         if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
             return None
@@ -112,7 +127,7 @@ class ApprovalGate:
 
         :param preview: from L{seen_before_decision}.
         """
-        looked = self._events.now()
+        looked = self._runs.events.now()
         _check_time(decision, looked)
         approval = await self.open(run_id, decision.digest)
         self.refuse_unsigned(approval, decision)
@@ -120,13 +135,13 @@ class ApprovalGate:
         if decision.approved:
             await self._refuse_repetition(approval.run)
             undo_seconds = (await self._confirmed(approval, preview)).undo_seconds
-            self._pauses.refuse(approval.run.session_id)
+            self._effects.pauses.refuse(approval.run.session_id)
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
-        self._undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
+        self.undo.hold(run_id, undo_seconds)  # before the commit, so that nothing begins between the two
         try:
-            run = await self._repository.apply(self._decided(approval, signed))
+            run = await self._runs.apply(self._decided(approval, signed))
         except StateConflict as conflict:
             raise make_conflict(conflict.present) from conflict
         return evolve(
@@ -146,9 +161,9 @@ class ApprovalGate:
 
         :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
         """
-        self._offerings.refresh()
-        approval = await self._requests.fresh(await self._repository.approval(run_id))
-        _check_open(approval, self._events.now())
+        self._requests.planner.offerings.refresh()
+        approval = await self._requests.fresh(await self._runs.approval(run_id))
+        _check_open(approval, self._runs.events.now())
         if digest not in (None, approval.digest):
             raise ApprovalStale(
                 "What would run is no longer what was shown: look at it again.",
@@ -162,7 +177,7 @@ class ApprovalGate:
         :raises VaultLocked, BindingFailed: it cannot be marked now.
         """
         signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
-        self._undo.hold(approval.run.id, rule.undo_seconds)
+        self.undo.hold(approval.run.id, rule.undo_seconds)
         return self._decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
@@ -198,6 +213,33 @@ class ApprovalGate:
             return None
         return plan, approval
 
+    def verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
+        """What is checked inside the transaction that commits C{executing}.
+
+        :raises VaultLocked, BindingFailed: it cannot be checked now.
+        """
+        decided = self._decisions.verification(plan.digest(run), approval.mark)
+
+        def verify(run: Run, found: Approval | None) -> None:
+            decided(run, found)
+            self._grants.in_force(found)
+
+        return verify
+
+    async def spend(self, approval: Approval) -> None:
+        """Use the decision, for good, before anything leaves; where it cannot be used it counts no more.
+
+        :raises Conflict: it was used before.
+        :raises AileronError: it could not be used.
+        """
+        try:
+            await self._decisions.spend(approval, self._grants.in_force)
+        except Conflict:
+            raise
+        except AileronError:
+            await self._decisions.give_up(approval.run)
+            raise
+
     async def _refuse_repetition(self, run: Run) -> None:
         """:raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have."""
         if run.parent_id is not None:
@@ -209,7 +251,7 @@ class ApprovalGate:
         :raises ApprovalStale: it is none that counts.
         :raises StateConflict: the run went elsewhere meanwhile.
         """
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         approval = await self._requests.recorded(run)
         if approval is None:
             raise NoDecision("There is no decision on record.")
@@ -245,20 +287,12 @@ class ApprovalGate:
         if not on_record:
             raise NoDecision("The record tells of no such decision, or of what came after it.")
 
-    async def expire(self, run_id: str) -> None:
-        """End a wait that the manifest limits, unless it has ended by itself."""
-        run = await self._repository.run(run_id)
-        if run.state is RunState.PENDING:
-            event = self._events.of_run("approval.expired", run)
-            with suppress(StateConflict):  # decided or withdrawn at the last moment
-                await self._repository.apply(transition(run, RunState.EXPIRED, self._events.now(), event))
-
     def _decided(self, approval: Approval, decision: Decision) -> Transition:
         run = approval.run
         actor = get_decider(decision)
-        now = decision.decided_at or self._events.now()
+        now = decision.decided_at or self._runs.events.now()
         waited = int((now - approval.requested_at).total_seconds() * 1000)
-        event = self._events.of_run(
+        event = self._runs.events.of_run(
             "approval.approved" if decision.approved else "approval.denied",
             run,
             actor,

@@ -31,25 +31,19 @@ class _Done:
     last: Approval | None
 
 
-@frozen(eq=False)
-class Recall:
-    """Remembers by the runs that are kept, of each action the newest L{MOST_LOOKED_AT} alone."""
+async def find_precedents(runs: IRuns, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+    """Compare each of C{approvals} with the newest L{MOST_LOOKED_AT} calls of its action that were done before."""
+    actions = dict.fromkeys(approval.run.action for approval in approvals)
+    done = {action: await _find_done(runs, action) for action in actions}
+    known = {action: _known(found.runs) for action, found in done.items()}
+    return tuple(_compared(each, done[each.run.action], known[each.run.action]) for each in approvals)
 
-    _runs: IRuns
 
-    async def before(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """See L{aileron.interfaces.IRunner.precedents}."""
-        actions = dict.fromkeys(approval.run.action for approval in approvals)
-        done = {action: await self._done(action) for action in actions}
-        known = {action: _known(found.runs) for action, found in done.items()}
-        return tuple(_compared(each, done[each.run.action], known[each.run.action]) for each in approvals)
-
-    async def _done(self, action: str) -> _Done:
-        query = RunQuery(states=(RunState.COMPLETED,), action=action, limit=MOST_LOOKED_AT)
-        page = await self._runs.list(query)
-        last = await self._runs.approval(page.items[0].id) if page.items else None
-        runs = tuple(_affordable(page.items))
-        return _Done(runs, page.cursor is None and len(runs) == len(page.items), last)
+async def _find_done(runs: IRuns, action: str) -> _Done:
+    page = await runs.list(RunQuery(states=(RunState.COMPLETED,), action=action, limit=MOST_LOOKED_AT))
+    last = await runs.approval(page.items[0].id) if page.items else None
+    kept = tuple(_affordable(page.items))
+    return _Done(kept, page.cursor is None and len(kept) == len(page.items), last)
 
 
 def _compared(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) -> Precedents:

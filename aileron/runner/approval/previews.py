@@ -10,18 +10,15 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, ApprovalStale, StateConflict, VaultLocked
-from aileron.interfaces import IAudit, IRuns
-from aileron.runner._executor import Executor
 from aileron.runner.limits.admission import EffectGate
-from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.outcomes import Echoes, find_echoes
+from aileron.runner.runs.plan import PlannedStep
 from aileron.runner.runs.preview import FETCHING, UNAVAILABLE, Preview, parse_preview, render_preview
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import EventFactory
 from aileron.runner.scheduling.tasks import Tasks
 from aileron.runner.scheduling.waiters import ResultWaiters
-from aileron.values import Approval, Run, RunState
+from aileron.values import Approval, Outcome, Run, RunState
 from aileron.waiting import afterwards
 
 from .requests import ApprovalRequests
@@ -46,15 +43,16 @@ class Fetched:
 
 @define(eq=False)
 class PreviewFetcher:
-    """One turn after the other, in three queues."""
+    """Asks one service after the other, in three queues.
 
-    _offerings: Offerings
+    :param read: sends the read of a preview, and answers what came of it within so many seconds.
+    """
+
     _requests: ApprovalRequests
-    _executor: Executor
+    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
     _clock: IReactorTime
     _events: EventFactory
     _effects: EffectGate
-    _pauses: Pauses
     _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
     _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
     _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
@@ -100,13 +98,13 @@ class PreviewFetcher:
         """Plan by what is there now, and ask the service, once."""
         if not self._effects.may_act():
             raise VaultLocked("The preview cannot be fetched while the vault is locked.")
-        self._pauses.refuse(run.session_id)
+        self._effects.pauses.refuse(run.session_id)
         self._tried = {**self._recent(), run.id: self._clock.seconds()}
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         planned = self._requests.plan(run).preview
         if planned is None:
             return None
-        outcome = await self._executor.preview(planned.read, SECONDS)
+        outcome = await self._read(planned.read, SECONDS)
         if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
             raise VaultLocked(outcome.fault.message)
         return Fetched(
@@ -128,9 +126,7 @@ _log = Logger()
 class Previews:
     """Puts previews where they are looked at, and answers whether what is looked at still holds."""
 
-    _runs: IRuns
-    _audit: IAudit
-    _repository: RunRepository
+    _runs: RunRepository
     _requests: ApprovalRequests
     _fetcher: PreviewFetcher
     _tasks: Tasks
@@ -154,12 +150,12 @@ class Previews:
         if self._tasks.running(task) or self.begin(run_id):
             await self._waiters.first(run_id, waiter, SECONDS)
         self._waiters.dismiss(run_id, waiter)
-        return await self._requests.shown(await self._repository.approval(run_id))
+        return await self._requests.shown(await self._runs.approval(run_id))
 
     async def take_up(self) -> None:
         """Begin with all that was missed."""
         if self._fetcher.may_be_now():
-            for run_id in await self._runs.unshown():
+            for run_id in await self._runs.table.unshown():
                 self.begin(run_id)
 
     async def _show_and_tell(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
@@ -177,7 +173,7 @@ class Previews:
 
     async def _shown(self, run_id: str) -> bool:
         """Whether what is asked of the run needs no preview any more."""
-        approval = await self._repository.approval(run_id)
+        approval = await self._runs.approval(run_id)
         if not lacks_preview(approval):
             return True
         fetched = await self._fetcher.for_the_agent(approval.run, lambda: self._is_missed(run_id))
@@ -190,7 +186,7 @@ class Previews:
         return True
 
     async def _is_missed(self, run_id: str) -> bool:
-        return lacks_preview(await self._repository.approval(run_id))
+        return lacks_preview(await self._runs.approval(run_id))
 
     # what decisions and effects rest on ------------------------------------------------------
 
@@ -207,7 +203,7 @@ class Previews:
         if fetched is None:
             return None
         if fetched.echoes.events:
-            await self._audit.append(*fetched.echoes.events)
+            await self._runs.audit.append(*fetched.echoes.events)
         return fetched.preview
 
     def _due(self, approval: Approval) -> bool:

@@ -10,12 +10,11 @@ from attrs import define, evolve
 
 from aileron.errors import AileronError, ApprovalStale, NotFound, StateConflict, StoreUnavailable
 from aileron.manifests import check_arguments
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.outcomes import Echoes
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.preview import FETCHING, SHOWN, UNAVAILABLE, Preview, parse_preview
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import Verify, transition
 from aileron.values import (
     JSON,
     Actor,
@@ -33,7 +32,8 @@ from aileron.values import (
     timestamp,
 )
 
-from .decisions import Decisions, NoDecision, Verify
+from .deadlines import Expiry
+from .decisions import Decisions, NoDecision
 
 _NOTHING = Echoes()
 
@@ -42,17 +42,16 @@ _NOTHING = Echoes()
 class ApprovalRequests:
     """What the operator is asked: worked out by what is there now, and put up again when that is something else."""
 
-    _repository: RunRepository
-    _offerings: Offerings
-    _planner: Planner
+    _runs: RunRepository
+    planner: Planner
     _decisions: Decisions
-    _events: EventFactory
+    _expiry: Expiry
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
-        now = self._events.now()
+        now = self._runs.events.now()
         ask = Ask(plan.digest(run), plan.review(), now, self._expires(plan.action.approval))
-        event = self._events.of_run("approval.requested", run, actor, digest=ask.digest)
+        event = self._runs.events.of_run("approval.requested", run, actor, digest=ask.digest)
         return transition(run, RunState.PENDING, now, event, ask=ask)
 
     def plan(self, run: Run, preview: Preview | None = None) -> Plan:
@@ -61,8 +60,8 @@ class ApprovalRequests:
         :param preview: as it was fetched; L{None}: it is not there yet.
         :raises AileronError: what it needs is gone, switched off, or takes its arguments no longer.
         """
-        action = self._offerings.find(run.action).action
-        return self._planner.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
+        action = self.planner.offerings.find(run.action).action
+        return self.planner.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
 
     def plan_shown(self, approval: Approval) -> Plan:
         """As L{plan}, with the preview that the row tells of: the digest shows whether that was tampered with."""
@@ -77,22 +76,22 @@ class ApprovalRequests:
         :raises AileronError: it cannot run now.
         """
         run = approval.run
-        self._offerings.refresh()
+        self.planner.offerings.refresh()
         plan = self.plan(run, preview)
         digest_now = plan.digest(run)
         if digest_now == approval.digest:
             return approval
         status, of_it = preview.status, preview.digest()
-        event = self._events.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
+        event = self._runs.events.of_run("approval.previewed", run, status=status, preview=of_it, digest=digest_now)
         events = [*found.events, event]
         ask = Ask(digest_now, plan.review(), approval.requested_at, approval.expires_at)
         if self.plan(run).digest(run) == approval.digest:
             ask = evolve(ask, stale=approval.stale, changes=approval.changes)
         else:
             ask = mark_changed(approval, plan, ask)
-            events.append(self._events.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
+            events.append(self._runs.events.of_run("approval.stale", run, reason=ask.stale, digest=ask.digest))
         await self._put(approval, ask, *events, flags=found.flags)
-        return await self._repository.approval(run.id)
+        return await self._runs.approval(run.id)
 
     async def fresh(self, approval: Approval) -> Approval:
         """C{approval} as it must be looked at now: asked anew where what would run is no longer what is shown.
@@ -106,7 +105,7 @@ class ApprovalRequests:
             return approval if plan is None else evolve(approval, review=plan.review())
         with suppress(StateConflict, ApprovalStale):  # decided or asked anew meanwhile: the look below shows it
             await self._ask_again(approval, ask)
-        return await self._repository.approval(approval.run.id)
+        return await self._runs.approval(approval.run.id)
 
     async def shown(self, approval: Approval) -> Approval:
         """As L{fresh}; where that cannot be written, what stands there, marked as such: looking needs no disk."""
@@ -124,13 +123,18 @@ class ApprovalRequests:
         """
         approval = await self.recorded(run)
         ask = self._anew(run, approval, found.message, preview)
-        event = self._events.of_run("approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True)
+        event = self._runs.events.of_run(
+            "approval.stale", run, reason=found.message, digest=ask.digest, was_approved=True
+        )
         if isinstance(found, NoDecision):
-            event = self._events.of_run("tamper.detected", run, row="approvals", found=found.message, digest=ask.digest)
+            event = self._runs.events.of_run(
+                "tamper.detected", run, row="approvals", found=found.message, digest=ask.digest
+            )
         await self._decisions.outdate(
-            run, self._events.now()
+            run, self._runs.events.now()
         )  # before the question that takes its place, so that no crash keeps it
-        await self._repository.apply(transition(run, RunState.PENDING, self._events.now(), event, ask=ask))
+        await self._runs.apply(transition(run, RunState.PENDING, self._runs.events.now(), event, ask=ask))
+        self._expiry.watch(run.id, ask.expires_at)
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
         """What would run now, if anything, and what to ask instead of what stands there, if that is something else."""
@@ -143,18 +147,24 @@ class ApprovalRequests:
             plan = self.plan(run)
         except AileronError as error:
             return None, self._cannot_run(approval, error)
-        ask = Ask(plan.digest(run), plan.review(), self._events.now(), approval.expires_at)
+        ask = Ask(plan.digest(run), plan.review(), self._runs.events.now(), approval.expires_at)
         return plan, mark_changed(approval, plan, ask)
 
     def _cannot_run(self, approval: Approval, error: AileronError) -> Ask | None:
         stale = f"It cannot run now: {error.message}"
         if (approval.stale or "").endswith(stale):
             return None
-        return Ask(self._nothing(approval.run, stale), approval.review, self._events.now(), approval.expires_at, stale)
+        return Ask(
+            self._nothing(approval.run, stale),
+            approval.review,
+            self._runs.events.now(),
+            approval.expires_at,
+            stale,
+        )
 
     def _anew(self, run: Run, approval: Approval | None, stale: str, preview: Preview | None) -> Ask:
         """What to ask of an approved run whose decision counts no more."""
-        now = self._events.now()
+        now = self._runs.events.now()
         try:
             plan = self.plan(run, preview)
         except AileronError as error:
@@ -167,31 +177,31 @@ class ApprovalRequests:
 
     def _nothing(self, run: Run, stale: str) -> str:
         """A digest that is of nothing that could run."""
-        return digest({"run": run.id, "stale": stale, "at": timestamp(self._events.now())})
+        return digest({"run": run.id, "stale": stale, "at": timestamp(self._runs.events.now())})
 
     async def recorded(self, run: Run) -> Approval | None:
         """What is on record of the question, or L{None}: nothing."""
         with suppress(NotFound):
-            return await self._repository.approval(run.id)
+            return await self._runs.approval(run.id)
         return None
 
     def _expires(self, rule: ApprovalRule) -> datetime | None:
         """When a wait for a decision that begins now ends, if it does."""
         seconds = rule.expires_after_seconds
-        return None if seconds is None else self._events.now() + timedelta(seconds=seconds)
+        return None if seconds is None else self._runs.events.now() + timedelta(seconds=seconds)
 
     async def _ask_again(self, approval: Approval, ask: Ask) -> None:
         """Put C{ask} in the place of C{approval}, which waits.
 
         :raises StateConflict, ApprovalStale: something else has taken its place.
         """
-        event = self._events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
+        event = self._runs.events.of_run("approval.stale", approval.run, reason=ask.stale, digest=ask.digest)
         await self._put(approval, ask, event)
 
     async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
-        run, now, unless_changed = approval.run, self._events.now(), require_digest(approval.digest)
+        run, now, unless_changed = approval.run, self._runs.events.now(), require_digest(approval.digest)
         change = transition(run, RunState.PENDING, now, *events, ask=ask, verify=unless_changed, flags=flags)
-        await self._repository.apply(change)
+        await self._runs.apply(change)
 
 
 def describe_approval(approval: Approval) -> Mapping[str, JSON]:

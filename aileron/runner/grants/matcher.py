@@ -9,14 +9,13 @@ from attrs import define, evolve, field
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, Conflict, NotFound
-from aileron.interfaces import IAudit, IGrants, IRuns
+from aileron.interfaces import IGrants
 from aileron.runner.approval.gate import ApprovalGate, get_decider
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.limits.admission import EffectGate
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import SHOWN
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory
 from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import (
     Approval,
@@ -50,14 +49,11 @@ class GrantMatcher:
     """
 
     _grants: IGrants
-    _runs: IRuns
-    _audit: IAudit
-    _repository: RunRepository
+    _runs: RunRepository
     _requests: ApprovalRequests
     _gate: ApprovalGate
     _effects: EffectGate
     _locks: KeyedLocks
-    _events: EventFactory
     _remember: Callable[[], Awaitable[None]]
     _actions: KeyedLocks = field(factory=KeyedLocks, init=False)
     _noted: set[tuple[str, str]] = field(factory=set, init=False)
@@ -86,8 +82,8 @@ class GrantMatcher:
         """Put on record, once in this life, that a grant in force allows nothing."""
         if (grant.id, why) not in self._noted:
             self._noted.add((grant.id, why))
-            event = self._events.of_home("grant.suspended", grant=grant.id, reason=why)
-            await self._audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
+            event = self._runs.events.of_home("grant.suspended", grant=grant.id, reason=why)
+            await self._runs.audit.append(evolve(event, action=grant.action, session_id=grant.session_id))
 
     async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
         decided = None if await self._is_known(run) else await self._decided(_put_up(run, asked), plan)
@@ -95,10 +91,10 @@ class GrantMatcher:
 
     async def _is_known(self, run: Run) -> bool:
         key = run.idempotency_key
-        return key is not None and await self._runs.find_by_key(run.session_id, run.action, key) is not None
+        return key is not None and await self._runs.table.find_by_key(run.session_id, run.action, key) is not None
 
     async def _previewed(self, run_id: str) -> Run | None:
-        approval = await self._repository.approval(run_id)
+        approval = await self._runs.approval(run_id)
         run = approval.run
         first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
         if run.state is not RunState.PENDING or not first or not self._may_allow(run):
@@ -107,13 +103,13 @@ class GrantMatcher:
         if not _is_shown_whole(plan) or plan.digest(run) != approval.digest:
             return None
         decided = await self._decided(approval, plan)
-        return None if decided is None else await self._repository.apply(decided)
+        return None if decided is None else await self._runs.apply(decided)
 
     async def _decided(self, approval: Approval, plan: Plan) -> Transition | None:
         """The decision of the first grant that allows it, its use counted; L{None}: a person must say."""
         try:
             for grant in await self._matching(approval.run, plan):
-                head = await self._audit.head() or _NOTHING
+                head = await self._runs.audit.head() or _NOTHING
                 try:
                     used = self._grants.use(grant.id, *head)
                 except (Conflict, NotFound):  # used up or revoked in this moment
@@ -126,7 +122,7 @@ class GrantMatcher:
 
     def end_what_is_over(self) -> None:
         """Note in the vault which grants are over, so that no clock that is set back brings one again."""
-        now = self._events.now()
+        now = self._runs.events.now()
         with suppress(AileronError):
             for grant in self._grants.all():
                 if grant.revoked_at is None and grant.state(now) is GrantState.OVER:
@@ -153,7 +149,7 @@ class GrantMatcher:
 
     def _for_caller(self, run: Run) -> Iterator[Grant]:
         """Those in force for this action and session."""
-        now = self._events.now()
+        now = self._runs.events.now()
         for grant in self._grants.all():
             meant = grant.action == run.action and grant.session_id in (None, run.session_id)
             if meant and grant.state(now) is GrantState.LIVE:
@@ -162,7 +158,9 @@ class GrantMatcher:
     def _decision(self, approval: Approval, plan: Plan, grant: Grant) -> Transition:
         decision = Decision(True, approval.digest, name_decider(grant), ALLOWED, grant_id=grant.id)
         decided = self._gate.granted(approval, decision, plan.action.approval)
-        event = self._events.of_run("grant.used", approval.run, get_decider(decision), grant=grant.id, left=grant.left)
+        event = self._runs.events.of_run(
+            "grant.used", approval.run, get_decider(decision), grant=grant.id, left=grant.left
+        )
         return evolve(decided, events=(event, *decided.events))
 
 

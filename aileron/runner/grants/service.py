@@ -8,13 +8,12 @@ from attrs import define, evolve
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, InvalidRequest, NotFound, VaultLocked
-from aileron.interfaces import IAudit, IGrants, IVault
+from aileron.interfaces import IGrants, IVault
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.runs.offerings import Offerings
-from aileron.runner.runs.plan import Plan, Planner
+from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.runs.repository import RunRepository
 from aileron.values import (
     JSON,
     Actor,
@@ -48,13 +47,10 @@ class GrantService:
 
     _grants: IGrants
     _vault: IVault
-    _audit: IAudit
+    _runs: RunRepository
     _gate: ApprovalGate
     _matcher: GrantMatcher
     _requests: ApprovalRequests
-    _offerings: Offerings
-    _planner: Planner
-    _events: EventFactory
     _note: Callable[[], Awaitable[None]]
 
     async def approve(
@@ -69,7 +65,7 @@ class GrantService:
         plan = self._requests.plan(approval.run)
         grant = self._new(approval.run, plan, self._checked(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
-        await self._audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
+        await self._runs.audit.append(self._event("grant.issued", grant, actor, **_describe(grant)))
         self._grants.put(grant)
         decided = False
         try:
@@ -84,7 +80,7 @@ class GrantService:
         """See L{IRunner.grants}."""
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         self._matcher.end_what_is_over()
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
@@ -101,10 +97,10 @@ class GrantService:
         The vault first, and then the record: what is to end ends at once, whatever the database does.
         """
         before = (await self.one(grant_id)).grant
-        revoked = self._grants.revoke(grant_id, self._events.now())
+        revoked = self._grants.revoke(grant_id, self._runs.events.now())
         await self._note()
         if before.revoked_at is None:
-            await self._audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
+            await self._runs.audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
         return await self._shown(revoked)
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
@@ -116,11 +112,13 @@ class GrantService:
         if wish.session and run.session_id is None:
             problem = "/grant/session", "the call has no session: grant it to all"
             raise InvalidRequest.listing("This cannot be granted.", problem)
-        return validate_grant(wish, plan.arguments, [given.name for given in plan.action.inputs], self._events.now())
+        return validate_grant(
+            wish, plan.arguments, [given.name for given in plan.action.inputs], self._runs.events.now()
+        )
 
     def _new(self, run: Run, plan: Plan, wish: NewGrant, made_by: str) -> Grant:
         return Grant(
-            id=self._events.fresh_id(),
+            id=self._runs.events.fresh_id(),
             action=plan.action.name,
             predicates=wish.predicates,
             exact=select_exact(wish.predicates, plan.arguments),
@@ -128,7 +126,7 @@ class GrantService:
             not_after=wish.not_after,
             bound=bounds_of_plan(plan),
             run_id=run.id,
-            made_at=self._events.now(),
+            made_at=self._runs.events.now(),
             made_by=made_by,
             session_id=run.session_id if wish.session else None,
         )
@@ -136,16 +134,16 @@ class GrantService:
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
         """The call was not approved after all, so nothing is granted."""
         try:
-            self._grants.revoke(grant.id, self._events.now())
+            self._grants.revoke(grant.id, self._runs.events.now())
             await self._note()
-            await self._audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
+            await self._runs.audit.append(self._event("grant.revoked", grant, actor, left=grant.left))
         except AileronError as error:
             _log.error(
                 "the grant {grant} stands, and its call was not approved: {why}", grant=grant.id, why=error.message
             )
 
     async def _shown(self, grant: Grant) -> StandingGrant:
-        state = grant.state(self._events.now())
+        state = grant.state(self._runs.events.now())
         why = self._suspension(grant) if state is GrantState.LIVE else None
         if why is not None:
             await self._matcher.note_suspended(grant, why)
@@ -153,13 +151,13 @@ class GrantService:
 
     def _suspension(self, grant: Grant) -> str | None:
         try:
-            action = self._offerings.find(grant.action).action
-            return describe_changes(grant.bound, bounds(action, *self._planner.unfilled(action)))
+            action = self._requests.planner.offerings.find(grant.action).action
+            return describe_changes(grant.bound, bounds(action, *self._requests.planner.unfilled(action)))
         except AileronError as error:
             return f"It cannot be used now: {error.message}"
 
     def _event(self, type_: str, grant: Grant, actor: Actor, **payload: JSON) -> Event:
-        event = self._events.of_home(type_, actor, grant=grant.id, **payload)
+        event = self._runs.events.of_home(type_, actor, grant=grant.id, **payload)
         return evolve(event, action=grant.action, session_id=grant.session_id)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
+from aileron.errors import VaultLocked
 from aileron.interfaces import IVault
 from aileron.runner.runs.plan import Plan
 from aileron.values import JSON, Action, Session, VaultState
@@ -49,10 +50,12 @@ class Limits:
 class EffectGate:
     """One answer for all who ask.
 
+    :ivar pauses: what is paused, though the vault be open.
     :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.
     """
 
     _vault: IVault
+    pauses: Pauses
     could_act: bool = field(default=False, init=False)
     _held: bool = field(default=False, init=False)
 
@@ -67,3 +70,12 @@ class EffectGate:
     def missed(self) -> None:
         """The vault could not be used: have the next look take up what waits for it."""
         self.could_act = False
+
+    def require(self) -> None:
+        """Pass only where effects may begin now.
+
+        :raises VaultLocked: they may not.
+        """
+        if not self.may_act():
+            state = self._vault.state().value
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state})

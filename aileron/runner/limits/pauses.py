@@ -18,8 +18,7 @@ from twisted.logger import Logger
 
 from aileron.errors import AileronError, LimitExceeded, Paused
 from aileron.interfaces import IAudit, IBrakes, IWatermarks
-from aileron.runner.approval.decisions import Verify
-from aileron.runner.runs.transitions import EventFactory
+from aileron.runner.runs.transitions import EventFactory, Verify
 from aileron.values import Actor, Approval, Event, Pause, Run, compact, from_timestamp
 from aileron.waiting import Waiting
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -11,17 +11,12 @@ from twisted.internet.defer import DeferredSemaphore
 from twisted.logger import Logger
 
 from aileron.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
-from aileron.interfaces import IAudit, IRuns
-from aileron.runner._executor import Executor
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.limits.admission import EffectGate
-from aileron.runner.limits.pauses import Pauses
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.outcomes import find_echoes
 from aileron.runner.runs.plan import Plan, PlannedStep, step_key
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory
 from aileron.runner.scheduling.tasks import Tasks, Timers
 from aileron.values import (
     DAEMON,
@@ -58,34 +53,35 @@ _log = Logger()
 class Reconciler:
     """Looks for effects, each look on record; what it finds settles a run, if nobody else has.
 
+    :param look_up: looks for an effect by nothing but reads, for so many seconds.
     :param monotonic: seconds by a clock that nobody sets.
     """
 
-    _runs: IRuns
-    _repository: RunRepository
+    _runs: RunRepository
     _uncertain: UncertainEffects
-    _executor: Executor
+    _look_up: Callable[[PlannedStep, Sought, float], Awaitable[Finding]]
     _recorder: OutcomeRecorder
     _late_answers: LateAnswers
-    _timers: Timers
     _effects: EffectGate
-    _pauses: Pauses
     _tasks: Tasks
-    _events: EventFactory
     _monotonic: Callable[[], float]
     _began: float = field(init=False)
+    _timers: Timers = field(init=False)
     _stopped: bool = field(default=False, init=False)
     _since: dict[str, float] = field(factory=dict, init=False)  # by run, when it became unknown in this life
     _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
 
     def __attrs_post_init__(self) -> None:
         """What an earlier life left has been unknown since now, as far as this one knows."""
-        self._began = self._monotonic()
+        self._began, self._timers = self._monotonic(), Timers(self._tasks.clock)
 
     async def take_up(self) -> None:
         """Look again for what an earlier life of the daemon had not found, of the last day."""
-        since, query = self._events.now() - _TAKEN_UP, RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)
-        for run in (await self._runs.list(query)).items:
+        since, query = (
+            self._runs.events.now() - _TAKEN_UP,
+            RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP),
+        )
+        for run in (await self._runs.table.list(query)).items:
             if run.changed_at > since:
                 self.follow(run)
 
@@ -104,7 +100,7 @@ class Reconciler:
         """See L{aileron.interfaces.IRunner.find_out}."""
         if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
-        run = await self._repository.run(run_id)
+        run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
         doubt, sought = await self._uncertain.of(run)
@@ -113,13 +109,13 @@ class Reconciler:
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
         """When it was given up, by a clock that nobody sets: one that is set forward ends no wait."""
         passed = self._monotonic() - self._since.get(run_id, self._began)
-        return max(last_at, self._events.now() - timedelta(seconds=passed))
+        return max(last_at, self._runs.events.now() - timedelta(seconds=passed))
 
     def _wait(self, run_id: str, number: int) -> None:
         if self._stopped:
             return
         before = LOOKS_AFTER_SECONDS[number - 1] if number else 0.0
-        at = self._events.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
+        at = self._runs.events.now() + timedelta(seconds=LOOKS_AFTER_SECONDS[number] - before)
         self._timers.watch(run_id, at, partial(self._ring, number))
 
     async def _ring(self, number: int, run_id: str) -> None:
@@ -140,7 +136,7 @@ class Reconciler:
     async def _looked(self, run_id: str) -> bool:
         """Whether another look may find what this one has not; while it is paused, nothing that nobody asked for."""
         try:
-            self._pauses.refuse((await self._repository.run(run_id)).session_id)
+            self._effects.pauses.refuse((await self._runs.run(run_id)).session_id)
             _, finding = await self.find_out(run_id, DAEMON)
         except _LATER:
             raise
@@ -154,8 +150,8 @@ class Reconciler:
         finding = await self._asked(doubt, sought)
         if finding.happened is False and on_its_way:  # what is not there may come yet
             finding = evolve(finding, happened=None)
-        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._events, doubt.run, doubt.planned, finding)
-        event = self._events.of_run(
+        fqn, echoed = doubt.planned.description.fqn, find_echoes(self._runs.events, doubt.run, doubt.planned, finding)
+        event = self._runs.events.of_run(
             "execution.reconciled",
             doubt.run,
             actor,
@@ -170,7 +166,7 @@ class Reconciler:
 
     async def _asked(self, doubt: UncertainEffect, sought: Sought) -> Finding:
         try:
-            return await self._executor.look(doubt.planned, sought, _LOOK_SECONDS)
+            return await self._look_up(doubt.planned, sought, _LOOK_SECONDS)
         except (CapabilityDenied, VaultLocked):
             raise
         except AileronError as error:
@@ -194,9 +190,7 @@ class UncertainEffects:
     what the record says that was begun.
     """
 
-    _runs: IRuns
-    _audit: IAudit
-    _offerings: Offerings
+    _runs: RunRepository
     _requests: ApprovalRequests
     _decisions: Decisions
 
@@ -208,12 +202,12 @@ class UncertainEffects:
         :raises VaultLocked, BindingFailed: that cannot be told now.
         """
         plan = await self._plan(run)
-        done = {row.step_id: row.output for row in await self._runs.steps(run.id)}
+        done = {row.step_id: row.output for row in await self._runs.table.steps(run.id)}
         position = len(done)
         if position >= len(plan.steps) or list(done) != [each.step.id for each in plan.steps[:position]]:
             raise Conflict("The steps on record are not those of the action.")
         planned = plan.steps[position]
-        tried = [row for row in await self._runs.attempts(run.id) if row.step_id == planned.step.id]
+        tried = [row for row in await self._runs.table.attempts(run.id) if row.step_id == planned.step.id]
         if not tried:
             raise Conflict("No step of it is in doubt any more, and the rest was never begun.")
         if planned.effect != WRITE or not planned.reconcilable:
@@ -222,7 +216,7 @@ class UncertainEffects:
         return doubt, _sought(plan, doubt, tried)
 
     async def _plan(self, run: Run) -> Plan:
-        self._offerings.refresh()
+        self._requests.planner.offerings.refresh()
         try:
             plan = await self._decided(run)
         except (Conflict, StoreUnavailable, *UNUSABLE):
@@ -247,7 +241,7 @@ class UncertainEffects:
 
     async def _begun(self, run: Run, steps: Sequence[PlannedStep]) -> bool:
         """Whether the record says that these very steps were begun."""
-        records = (await self._audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
+        records = (await self._runs.audit.list(AuditQuery(run_id=run.id, type="execution.started", limit=1))).items
         pinned: JSON = [planned.pinned() for planned in steps]
         return bool(records) and canonical(records[0].event.payload.get("steps")) == canonical(pinned)
 

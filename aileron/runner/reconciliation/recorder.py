@@ -8,11 +8,9 @@ from functools import partial
 from attrs import evolve, frozen
 
 from aileron.errors import InternalError, NotFound, StateConflict
-from aileron.interfaces import IAudit
-from aileron.runner.approval.decisions import Verify
 from aileron.runner.runs.plan import PlannedStep
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import Verify, transition
 from aileron.values import (
     JSON,
     Approval,
@@ -69,9 +67,7 @@ class LookupResult:
 class OutcomeRecorder:
     """Writes what was found out: on the run while it is C{unknown}, else on record alone."""
 
-    _repository: RunRepository
-    _audit: IAudit
-    _events: EventFactory
+    _runs: RunRepository
 
     async def write(self, doubt: UncertainEffect, found: LookupResult) -> Run:
         """Keep C{found}, however long the database refuses; the run as it then stands.
@@ -86,17 +82,17 @@ class OutcomeRecorder:
 
         :param changed: its transition is L{require_unchanged}'s to verify.
         """
-        return await self._repository.insist(run.id, partial(self._amend, run, changed, events))
+        return await self._runs.insist(run.id, partial(self._amend, run, changed, events))
 
     async def _amend(self, present: Run, changed: Callable[[Run], Transition], events: tuple[Event, ...]) -> Run:
         while present.state is RunState.UNKNOWN:
             try:
-                return await self._repository.apply(changed(present))
+                return await self._runs.apply(changed(present))
             except StateConflict as conflict:
                 present = conflict.present
             except NotFound:
                 break
-        await self._audit.append(*events)
+        await self._runs.audit.append(*events)
         return present
 
     def _change(self, run: Run, doubt: UncertainEffect, found: LookupResult) -> Transition:
@@ -105,7 +101,7 @@ class OutcomeRecorder:
         return transition(
             run,
             end,
-            self._events.now(),
+            self._runs.events.now(),
             *found.events,
             result=result,
             fault=fault,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from attrs import frozen
 
 from aileron.errors import Conflict
-from aileron.interfaces import IRuns
 from aileron.manifests import check_arguments
-from aileron.runner._submission import Submission
-from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.runs.transitions import EventFactory, transition
+from aileron.runner.runs.transitions import transition
 from aileron.values import READ, Actor, Fault, Run, RunQuery, RunState, Transition
 
 from .recorder import OutcomeRecorder, require_unchanged
@@ -23,20 +22,17 @@ _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.
 class Rerun:
     """Puts up an C{unknown} run's action for decision once more; one at a time for each run."""
 
-    _runs: IRuns
-    _repository: RunRepository
-    _offerings: Offerings
+    _runs: RunRepository
     _planner: Planner
-    _submission: Submission
+    _put_up: Callable[[Run, Plan, Actor], Awaitable[Run]]
     _recorder: OutcomeRecorder
-    _events: EventFactory
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         """See L{aileron.interfaces.IRunner.run_again}."""
-        parent = await self._repository.run(run_id)
+        parent = await self._runs.run(run_id)
         await self._check(parent)
         run, plan = self._child(parent)
-        kept = await self._submission.put_up(run, plan, actor)
+        kept = await self._put_up(run, plan, actor)
         await self._say(parent, kept, note, actor)
         return kept
 
@@ -44,23 +40,23 @@ class Rerun:
         """:raises Conflict: it is not in doubt, or one that does it again is not done with."""
         if parent.state is not RunState.UNKNOWN:
             raise Conflict(f"It is {parent.state.value} already.", {"state": parent.state.value})
-        for child in (await self._runs.list(RunQuery(parent_id=parent.id))).items:
+        for child in (await self._runs.table.list(RunQuery(parent_id=parent.id))).items:
             if child.state in _OPEN:
                 state = child.state.value
                 raise Conflict("It is being done again: end that run first.", {"run_id": child.id, "state": state})
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
         """The new run: under the old effect key where the service tells by that that it has done it already."""
-        self._offerings.refresh()
-        action = self._offerings.find(parent.action).action
+        self._planner.offerings.refresh()
+        action = self._planner.offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)
         plan, key = self._planner.plan(action, arguments, parent.effect_key), parent.effect_key
         if not all(planned.idempotent for planned in plan.steps if planned.effect != READ):
-            key = self._events.fresh_id()
+            key = self._runs.events.fresh_id()
             plan = self._planner.plan(action, arguments, key)
-        now = self._events.now()
+        now = self._runs.events.now()
         run = Run(
-            id=self._events.fresh_id(),
+            id=self._runs.events.fresh_id(),
             action=action.name,
             action_version=action.version,
             manifest_digest=action.digest,
@@ -78,7 +74,7 @@ class Rerun:
     async def _say(self, parent: Run, child: Run, note: str, actor: Actor) -> None:
         """On record, and on the old run, for whoever asks what became of it."""
         same = child.effect_key == parent.effect_key
-        event = self._events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
+        event = self._runs.events.of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
 
         def changed(present: Run) -> Transition:
             fault = present.fault or Fault("outcome_unknown", "Nobody can say what became of it.")

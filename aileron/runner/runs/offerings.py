@@ -14,6 +14,7 @@ from aileron.runner.scheduling.waiters import ResultWaiters
 from aileron.values import (
     READ,
     Action,
+    Candidate,
     ConnectorDescription,
     ConnectorPin,
     LoadError,
@@ -82,6 +83,14 @@ class Offerings:
         if self._config is not None:
             self._config_problems = self._config.problems()
         self.look()
+
+    def candidates(self) -> dict[tuple[TrustKind, str], Candidate]:
+        """Every sound file as it is on disk, read now, by kind and name."""
+        self.refresh()
+        actions = map(_to_candidate, self._catalogue.current().actions.values())
+        config = None if self._config is None else self._config.candidate()
+        found = (*actions, *self._connectors.candidates(), *(() if config is None else (config,)))
+        return {candidate.key: candidate for candidate in found}
 
     def current(self) -> Offering:
         """What callers may see: nothing while the vault was never unlocked in this life."""
@@ -189,6 +198,11 @@ class Offerings:
         if pin.hash is not None and pin.hash != description.content_hash:
             return f"pins {pin.name} to {pin.hash}; what is there is {description.content_hash}"
         return next(find_undeclared(action, description), None)
+
+
+def _to_candidate(action: Action) -> Candidate:
+    needs = tuple(dict.fromkeys(pin.name for pin in action.requires))
+    return Candidate(TrustKind.ACTION, action.name, action.digest, action.path, action.text, needs)
 
 
 def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:

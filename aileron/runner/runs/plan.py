@@ -22,6 +22,7 @@ from aileron.values import (
     digest,
 )
 
+from .offerings import Offerings
 from .preview import NOT_YET, SHOWN, Preview
 
 _DIGEST_TAG = "aileron.approval.v1"
@@ -186,8 +187,12 @@ def step_key(effect_key: str, step: Step) -> str:
 
 @frozen
 class Planner:
-    """Works out plans from what is there now."""
+    """Works out plans from what is there now.
 
+    :ivar offerings: the actions that can be planned.
+    """
+
+    offerings: Offerings
     _connectors: IConnectors
     _bindings: IBindings
 

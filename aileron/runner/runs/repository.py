@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from attrs import define, field
@@ -11,9 +11,11 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron.errors import NotFound, StoreUnavailable
-from aileron.interfaces import IRuns
+from aileron.interfaces import IAudit, IRuns
 from aileron.runner.scheduling.waiters import ResultWaiters
-from aileron.values import Approval, PendingLimits, Progress, Run, RunState, Transition
+from aileron.values import Approval, Run, RunState, Transition
+
+from .transitions import EventFactory
 
 T = TypeVar("T")
 
@@ -23,32 +25,33 @@ _STORE_PAUSE_SECONDS = 1.0
 
 @define(eq=False)
 class RunRepository:
-    """Runs as they stand, and who waits for them to settle."""
+    """Holds runs as they stand, the record of them, and who waits for them to settle.
 
-    _runs: IRuns
-    _waiters: ResultWaiters[str, Run]
+    :ivar table: where runs are kept, for who reads them.
+    :ivar audit: the record, for what concerns no change of a run's state.
+    :ivar events: makes what is put on record.
+    """
+
+    table: IRuns
+    audit: IAudit
+    events: EventFactory
     _clock: IReactorTime
+    _waiters: ResultWaiters[str, Run] = field(init=False)
     _in_doubt: list[Callable[[Run], None]] = field(factory=list, init=False)
 
-    @classmethod
-    def over(cls, runs: IRuns, clock: IReactorTime) -> RunRepository:
-        """A ledger of C{runs} with nobody waiting."""
-        return cls(runs, ResultWaiters(clock), clock)
+    def __attrs_post_init__(self) -> None:
+        self._waiters = ResultWaiters(self._clock)
 
     def follow(self, told: Callable[[Run], None]) -> None:
         """Have C{told} be called with each run that becomes C{unknown}, after the commit."""
         self._in_doubt.append(told)
-
-    async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
-        """See L{IRuns.receive}."""
-        return await self._runs.receive(run, transitions, limits)
 
     async def apply(self, *transitions: Transition) -> Run:
         """Apply C{transitions}, then tell who waits for an end.
 
         :raises StateConflict: somebody else was faster.
         """
-        run = await self._runs.apply(*transitions)
+        run = await self.table.apply(*transitions)
         if run.state.settled:
             self._waiters.tell(run.id, run)
         if run.state is RunState.UNKNOWN is not transitions[0].start:
@@ -68,16 +71,12 @@ class RunRepository:
                 _log.warn("what became of run {run} cannot be written yet", run=run_id)
                 await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
-    async def progress(self, progress: Progress) -> None:
-        """See L{IRuns.progress}."""
-        await self._runs.progress(progress)
-
     async def run(self, run_id: str) -> Run:
         """The run.
 
         :raises NotFound: there is none.
         """
-        run = await self._runs.get(run_id)
+        run = await self.table.get(run_id)
         if run is None:
             raise NotFound("There is no such run.")
         return run
@@ -87,7 +86,7 @@ class RunRepository:
 
         :raises NotFound: there is none.
         """
-        approval = await self._runs.approval(run_id)
+        approval = await self.table.approval(run_id)
         if approval is None:
             raise NotFound("There is no such approval.")
         return approval

@@ -9,9 +9,12 @@ from typing import Any
 from attrs import frozen
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.values import DAEMON, JSON, Actor, Event, Fault, Run, RunState, Transition, utc
+from aileron.values import DAEMON, JSON, Actor, Approval, Event, Fault, Run, RunState, Transition, utc
 
 _R = RunState
+
+Verify = Callable[[Run, Approval | None], None]
+"""A check inside the transaction that changes a run: it raises where the change must not be."""
 
 LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
     {
