@@ -19,6 +19,7 @@ _TESTS = read_tree(_ROOT, "tests")
 
 _IN_PACKAGE: list[Rule] = [
     rules.arrows,
+    rules.layers,
     rules.long_module,
     rules.long_functions,
     rules.module_level_reactor,
@@ -134,6 +135,40 @@ class ArrowsTests(RuleCase):
         """A relative import in a package's door stays in its room."""
         door = Source("aileron.runner", "from ._machine import Machine", is_package=True)
         self.assertEqual(list(rules.arrows(door)), [])
+
+
+class LayersTests(RuleCase):
+    """Imports within a room point one way too."""
+
+    def test_down(self) -> None:
+        """A package may import those below it and itself, and the modules that compose them may import all."""
+        for name, text in (
+            ("aileron.runner.grants.x", "from aileron.runner.approval.gate import ApprovalGate"),
+            ("aileron.runner.grants.x", "from .check import GrantCheck"),
+            ("aileron.runner._x", "from aileron.runner.grants.check import GrantCheck"),
+        ):
+            self.check(rules.layers, text, name, caught=False)
+
+    def test_up(self) -> None:
+        """A package may import neither one above it nor what composes them."""
+        for text in (
+            "from aileron.runner.grants.check import GrantCheck",
+            "from aileron.runner.grants import check",
+            "from aileron.runner._executor import Executor",
+            "from aileron.runner import Runner",
+            "def f():\n    import aileron.runner._executor",
+        ):
+            self.check(rules.layers, text, "aileron.runner.approval.x", caught=True)
+
+    def test_no_layer(self) -> None:
+        """A package that the table does not name is refused."""
+        self.check(rules.layers, "", "aileron.runner.other.x", caught=True)
+
+    def test_every_package(self) -> None:
+        """The table names the packages that are there."""
+        for room, packages in rules.LAYERS.items():
+            there = {source.name for source in _PACKAGE if source.is_package and source.name.startswith(f"{room}.")}
+            self.assertEqual(there, {f"{room}.{package}" for package in packages})
 
 
 class ShapeTests(RuleCase):

@@ -2,6 +2,7 @@
 
 from ._calls import addresses_read, connector_calls, secrets_opened
 from ._database import database_access
+from ._layers import LAYERS, layers
 from ._rooms import ALLOWED, OFFLINE_DOORS, arrows
 from ._shape import long_functions, long_module, module_level_reactor, possessive_groups, swallowed_exceptions
 from ._source import ELSEWHERE, Rule, Source, read_tree
@@ -10,6 +11,7 @@ from ._testing import async_tests_never_run, mocks, undescribed_tests
 __all__ = [
     "ALLOWED",
     "ELSEWHERE",
+    "LAYERS",
     "OFFLINE_DOORS",
     "Rule",
     "Source",
@@ -18,6 +20,7 @@ __all__ = [
     "async_tests_never_run",
     "connector_calls",
     "database_access",
+    "layers",
     "long_functions",
     "long_module",
     "mocks",
