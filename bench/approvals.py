@@ -50,7 +50,7 @@ class Desk:
         restart = perf_counter() - began
         settle_heap()  # as the daemon does now
         began = perf_counter()
-        await runner.approvals(_PENDING)
+        await runner.decisions.approvals(_PENDING)
         listed = perf_counter() - began
         took = sorted([await self._decide(runner, *asked) for asked in await self._asked(runner)])
         await runner.stop(1)
@@ -67,18 +67,18 @@ class Desk:
 
     async def _submit(self, runner: Runner, names: Iterator[int]) -> None:
         for name in names:
-            await runner.submit(Call("noop", {"text": f"number {name}"}, DAEMON, None, None))
+            await runner.submission.submit(Call("noop", {"text": f"number {name}"}, DAEMON, None, None))
 
     async def _asked(self, runner: Runner) -> list[tuple[str, str]]:
         """The runs that are decided, with the digests of what was asked."""
-        page = await runner.approvals(evolve(_PENDING, limit=DECIDED))
+        page = await runner.decisions.approvals(evolve(_PENDING, limit=DECIDED))
         return [(approval.run.id, approval.digest) for approval in page.items]
 
     async def _decide(self, runner: Runner, run_id: str, digest: str) -> float:
         """The seconds from the operator's word until who waits for the run has its end."""
-        waiter = Deferred.fromCoroutine(runner.wait(run_id, 60))
+        waiter = Deferred.fromCoroutine(runner.submission.wait(run_id, 60))
         began = perf_counter()
-        decided = Deferred.fromCoroutine(runner.decide(run_id, Decision(True, digest, "bench")))
+        decided = Deferred.fromCoroutine(runner.decisions.decide(run_id, Decision(True, digest, "bench")))
         run = await waiter
         took = perf_counter() - began
         await decided

@@ -277,8 +277,11 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
     event = Event(ids(), "session.started", now, DAEMON)
     session = Session(ids(), "bench", "/", now, now)
     await store.sessions.open(session, token_digest(token), secrets.token_bytes(32), [event])
+    runner = await started(reactor, store, home, connectors, bindings)
     parts = Parts(
-        runner=await started(reactor, store, home, connectors, bindings),
+        submission=runner.submission,
+        decisions=runner.decisions,
+        governance=runner.governance,
         sessions=store.sessions,
         audit=store.audit,
         signer=example_signer(store, MemoryRecordKeys(vault), MemoryControl(vault), reactor),

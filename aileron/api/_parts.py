@@ -17,12 +17,14 @@ from aileron.interfaces import (
     IBindings,
     ICheckpointSigner,
     IConnectors,
+    IDecisions,
+    IGovernance,
     IMcp,
     INotifier,
     IOperators,
     IPasskeys,
-    IRunner,
     ISessions,
+    ISubmission,
     ITotals,
     IVault,
 )
@@ -67,7 +69,9 @@ class Parts:
     :ivar waits: the long polls of agents.
     """
 
-    runner: IRunner = field(validator=_provides(IRunner))
+    submission: ISubmission = field(validator=_provides(ISubmission))
+    decisions: IDecisions = field(validator=_provides(IDecisions))
+    governance: IGovernance = field(validator=_provides(IGovernance))
     sessions: ISessions = field(validator=_provides(ISessions))
     audit: IAudit = field(validator=_provides(IAudit))
     signer: ICheckpointSigner = field(validator=_provides(ICheckpointSigner))

@@ -60,7 +60,9 @@ class Sites:
         self.notifier = make_notifier(reactor, settings.notices, store, vault, lambda: self._bound[1].url)
         self._mcp = make_mcp(reactor, settings.mcp)
         self._parts = Parts(
-            runner=runner,
+            submission=runner.submission,
+            decisions=runner.decisions,
+            governance=runner.governance,
             sessions=store.sessions,
             audit=store.audit,
             signer=signer,

@@ -17,7 +17,9 @@ from ._connectors import IConnectors
 from ._contents import IContents
 from ._control import IControl
 from ._credential import ICredential
+from ._decisions import IDecisions
 from ._flags import IBindingFlags
+from ._governance import IGovernance
 from ._grants import IGrants
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
@@ -25,9 +27,9 @@ from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._passkeys import IPasskeyBook, IPasskeys
 from ._record_keys import IRecordKeys
-from ._runner import IRunner
 from ._runs import IRuns
 from ._sessions import ISessions
+from ._submission import ISubmission
 from ._trust import ITrust
 from ._vault import IVault
 from ._watermarks import IWatermarks
@@ -49,6 +51,8 @@ __all__ = [
     "IContents",
     "IControl",
     "ICredential",
+    "IDecisions",
+    "IGovernance",
     "IGrants",
     "IMcp",
     "IMcpService",
@@ -59,9 +63,9 @@ __all__ = [
     "IPasskeyBook",
     "IPasskeys",
     "IRecordKeys",
-    "IRunner",
     "IRuns",
     "ISessions",
+    "ISubmission",
     "ITotals",
     "ITrust",
     "IVault",

@@ -51,7 +51,9 @@ from aileron.runner.scheduling.tasks import Tasks, Timers
 from aileron.runner.scheduling.waiters import KeyedLocks, ResultWaiters
 from aileron.values import LoopLimits, PendingLimits
 
+from ._decisions import DecisionService
 from ._executor import Executor
+from ._governance import GovernanceService
 from ._pausing import PauseService
 from ._recovery import Recovery, RollbackDetector
 from ._runner import Runner
@@ -110,7 +112,13 @@ class _Assembly:
     def __init__(self, with_: Collaborators) -> None:
         self._with = given = with_
         self.events = EventFactory(clock=given.clock, ids=given.ids)
-        self.runs = RunRepository(table=given.runs, audit=given.audit, events=self.events, clock=given.clock)
+        self.runs = RunRepository(
+            table=given.runs,
+            audit=given.audit,
+            events=self.events,
+            clock=given.clock,
+            pending_limits=given.limits,
+        )
         self.tasks, self.locks = Tasks(clock=given.clock), KeyedLocks()
         self.monotonic = given.monotonic or given.clock.seconds
         self.offerings = Offerings.over(
@@ -273,8 +281,11 @@ class _Assembly:
             scheduler=self.scheduler,
             expiry=self.expiry,
             previews=self.previews,
-            pending_limits=self._with.limits,
         )
+
+    @cached_property
+    def termination(self) -> RunTermination:
+        return RunTermination(runs=self.runs, decisions=self.decisions, expiry=self.expiry, locks=self.locks)
 
     @cached_property
     def submission(self) -> Submission:
@@ -286,43 +297,73 @@ class _Assembly:
             tasks=self.tasks,
             effects=self.effects,
             limits=self.limits,
-            pending_limits=self._with.limits,
+            termination=self.termination,
         )
 
     @cached_property
-    def rerun(self) -> Rerun:
-        return Rerun(runs=self.runs, planner=self.planner, put_up=self.proposals.put_up, recorder=self.recorder)
+    def decision_service(self) -> DecisionService:
+        editor = ApprovalEditor(
+            runs=self.runs, requests=self.requests, gate=self.gate, previews=self.previews, locks=self.locks
+        )
+        return DecisionService(
+            runs=self.runs,
+            gate=self.gate,
+            editor=editor,
+            grants=self.grants,
+            denials=self.limits.denials,
+            scheduler=self.scheduler,
+            tasks=self.tasks,
+            locks=self.locks,
+        )
+
+    @cached_property
+    def governance(self) -> GovernanceService:
+        pausing = PauseService(
+            runs=self.runs,
+            requests=self.requests,
+            scheduler=self.scheduler,
+            effects=self.effects,
+            locks=self.locks,
+        )
+        rerun = Rerun(
+            runs=self.runs,
+            planner=self.planner,
+            put_up=self.proposals.put_up,
+            recorder=self.recorder,
+            locks=self.locks,
+        )
+        return GovernanceService(
+            trust=self.trust,
+            grants=self.grants,
+            pausing=pausing,
+            limits=self.limits,
+            termination=self.termination,
+            reconciler=self.reconciler,
+            rerun=rerun,
+            tasks=self.tasks,
+        )
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        return Recovery(
+            runs=self.runs,
+            scheduler=self.scheduler,
+            expiry=self.expiry,
+            decisions=self.decisions,
+            limits=self.limits,
+            reconciler=self.reconciler,
+            previews=self.previews,
+            rollbacks=self.rollbacks,
+        )
 
     @cached_property
     def runner(self) -> Runner:
         return Runner(
-            runs=self.runs,
-            requests=self.requests,
-            gate=self.gate,
-            decisions=self.decisions,
-            rollbacks=self.rollbacks,
-            trust=self.trust,
             submission=self.submission,
-            termination=RunTermination(runs=self.runs, decisions=self.decisions, expiry=self.expiry),
-            scheduler=self.scheduler,
-            recovery=Recovery(runs=self.runs, scheduler=self.scheduler, expiry=self.expiry, decisions=self.decisions),
-            expiry=self.expiry,
+            decisions=self.decision_service,
+            governance=self.governance,
+            recovery=self.recovery,
+            offerings=self.offerings,
             effects=self.effects,
-            locks=self.locks,
             tasks=self.tasks,
-            limits=self.limits,
-            pausing=PauseService(
-                runs=self.runs,
-                requests=self.requests,
-                scheduler=self.scheduler,
-                effects=self.effects,
-                locks=self.locks,
-            ),
-            previews=self.previews,
-            grants=self.grants,
-            reconciler=self.reconciler,
-            rerun=self.rerun,
-            editor=ApprovalEditor(
-                runs=self.runs, requests=self.requests, gate=self.gate, previews=self.previews, locks=self.locks
-            ),
         )

@@ -31,14 +31,18 @@ class PauseService:
     _runs: RunRepository
     _locks: KeyedLocks
 
+    def hold(self) -> None:
+        """Let no effect begin any more in this life."""
+        self._effects.hold()
+
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """See L{aileron.interfaces.IRunner.pause}."""
+        """See L{IGovernance.pause}."""
         pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
         standing = await self._effects.pauses.pause(pause, actor)
         return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """See L{aileron.interfaces.IRunner.resume}."""
+        """See L{IGovernance.resume}."""
         if session_id not in {pause.session_id for pause in self._effects.pauses.all()}:
             return ()
         if not self._effects.may_act():

@@ -11,7 +11,10 @@ from aileron.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.interfaces import IControl, IGrants, ITrust, IWatermarks
 from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.decisions import UNUSABLE, Decisions
+from aileron.runner.approval.previews import Previews
 from aileron.runner.approval.requests import ApprovalRequests
+from aileron.runner.limits.admission import Limits
+from aileron.runner.reconciliation.reconciler import Reconciler
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.values import Fault, Run, RunQuery, RunState
@@ -28,15 +31,67 @@ _NOT_ASKED = "The run says that nobody had to be asked, and somebody was."
 
 @define(eq=False)
 class Recovery:
-    """Takes every unfinished run to where it is safe, and starts none that may have happened."""
+    """Takes up what an earlier life left, and what waited for the vault.
+
+    :ivar rollbacks: finds whether the record or the vault was put back.
+    """
 
     _runs: RunRepository
     _scheduler: RunScheduler
     _expiry: Expiry
     _decisions: Decisions
+    _limits: Limits
+    _reconciler: Reconciler
+    previews: Previews
+    rollbacks: RollbackDetector
 
-    async def recover(self) -> None:
-        """Go through them, oldest first."""
+    async def start(self) -> None:
+        """Take up what an earlier life left.
+
+        :raises StoreUnavailable: it cannot be read.
+        """
+        await self._limits.learn()
+        await self.rollbacks.check()
+        await self._reconciler.take_up()
+        await self._recover()
+
+    def stop(self) -> None:
+        """Expire and look for nothing more.  Twice is safe."""
+        self._expiry.stop()
+        self._reconciler.stop()
+
+    async def resume(self) -> bool:
+        """Go on with what met a vault whose file was gone or another, and is there again; C{False}: not yet."""
+        try:
+            await self.rollbacks.check()
+            await self._decisions.settle_up()
+            await self._take_up_waiting()
+            await self.previews.take_up()
+        except (StoreUnavailable, *UNUSABLE):
+            _log.warn("what waits for the vault cannot be taken up yet")
+            return False
+        return True
+
+    @property
+    def owing(self) -> bool:
+        """Whether L{settle_up} has something to do."""
+        return self.rollbacks.moved or self._decisions.owing
+
+    async def settle_up(self) -> None:
+        """Write to vault and record what could not be written before, and how far the vault has come."""
+        await self._decisions.settle_up()
+        await self.rollbacks.note()
+
+    async def _take_up_waiting(self) -> None:
+        waiting: RunQuery | None = RunQuery(states=(RunState.AWAITING_VAULT,), limit=1000, oldest_first=True)
+        while waiting is not None:
+            page = await self._runs.table.list(waiting)
+            for run in page.items:
+                self._scheduler.start(run)
+            waiting = None if page.cursor is None else evolve(waiting, cursor=page.cursor)
+
+    async def _recover(self) -> None:
+        """Take every unfinished run to where it is safe, oldest first, and start none that may have happened."""
         asked = await self._watch_all()
         for run in await self._runs.table.unfinished():
             try:

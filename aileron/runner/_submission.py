@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from attrs import define
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from aileron.errors import Conflict, StoreUnavailable
+from aileron.interfaces import ISubmission
 from aileron.manifests import check_arguments
 from aileron.runner.approval.deadlines import Expiry
 from aileron.runner.approval.previews import Previews
@@ -19,18 +21,30 @@ from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
 from aileron.runner.scheduling.tasks import Tasks
-from aileron.values import JSON, Action, Actor, Call, PendingLimits, Run, RunState, Transition, canonical
+from aileron.values import (
+    JSON,
+    Action,
+    Actor,
+    AttemptRow,
+    Call,
+    Offering,
+    Page,
+    Run,
+    RunQuery,
+    RunState,
+    StepRow,
+    Transition,
+    canonical,
+)
 
 from ._executor import Executor
 from ._scheduler import RunScheduler
+from ._termination import RunTermination
 
 
 @define(eq=False)
 class Proposals:
-    """Keeps gated runs, put up for decision or decided by a standing grant.
-
-    :param pending_limits: how many may wait for a decision at once.
-    """
+    """Keeps gated runs, put up for decision or decided by a standing grant."""
 
     _runs: RunRepository
     _requests: ApprovalRequests
@@ -38,14 +52,11 @@ class Proposals:
     _scheduler: RunScheduler
     _expiry: Expiry
     _previews: Previews
-    _pending_limits: PendingLimits
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor) -> Run:
         """Keep a gated run and put it up for decision, or have it decided by a grant, in one transaction."""
         asked = self._requests.opening(run, plan, actor)
-        kept, created = await self._matcher.keep(
-            run, plan, asked, lambda steps: self._runs.table.receive(run, steps, self._pending_limits)
-        )
+        kept, created = await self._matcher.keep(run, plan, asked, lambda steps: self._runs.receive(run, steps))
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
         elif created and asked.ask is not None:
@@ -62,12 +73,10 @@ class Proposals:
             self._scheduler.start(granted)
 
 
+@implementer(ISubmission)
 @define(eq=False)
 class Submission:
-    """Takes calls, and begins those that nobody is asked about.
-
-    :param pending_limits: how many may wait for a decision at once.
-    """
+    """Takes calls, begins those that nobody is asked about, and tells what became of them."""
 
     _runs: RunRepository
     _planner: Planner
@@ -76,10 +85,19 @@ class Submission:
     _tasks: Tasks
     _effects: EffectGate
     _limits: Limits
-    _pending_limits: PendingLimits
+    _termination: RunTermination
+
+    def offering(self) -> Offering:
+        """See L{ISubmission.offering}."""
+        self._planner.offerings.look()
+        return self._planner.offerings.current()
+
+    async def offering_after(self, generation: int, seconds: float) -> Offering:
+        """See L{ISubmission.offering_after}."""
+        return await self._planner.offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
-        """See L{aileron.interfaces.IRunner.submit}."""
+        """See L{ISubmission.submit}."""
         action, arguments = self._asked_for(call)
         if call.idempotency_key is not None:
             known = await self._known(call, call.idempotency_key, action, arguments)
@@ -95,6 +113,30 @@ class Submission:
             await self._limits.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
         return await self._do(run, plan, call.actor)
+
+    async def wait(self, run_id: str, seconds: float) -> Run:
+        """See L{ISubmission.wait}."""
+        return await self._runs.settled(run_id, seconds, moving=self._tasks.running(run_id))
+
+    async def run(self, run_id: str) -> Run:
+        """See L{ISubmission.run}."""
+        return await self._runs.run(run_id)
+
+    async def runs(self, query: RunQuery) -> Page[Run]:
+        """See L{ISubmission.runs}."""
+        return await self._runs.table.list(query)
+
+    async def most_used(self, limit: int) -> tuple[str, ...]:
+        """See L{ISubmission.most_used}."""
+        return await self._runs.table.most_used(limit)
+
+    async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
+        """See L{ISubmission.history}."""
+        return await self._runs.table.steps(run_id), await self._runs.table.attempts(run_id)
+
+    async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
+        """See L{ISubmission.withdraw}."""
+        return await self._tasks.shielded(self._termination.withdraw(run_id, actor, reason))
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
         """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""
@@ -140,7 +182,7 @@ class Submission:
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
         """In one task, so that there is no moment at which a run is on record as begun and nothing does it."""
         try:
-            standing, created = await self._runs.table.receive(run, steps, self._pending_limits)
+            standing, created = await self._runs.receive(run, steps)
         except Exception:  # noqa: BLE001 - it is the caller's, and travels to it
             kept.errback(Failure())
             return

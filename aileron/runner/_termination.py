@@ -10,6 +10,7 @@ from aileron.runner.approval.decisions import Decisions
 from aileron.runner.reconciliation.recorder import explain_not_done
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import JSON, Actor, Run, RunState, Transition
 
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
@@ -22,9 +23,17 @@ class RunTermination:
     _runs: RunRepository
     _decisions: Decisions
     _expiry: Expiry
+    _locks: KeyedLocks
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """See L{aileron.interfaces.IRunner.withdraw}."""
+        """See L{ISubmission.withdraw}."""
+        return await self._locks.run(run_id, lambda: self._withdraw(run_id, actor, reason))
+
+    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
+        """See L{IGovernance.settle}."""
+        return await self._locks.run(run_id, lambda: self._settle(run_id, happened, note, actor))
+
+    async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         run = await self._runs.run(run_id)
         if run.state not in _WITHDRAWABLE:
             raise _in_another_state(run)
@@ -37,8 +46,7 @@ class RunTermination:
         self._expiry.forget(run_id)
         return cancelled
 
-    async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """See L{aileron.interfaces.IRunner.settle}."""
+    async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise _in_another_state(run)

@@ -40,7 +40,7 @@ class TrustService:
     _note: Callable[[], Awaitable[None]]
 
     async def items(self) -> tuple[TrustItem, ...]:
-        """See L{IRunner.trust_items}."""
+        """See L{IGovernance.trust_items}."""
         if not self._vault.ever_unlocked():
             raise self._locked()
         lying = self._offerings.candidates()
@@ -48,7 +48,7 @@ class TrustService:
         return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """See L{IRunner.trust}."""
+        """See L{IGovernance.trust}."""
         self._require_unlocked()
         chosen = _chosen(self._offerings.candidates(), items)
         for candidate in chosen:
@@ -59,7 +59,7 @@ class TrustService:
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """See L{IRunner.distrust}."""
+        """See L{IGovernance.distrust}."""
         self._require_unlocked()
         word = self._trust.find(kind, name)
         if word is None:
@@ -68,7 +68,7 @@ class TrustService:
         await self._keep(lambda: self._trust.remove(kind, name))
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """See L{IRunner.set_enabled}."""
+        """See L{IGovernance.set_enabled}."""
         self._require_unlocked()
         offer = self._offerings.look_up(name)
         word = self._trust.find(TrustKind.ACTION, name)

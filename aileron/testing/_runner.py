@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from zope.interface import implementer
 
 from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
-from aileron.interfaces import IRunner
+from aileron.interfaces import IDecisions, IGovernance, ISubmission
 from aileron.values import (
     JSON,
     Action,
@@ -74,7 +74,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
     return Offer(action, enabled, read_only=False, idempotent=False)
 
 
-@implementer(IRunner)
+@implementer(ISubmission, IDecisions, IGovernance)
 @define
 class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
     """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
@@ -144,30 +144,30 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         """Have it lie there no more."""
         del self._lying[kind, name]
 
-    # IRunner ----------------------------------------------------------------------------------------------------------
+    # its interfaces ---------------------------------------------------------------------------------------------------
 
     def offering(self) -> Offering:
-        """See L{IRunner}."""
+        """See L{ISubmission.offering}."""
         return self._offering
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
-        """See L{IRunner}."""
+        """See L{ISubmission.offering_after}."""
         if self._offering.generation == generation:
             await self._wait(self._told, seconds)
         return self._offering
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """See L{IRunner}."""
+        """See L{IGovernance.set_enabled}."""
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
-        """See L{IRunner}."""
+        """See L{IGovernance.trust_items}."""
         return tuple(self._item(key) for key in sorted({*self._lying, *self._trusted}))
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """See L{IRunner}."""
+        """See L{IGovernance.trust}."""
         if any((kind, name) not in self._lying for kind, name, _ in items):
             raise NotFound("There is no such file.")
         moved = [self._lying[kind, name] for kind, name, seen in items if self._lying[kind, name].digest != seen]
@@ -179,12 +179,12 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return tuple(self._item((kind, name)) for kind, name, _ in items)
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """See L{IRunner}."""
+        """See L{IGovernance.distrust}."""
         if self._trusted.pop((kind, name), None) is None:
             raise NotFound("That is not trusted.")
 
     async def submit(self, call: Call) -> Run:
-        """See L{IRunner}; the only argument that any action takes is C{text}."""
+        """See L{ISubmission.submit}; the only argument that any action takes is C{text}."""
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
@@ -201,22 +201,22 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._start(call, offer)
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """See L{IRunner}."""
+        """See L{ISubmission.wait}."""
         if not self._present(run_id).state.settled:
             await self._wait(self._settled[run_id], seconds)
         return self._present(run_id)
 
     async def run(self, run_id: str) -> Run:
-        """See L{IRunner}."""
+        """See L{ISubmission.run}."""
         return self._present(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """See L{IRunner}."""
+        """See L{ISubmission.runs}."""
         found = tuple(self._matching(reversed(self._runs.values()), query))
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """See L{IRunner}; one step and one attempt of a completed run."""
+        """See L{ISubmission.history}; one step and one attempt of a completed run."""
         run = self._present(run_id)
         if run.state is not RunState.COMPLETED:
             return (), ()
@@ -224,22 +224,22 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return (StepRow(run_id, "post", 0, "succeeded", run.result),), (attempt,)
 
     async def approval(self, run_id: str) -> Approval:
-        """See L{IRunner}."""
+        """See L{IDecisions.approval}."""
         if run_id not in self._approvals:
             raise NotFound("There is no such approval.")
         return self._approvals[run_id]
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IRunner}."""
+        """See L{IDecisions.approvals}."""
         gated = [run for run in self._runs.values() if run.id in self._approvals]
         return Page(tuple(self._approvals[run.id] for run in self._matching(gated, query))[: query.limit])
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """See L{IRunner}."""
+        """See L{IDecisions.precedents}."""
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IRunner}; an approved run stays C{approved} until L{finish}."""
+        """See L{IDecisions.decide}; an approved run stays C{approved} until L{finish}."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -258,7 +258,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._approvals[run_id]
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """See L{IRunner}; the digest becomes that of the arguments."""
+        """See L{IDecisions.edit}; the digest becomes that of the arguments."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -270,21 +270,21 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._approvals[run_id]
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """See L{IRunner}."""
+        """See L{ISubmission.withdraw}."""
         run = self._present(run_id)
         if run.state not in _WITHDRAWABLE:
             raise Conflict("It is too late.", {"state": run.state.value})
         return self.finish(run_id, RunState.CANCELLED, reason=reason)
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """See L{IRunner}."""
+        """See L{IGovernance.settle}."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
         return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """See L{IRunner}; C{findings}, one a call, then that nobody can say."""
+        """See L{IGovernance.find_out}; C{findings}, one a call, then that nobody can say."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
@@ -295,7 +295,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{IRunner}."""
+        """See L{IGovernance.run_again}."""
         parent = self._present(run_id)
         open_ = [run for run in self._runs.values() if run.parent_id == run_id and not run.state.settled]
         if parent.state is not RunState.UNKNOWN or open_:
@@ -309,11 +309,11 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return child
 
     async def pending(self, session_id: str | None) -> int:
-        """See L{IRunner}."""
+        """See L{IDecisions.pending}."""
         return len(list(self._matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
     async def hold(self) -> None:
-        """See L{IRunner}."""
+        """See L{IGovernance.hold}."""
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)

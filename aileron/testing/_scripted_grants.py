@@ -31,14 +31,14 @@ class ScriptedGrants:
     _made: dict[str, Grant] = field(factory=dict, kw_only=True)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IRunner}."""
+        """See L{IDecisions.decide}."""
         raise NotImplementedError
 
     def _now(self) -> datetime:
         raise NotImplementedError
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """See L{IRunner}; what it refuses are uses of none."""
+        """See L{IDecisions.approve_and_grant}; what it refuses are uses of none."""
         if wish.uses < 1:
             raise InvalidRequest.listing("This cannot be granted.", ("/uses", "must be 1 to 1000"))
         approval = await self.decide(run_id, decision)
@@ -53,23 +53,23 @@ class ScriptedGrants:
         return approval, grant
 
     async def grants(self) -> tuple[StandingGrant, ...]:
-        """See L{IRunner}."""
+        """See L{IGovernance.grants}."""
         return tuple(map(self._standing, self._made.values()))
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """See L{IRunner}."""
+        """See L{IGovernance.grant}."""
         if grant_id not in self._made:
             raise NotFound("There is no such grant.")
         return self._standing(self._made[grant_id])
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """See L{IRunner}."""
+        """See L{IGovernance.revoke_grant}."""
         grant = (await self.grant(grant_id)).grant
         self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
         return await self.grant(grant_id)
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """See L{IRunner}; whatever has an at sign is an address."""
+        """See L{IDecisions.suggested}; whatever has an at sign is an address."""
         found = ((name, value) for name, value in approval.run.arguments.items() if isinstance(value, str))
         return tuple(
             Predicate(name, PredicateKind.DOMAIN, [text.rpartition("@")[2]]) for name, text in found if "@" in text

@@ -68,7 +68,7 @@ def _guarded(draw: Draw, parts: PageParts, one_at_a_time: DeferredLock) -> Calla
             body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
         request.setHeader(PAUSED, _paused(parts))
-        request.setHeader(WAITING, b"%d" % await parts.runner.pending(None))
+        request.setHeader(WAITING, b"%d" % await parts.decisions.pending(None))
         return body
 
     return _at_the_rim(fragment)
@@ -97,7 +97,7 @@ def _query(request: IRequest) -> Mapping[str, str]:
 
 def _paused(parts: PageParts) -> bytes:
     """Since when everything is paused, or C{no}."""
-    since = next((pause.since for pause in parts.runner.pauses() if pause.session_id is None), None)
+    since = next((pause.since for pause in parts.governance.pauses() if pause.session_id is None), None)
     return b"no" if since is None else timestamp(since).encode("ascii")
 
 

@@ -18,11 +18,13 @@ from aileron.interfaces import (
     IBindings,
     ICheckpointSigner,
     IConnectors,
+    IDecisions,
+    IGovernance,
     INotifier,
     IOperators,
     IPasskeys,
-    IRunner,
     ISessions,
+    ISubmission,
     ITotals,
     IVault,
 )
@@ -73,7 +75,9 @@ class PageParts:
     :ivar started_at: when this life of the daemon began.
     """
 
-    runner: IRunner
+    submission: ISubmission
+    decisions: IDecisions
+    governance: IGovernance
     sessions: ISessions
     operators: IOperators
     passkeys: IPasskeys

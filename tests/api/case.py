@@ -78,7 +78,9 @@ class ApiCase(SynchronousTestCase):
         self._ids = 0
         self._random = 0
         self.parts = Parts(
-            runner=self.runner,
+            submission=self.runner,
+            decisions=self.runner,
+            governance=self.runner,
             sessions=self.store.sessions,
             audit=self.store.audit,
             signer=self.signer,
@@ -99,8 +101,13 @@ class ApiCase(SynchronousTestCase):
         )
         self.build()
 
-    def build(self, **changes: Any) -> None:
-        """Make both sites of the parts, some of them changed."""
+    def build(self, runner: Any = None, **changes: Any) -> None:
+        """Make both sites of the parts, some of them changed.
+
+        :param runner: what stands for all parts of the runner from now on.
+        """
+        if runner is not None:
+            changes |= dict.fromkeys(("submission", "decisions", "governance"), runner)
         self.parts = evolve(self.parts, **changes)
         self.agents = Site(self, agent_site(self.parts), agent_routes())
         self.operator = Site(self, operator_site(self.parts), operator_routes())

@@ -21,13 +21,13 @@ class StubbornRunner(ScriptedRunner):
     refusals: dict[str, list[Exception]] = field(factory=dict)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """See L{IRunner}."""
+        """See L{IDecisions.decide}."""
         if self.refusals.get(run_id):
             raise self.refusals[run_id].pop(0)
         return await ScriptedRunner.decide(self, run_id, decision)
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IRunner}; page by page."""
+        """See L{IDecisions.approvals}; page by page."""
         everything = await ScriptedRunner.approvals(self, evolve(query, limit=1000, cursor=None))
         begin = int(query.cursor or 0)
         end = begin + query.limit

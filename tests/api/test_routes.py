@@ -581,7 +581,7 @@ class BrokenRunner(ScriptedRunner):
     """Its store does not answer."""
 
     async def pending(self, session_id: str | None) -> int:
-        """See L{IRunner}."""
+        """See L{IDecisions.pending}."""
         raise StoreUnavailable("The disk is full.")
 
 

@@ -22,7 +22,7 @@ class SlowRunner(ScriptedRunner):
     """Takes four seconds to accept a run, as a preview might."""
 
     async def submit(self, call: Call) -> Run:
-        """See L{IRunner}."""
+        """See L{ISubmission.submit}."""
         await deferLater(self.clock, 4)
         return await super().submit(call)
 
@@ -31,7 +31,7 @@ class StoppingRunner(ScriptedRunner):
     """Ends every wait, as a daemon does that stops."""
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """See L{IRunner}."""
+        """See L{ISubmission.wait}."""
         raise CancelledError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.interfaces import IRunner
+from aileron.interfaces import IDecisions, IGovernance, ISubmission
 from aileron.testing import ScriptedRunner
 
 
@@ -13,5 +13,6 @@ class ScriptedRunnerTests(SynchronousTestCase):
     """L{ScriptedRunner}."""
 
     def test_interface(self) -> None:
-        """It provides the runner's interface, whole."""
-        self.assertTrue(verifyObject(IRunner, ScriptedRunner()))
+        """It provides each of the runner's interfaces, whole."""
+        for interface in (ISubmission, IDecisions, IGovernance):
+            self.assertTrue(verifyObject(interface, ScriptedRunner()))

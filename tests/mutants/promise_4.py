@@ -16,7 +16,7 @@ GUARDS = (
     Guard(
         4,
         "a decision begins the run",
-        "runner/_runner.py",
+        "runner/_decisions.py",
         "            self._scheduler.start(approval.run)\n",
         "            pass\n",
         "KeptTests.test_late_decision",

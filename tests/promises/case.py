@@ -77,7 +77,7 @@ class PromiseCase(RunnerCase):
 
     def yes(self, run: Run) -> Decision:
         """An approval of what is shown now."""
-        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
 
     def unanswered(self) -> Deferred[Outcome]:
         """The answer to the next request, which does not come before it is fired."""

@@ -36,9 +36,9 @@ class NoDecisionTests(PromiseCase):
         self.runner.look()
         run = self.submit()
         yes = self.yes(run)
-        self.runner._expiry.stop()
+        self.runner._recovery._expiry.stop()
         self.clock.advance(3601)
-        self.fails(self.runner.decide(run.id, yes), Conflict)
+        self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
         self.assertEqual(self.sent, 0)
 
     def test_expires(self) -> None:
@@ -53,8 +53,8 @@ class NoDecisionTests(PromiseCase):
         """What was taken back is not done by a decision that comes later."""
         run = self.submit()
         yes = self.yes(run)
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
-        self.fails(self.runner.decide(run.id, yes), Conflict)
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
+        self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
         self.assertEqual(self.sent, 0)
 
     def test_untrusted(self) -> None:
@@ -63,20 +63,20 @@ class NoDecisionTests(PromiseCase):
         self.write("open", manifest("open", step("post"), gated=False, body="Other."), trusted=False)
         self.runner.look()
         for name in ("fresh", "open"):
-            self.fails(self.runner.submit(self.call(name)), NotFound)
+            self.fails(self.runner.submission.submit(self.call(name)), NotFound)
         self.assertEqual(self.sent, 0)
 
     def test_gate_removed(self) -> None:
         """A trusted action whose file was rewritten so that nobody is asked does nothing."""
         self.write("gated", manifest("gated", step("post"), gated=False), trusted=False)
         self.runner.look()
-        self.fails(self.runner.submit(self.call("gated")), AileronError)
+        self.fails(self.runner.submission.submit(self.call("gated")), AileronError)
         self.assertEqual(self.sent, 0)
 
     def test_untrusted_connector(self) -> None:
         """Nothing runs through a connector that the operator does not trust."""
-        self.sync(self.runner.distrust(TrustKind.CONNECTOR, self.connector.description.fqn, OPERATOR))
-        self.fails(self.runner.submit(self.call("open")), AileronError)
+        self.sync(self.runner.governance.distrust(TrustKind.CONNECTOR, self.connector.description.fqn, OPERATOR))
+        self.fails(self.runner.submission.submit(self.call("open")), AileronError)
         self.assertEqual(self.sent, 0)
 
     def test_locked(self) -> None:
@@ -88,7 +88,7 @@ class NoDecisionTests(PromiseCase):
     def test_locked_call(self) -> None:
         """While the vault is locked nothing begins, though nobody need be asked."""
         self.vault.lock()
-        self.fails(self.runner.submit(self.call("open")), VaultLocked)
+        self.fails(self.runner.submission.submit(self.call("open")), VaultLocked)
         self.assertEqual(self.sent, 0)
 
     def test_nobody_decides_while_locked(self) -> None:
@@ -96,29 +96,29 @@ class NoDecisionTests(PromiseCase):
         run = self.submit()
         yes = self.yes(run)
         self.vault.lock()
-        self.fails(self.runner.decide(run.id, yes), VaultLocked)
+        self.fails(self.runner.decisions.decide(run.id, yes), VaultLocked)
         self.assertEqual(self.state(run), "pending_approval")
 
     def test_switched_off(self) -> None:
         """What is switched off cannot be called, and what waits of it cannot be approved."""
         run = self.submit()
-        self.sync(self.runner.set_enabled("gated", False, OPERATOR))
-        self.fails(self.runner.submit(self.call("gated", {"text": "other"})), Conflict)
-        shown = self.sync(self.runner.approval(run.id))
-        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.sync(self.runner.governance.set_enabled("gated", False, OPERATOR))
+        self.fails(self.runner.submission.submit(self.call("gated", {"text": "other"})), Conflict)
+        shown = self.sync(self.runner.decisions.approval(run.id))
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
         self.assertEqual(self.sent, 0)
 
     def test_paused(self) -> None:
         """While everything is paused no call gets in, gated or not."""
-        self.sync(self.runner.pause(None, None, OPERATOR))
+        self.sync(self.runner.governance.pause(None, None, OPERATOR))
         for name in ("open", "gated"):
-            self.fails(self.runner.submit(self.call(name)), Paused)
+            self.fails(self.runner.submission.submit(self.call(name)), Paused)
         self.assertEqual(self.sent, 0)
 
     def test_paused_run(self) -> None:
         """What was approved does not begin while everything is paused, in this life or another."""
         run = self.held()
-        self.sync(self.runner.pause(None, None, OPERATOR))
+        self.sync(self.runner.governance.pause(None, None, OPERATOR))
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("approved", 0))
 
@@ -169,7 +169,7 @@ class WrittenRowsTests(PromiseCase):
         """A yes that was written, and told by a record that was written too, has no sound mark."""
         for mark in (None, b"\0" * 40, self.control.sign({})):
             run = self.submit()
-            shown = self.sync(self.runner.approval(run.id)).digest
+            shown = self.sync(self.runner.decisions.approval(run.id)).digest
             self.set_state(run)
             said = (
                 "approved = 1, decided_at = requested_at, decided_by = 'me', not_after = '2099-01-01T00:00:00.000000Z'"
@@ -191,7 +191,7 @@ class WrittenRowsTests(PromiseCase):
             other.id,
         )
         self.write_row("UPDATE runs SET effect_key = ? WHERE id = ?", decided.effect_key, other.id)
-        self.forge_record(other, self.sync(self.runner.approval(decided.id)).digest)
+        self.forge_record(other, self.sync(self.runner.decisions.approval(decided.id)).digest)
         self.restart()
         self.assertEqual((self.state(other), self.sent), ("pending_approval", 0))
 
@@ -201,7 +201,7 @@ class WrittenRowsTests(PromiseCase):
         self.approve(run, approved=False)
         self.set_state(run)
         self.write_row("UPDATE approvals SET approved = 1 WHERE run_id = ?", run.id)
-        self.forge_record(run, self.sync(self.runner.approval(run.id)).digest)
+        self.forge_record(run, self.sync(self.runner.decisions.approval(run.id)).digest)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
@@ -215,7 +215,7 @@ class WrittenRowsTests(PromiseCase):
     def test_given_way(self) -> None:
         """A decision that was taken back before it began does not come back with its row."""
         run = self.held()
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.set_state(run)
         self.hide("run.cancelled")
         self.restart()

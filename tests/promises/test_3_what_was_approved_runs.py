@@ -21,20 +21,20 @@ class ReviewedTests(PromiseCase):
     def test_shown_is_sent(self) -> None:
         """The request that leaves is, byte for byte, the one that the operator was shown."""
         run = self.submit("gated", {"text": "exactly this", "times": 3})
-        steps: Any = self.sync(self.runner.approval(run.id)).review["steps"]
+        steps: Any = self.sync(self.runner.decisions.approval(run.id)).review["steps"]
         self.approve(run)
         self.assertEqual([self.connector.sendings[0].request.as_json()], [each["request"] for each in steps])
 
     def test_digest(self) -> None:
         """A decision that does not name what is shown decides nothing."""
         run = self.submit()
-        self.fails(self.runner.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def test_each_call_its_own(self) -> None:
         """Two runs of the same call have two digests: the one's decision is not the other's."""
         one, other = self.submit(), self.submit()
-        self.fails(self.runner.decide(other.id, self.yes(one)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(other.id, self.yes(one)), ApprovalStale)
         self.assertEqual(self.sent, 0)
 
     def test_action_changed(self) -> None:
@@ -63,7 +63,7 @@ class ReviewedTests(PromiseCase):
         yes = self.yes(run)
         change()
         self.runner.look()
-        self.fails(self.runner.decide(run.id, yes), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, yes), ApprovalStale)
         self.assertNotEqual(self.yes(run).digest, yes.digest)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
@@ -95,7 +95,7 @@ class StillTests(PromiseCase):
         """Assert that a new life asks, and says why."""
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
-        self.assertIn(why, self.sync(self.runner.approval(run.id)).stale or "")
+        self.assertIn(why, self.sync(self.runner.decisions.approval(run.id)).stale or "")
 
     def test_action(self) -> None:
         """An action that changed after the decision is shown anew."""
@@ -127,7 +127,7 @@ class StillTests(PromiseCase):
         run = self.held()
         self.write("gated", manifest("gated", step("put")))
         self.runner.look()
-        other = self.runner._requests.plan(run).digest(run)
+        other = self.runner.decisions._gate.requests.plan(run).digest(run)
         self.write_row("UPDATE approvals SET digest = ? WHERE run_id = ?", other, run.id)
         self.forge_record(run, other)
         self.asked_anew(run, "mark")
@@ -185,8 +185,8 @@ class StillTests(PromiseCase):
         """Deciding twice is a conflict, and one effect."""
         run = self.submit()
         yes = self.yes(run)
-        self.sync(self.runner.decide(run.id, yes))
-        self.fails(self.runner.decide(run.id, yes), Conflict)
+        self.sync(self.runner.decisions.decide(run.id, yes))
+        self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
         self.assertEqual(self.sent, 1)
 
     def test_changed_while_deciding(self) -> None:
@@ -196,7 +196,7 @@ class StillTests(PromiseCase):
         other = "UPDATE approvals SET digest = 'sha256:00' WHERE run_id = ?"
         self.when("before runs.apply approved", lambda: self.write_row(other, run.id))
         self.restart()
-        self.fails(self.runner.decide(run.id, yes), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, yes), ApprovalStale)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def marks(self, run: Run) -> list[bytes]:

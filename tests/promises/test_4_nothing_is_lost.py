@@ -30,7 +30,7 @@ class KeptTests(PromiseCase):
         for _ in range(3):
             self.clock.advance(86_400 * 10)
             self.restart()
-        self.sync(self.runner.decide(run.id, yes))
+        self.sync(self.runner.decisions.decide(run.id, yes))
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
 
     def test_decided(self) -> None:
@@ -43,13 +43,13 @@ class KeptTests(PromiseCase):
         """Neither a call nor a decision is answered before it is in the database."""
         call = self.call()
         self.pool.hold()
-        asked = self.later(self.runner.submit(call))
+        asked = self.later(self.runner.submission.submit(call))
         self.assertNoResult(asked)
         self.pool.release()
         run: Run = self.successResultOf(asked)
         yes = self.yes(run)
         self.pool.hold()
-        decided = self.later(self.runner.decide(run.id, yes))
+        decided = self.later(self.runner.decisions.decide(run.id, yes))
         self.pool.step()
         self.assertNoResult(decided)
         self.pool.release()
@@ -61,28 +61,28 @@ class KeptTests(PromiseCase):
         yes = self.yes(run)
         other = sqlite3.connect(self.database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        self.fails(self.runner.submit(self.call()), StoreUnavailable)
-        self.fails(self.runner.submit(self.call("open")), StoreUnavailable)
-        self.fails(self.runner.decide(run.id, yes), StoreUnavailable)
+        self.fails(self.runner.submission.submit(self.call()), StoreUnavailable)
+        self.fails(self.runner.submission.submit(self.call("open")), StoreUnavailable)
+        self.fails(self.runner.decisions.decide(run.id, yes), StoreUnavailable)
         other.execute("ROLLBACK")
         other.close()
         self.flushLoggedErrors(StoreUnavailable)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
-        self.sync(self.runner.decide(run.id, yes))
+        self.sync(self.runner.decisions.decide(run.id, yes))
         self.assertEqual(self.state(run), "completed")
 
     def test_caller_leaves(self) -> None:
         """Who asked, or who decided, may go: the run does not."""
         call = self.call()
         self.pool.hold()
-        asked = self.later(self.runner.submit(call))
+        asked = self.later(self.runner.submission.submit(call))
         asked.addErrback(lambda failure: None)
         asked.cancel()
         self.pool.release()
         (approval,) = self.pending()
         yes = self.yes(approval)
         self.pool.hold()
-        decided = self.later(self.runner.decide(approval.id, yes))
+        decided = self.later(self.runner.decisions.decide(approval.id, yes))
         decided.addErrback(lambda failure: None)
         decided.cancel()
         self.pool.release()
@@ -90,7 +90,7 @@ class KeptTests(PromiseCase):
 
     def pending(self) -> list[Run]:
         """What waits for a decision."""
-        return [approval.run for approval in self.sync(self.runner.approvals(RunQuery())).items]
+        return [approval.run for approval in self.sync(self.runner.decisions.approvals(RunQuery())).items]
 
     def test_waits_for_the_vault(self) -> None:
         """What was approved and met a locked vault is done once it is open."""
@@ -119,13 +119,13 @@ class KeptTests(PromiseCase):
         run = self.submit("open", key="k")
         self.restart()
         self.assertEqual((self.submit("open", key="k").id, self.sent), (run.id, 1))
-        self.fails(self.runner.submit(self.call("open", {"text": "other"}, "k")), Conflict)
+        self.fails(self.runner.submission.submit(self.call("open", {"text": "other"}, "k")), Conflict)
 
     def test_key_twice_at_once(self) -> None:
         """Two calls under one key that come at the same moment are one run."""
         call = self.call("open", key="k")
         self.pool.hold()
-        told = [self.later(self.runner.submit(call)) for _ in range(2)]
+        told = [self.later(self.runner.submission.submit(call)) for _ in range(2)]
         self.pool.release()
         self.assertEqual(len({self.successResultOf(each).id for each in told}), 1)
         self.assertEqual(self.sent, 1)
@@ -136,12 +136,12 @@ class KeptTests(PromiseCase):
             run = self.submit()
             yes = self.yes(run)
             self.pool.hold()
-            told = [self.later(self.runner.decide(run.id, yes))]
+            told = [self.later(self.runner.decisions.decide(run.id, yes))]
             for _ in range(steps):
                 if self.pool.todo:
                     self.pool.step()
             self.clock.advance(1.0)
-            told.append(self.later(self.runner.decide(run.id, evolve(yes, approved=False))))
+            told.append(self.later(self.runner.decisions.decide(run.id, evolve(yes, approved=False))))
             while self.pool.todo:
                 self.pool.todo.rotate(1)  # who reads may be faster than who writes
                 self.pool.step()
@@ -159,7 +159,7 @@ class KeptTests(PromiseCase):
     def test_waiter(self) -> None:
         """Who waits for a run is told of its end, whenever it comes."""
         run = self.submit()
-        waiter = self.later(self.runner.wait(run.id, 1e9))
+        waiter = self.later(self.runner.submission.wait(run.id, 1e9))
         self.assertNoResult(waiter)
         self.approve(run)
         self.assertEqual(self.successResultOf(waiter).state.value, "completed")
@@ -182,7 +182,7 @@ class KeptTests(PromiseCase):
 
         self.when("before runs.apply executing", die)
         self.restart()
-        self.later(self.runner.decide(run.id, yes)).addErrback(lambda failure: failure.trap(Killed))
+        self.later(self.runner.decisions.decide(run.id, yes)).addErrback(lambda failure: failure.trap(Killed))
         self.flushLoggedErrors(Killed)
         self.assertEqual((self.state(run), self.sent), ("approved", 0))
         self.store = self.open_store()
@@ -192,6 +192,6 @@ class KeptTests(PromiseCase):
     def test_withdrawn(self) -> None:
         """What was taken back stays so."""
         run = self.submit()
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.restart()
         self.assertEqual(self.state(run), "cancelled")

@@ -24,7 +24,7 @@ class DoubtTests(PromiseCase):
             self.die_at(point)
             run = self.submit()
             yes = self.yes(run)
-            self.later(self.runner.decide(run.id, yes)).addErrback(lambda failure: failure.trap(Killed))
+            self.later(self.runner.decisions.decide(run.id, yes)).addErrback(lambda failure: failure.trap(Killed))
             self.flushLoggedErrors(Killed)
             for _ in range(2):
                 self.restart()
@@ -74,8 +74,8 @@ class DoubtTests(PromiseCase):
         self.connector.script.append(NO_ANSWER)
         run = self.submit()
         self.approve(run)
-        self.sync(self.runner.settle(run.id, True, "seen", OPERATOR))
-        self.fails(self.runner.settle(run.id, False, "", OPERATOR), Conflict)
+        self.sync(self.runner.governance.settle(run.id, True, "seen", OPERATOR))
+        self.fails(self.runner.governance.settle(run.id, False, "", OPERATOR), Conflict)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
 
@@ -83,7 +83,7 @@ class DoubtTests(PromiseCase):
         """What has ended stays as it ended, and what has not begun is not settled."""
         ended, waiting = self.submit("open"), self.submit()
         for run in (ended, waiting):
-            self.fails(self.runner.settle(run.id, False, "", OPERATOR), Conflict)
+            self.fails(self.runner.governance.settle(run.id, False, "", OPERATOR), Conflict)
         self.assertEqual((self.state(ended), self.state(waiting)), ("completed", "pending_approval"))
 
     def test_settled_and_put_back(self) -> None:
@@ -149,7 +149,7 @@ class OnceTests(PromiseCase):
         run = self.submit()
         yes = self.yes(run)
         self.pool.hold()
-        told = [self.later(self.runner.decide(run.id, yes)) for _ in range(2)]
+        told = [self.later(self.runner.decisions.decide(run.id, yes)) for _ in range(2)]
         self.pool.release()
         self.successResultOf(told[0])
         self.failureResultOf(told[1], Conflict)
@@ -160,9 +160,9 @@ class OnceTests(PromiseCase):
         answer: Deferred[Outcome] = self.unanswered()
         run = self.submit()
         yes = self.yes(run)
-        self.sync(self.runner.decide(run.id, yes))
-        self.fails(self.runner.decide(run.id, yes), Conflict)
-        self.fails(self.runner.withdraw(run.id, OPERATOR, None), Conflict)
+        self.sync(self.runner.decisions.decide(run.id, yes))
+        self.fails(self.runner.decisions.decide(run.id, yes), Conflict)
+        self.fails(self.runner.submission.withdraw(run.id, OPERATOR, None), Conflict)
         answer.callback(self.connector.usual)
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
 

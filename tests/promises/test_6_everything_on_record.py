@@ -30,7 +30,7 @@ class RecordedTests(PromiseCase):
         """Whatever ends a run is there."""
         denied, withdrawn, failed = self.submit(), self.submit(), self.submit("gated", {"text": "failed"})
         self.approve(denied, approved=False, reason="no")
-        self.sync(self.runner.withdraw(withdrawn.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(withdrawn.id, OPERATOR, None))
         self.connector.script.append(REFUSED)
         self.approve(failed)
         ends = {run.id: self.events(run)[-1] for run in (denied, withdrawn, failed)}
@@ -42,7 +42,7 @@ class RecordedTests(PromiseCase):
         yes = self.yes(run)
         self.write_row("CREATE TRIGGER refuse BEFORE INSERT ON audit_events BEGIN SELECT RAISE(ABORT, 'full'); END")
         failed: list[object] = []
-        self.later(self.runner.decide(run.id, yes)).addErrback(failed.append)
+        self.later(self.runner.decisions.decide(run.id, yes)).addErrback(failed.append)
         self.assertEqual((len(failed), self.state(run), self.sent), (1, "pending_approval", 0))
         self.write_row("DROP TRIGGER refuse")
         self.flushLoggedErrors()
@@ -158,9 +158,9 @@ class PutBackTests(PromiseCase):
     def test_waiting(self) -> None:
         """Nor does it bring back a decision that was still to begin, and may have been taken back since."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id)).digest
+        shown = self.sync(self.runner.decisions.approval(run.id)).digest
         tomorrow = utc(self.clock.seconds() + 86_400)
-        self.sync(self.runner.decide(run.id, Decision(True, shown, OPERATOR.id, not_before=tomorrow)))
+        self.sync(self.runner.decisions.decide(run.id, Decision(True, shown, OPERATOR.id, not_before=tomorrow)))
         copy = self.copy()
         self.approve(self.submit())
         self.put_back(copy)

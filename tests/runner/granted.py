@@ -43,19 +43,19 @@ class GrantedCase(RunnerCase):
 
     def approve_and_grant(self, run: Run, wish: NewGrant) -> tuple[Approval, Grant]:
         """Approve a run for what is shown of it now, with a grant."""
-        return self.sync(self.runner.approve_and_grant(run.id, self.yes(run), wish))
+        return self.sync(self.runner.decisions.approve_and_grant(run.id, self.yes(run), wish))
 
     def yes(self, run: Run) -> Decision:
         """To what is shown now."""
-        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
 
     def standing(self, grant: Grant) -> StandingGrant:
         """A grant as it is shown now."""
-        return self.sync(self.runner.grant(grant.id))
+        return self.sync(self.runner.governance.grant(grant.id))
 
     def revoke(self, grant: Grant) -> None:
         """Take it back."""
-        self.sync(self.runner.revoke_grant(grant.id, OPERATOR))
+        self.sync(self.runner.governance.revoke_grant(grant.id, OPERATOR))
 
     def state(self, run: Run) -> RunState:
         """Where it stands."""

@@ -245,28 +245,28 @@ class RunnerCase(SynchronousTestCase):
 
     def submit(self, *args: Any, **kwargs: Any) -> Run:
         """Submit a call and take the answer."""
-        return self.sync(self.runner.submit(self.call(*args, **kwargs)))
+        return self.sync(self.runner.submission.submit(self.call(*args, **kwargs)))
 
     def approve(self, run: Run, approved: bool = True, reason: str | None = None) -> Approval:
         """Decide as the page would: for the digest that is shown now."""
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         return self.decide(run, shown.digest, approved, reason)
 
     def decide(self, run: Run, digest: str, approved: bool = True, reason: str | None = None) -> Approval:
         """Decide for a digest."""
-        return self.sync(self.runner.decide(run.id, Decision(approved, digest, OPERATOR.id, reason)))
+        return self.sync(self.runner.decisions.decide(run.id, Decision(approved, digest, OPERATOR.id, reason)))
 
     def approved_and_locked(self) -> Run:
         """A run that was approved while the runner was held, and then the vault was locked."""
         run = self.submit()
-        self.sync(self.runner.hold())
+        self.sync(self.runner.governance.hold())
         self.approve(run)
         self.vault.lock()
         return run
 
     def now(self, run: Run) -> Run:
         """The run as it stands."""
-        return self.sync(self.runner.run(run.id))
+        return self.sync(self.runner.submission.run(run.id))
 
     def events(self, run: Run) -> list[str]:
         """Types of the events of a run, oldest first."""

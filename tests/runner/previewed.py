@@ -72,7 +72,7 @@ class PreviewedCase(RunnerCase):
 
     def shown(self, run: Run) -> Approval:
         """The approval as the operator sees it now."""
-        return self.sync(self.runner.approval(run.id))
+        return self.sync(self.runner.decisions.approval(run.id))
 
     def preview(self, run: Run) -> Any:
         """Its preview."""

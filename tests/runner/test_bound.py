@@ -57,15 +57,15 @@ class BoundCase(RunnerCase):
     def refuses(self, change: Callable[[Run], None], *paths: str) -> None:
         """Assert that a decision of before C{change} has no effect, whenever that comes, and that it is shown."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         change(run)
-        self.fails(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
         self.asked_anew(run, digest, *paths)
 
     def asked_anew(self, run: Run, digest: str, *paths: str) -> None:
         """Assert that it waits, with another digest, nothing sent, and with just these differences."""
         self.assertIs(self.now(run).state, RunState.PENDING)
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.assertNotEqual(shown.digest, digest)
         self.assertEqual((shown.approved, self.connector.effects()), (None, {}))
         self.assertIsNotNone(shown.stale)
@@ -74,8 +74,8 @@ class BoundCase(RunnerCase):
     def between(self, change: Callable[[Run], None], *paths: str) -> None:
         """The same for a change after the decision."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
-        self.sync(self.runner.hold())
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
+        self.sync(self.runner.governance.hold())
         self.decide(run, digest)
         change(run)
         self.restart()
@@ -173,7 +173,7 @@ class BetweenTests(BoundCase):
     def test_nothing(self) -> None:
         """Where nothing changes the decision holds."""
         run = self.submit()
-        self.sync(self.runner.hold())
+        self.sync(self.runner.governance.hold())
         self.approve(run)
         self.restart()
         self.assertIs(self.now(run).state, RunState.COMPLETED)

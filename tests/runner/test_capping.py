@@ -30,11 +30,11 @@ class CappedCase(DecidedCase):
 
     def cap(self, cap: Cap, action: str | None = None) -> None:
         """Let the operator set a cap."""
-        self.sync(self.runner.set_caps([OwnCap(cap, utc(0), "", action)], OPERATOR))
+        self.sync(self.runner.governance.set_caps([OwnCap(cap, utc(0), "", action)], OPERATOR))
 
     def full(self, *args: str | None, **kwargs: str | None) -> LimitExceeded:
         """A call that is refused for a limit."""
-        error = self.fails(self.runner.submit(self.call(*args, **kwargs)), LimitExceeded)  # type: ignore[arg-type]
+        error = self.fails(self.runner.submission.submit(self.call(*args, **kwargs)), LimitExceeded)  # type: ignore[arg-type]
         assert isinstance(error, LimitExceeded)
         return error
 
@@ -162,11 +162,11 @@ class OwnTests(CappedCase):
         self.cap(Cap(2, HOUR), "open")
         self.submit("open")
         self.full("open")
-        which = self.runner.caps()[0]
+        which = self.runner.governance.caps()[0]
         self.assertEqual((which.cap.most, which.set_by, which.set_at), (2, OPERATOR.id, utc(START)))
-        self.sync(self.runner.remove_cap(which, OPERATOR))
+        self.sync(self.runner.governance.remove_cap(which, OPERATOR))
         self.submit("open")
-        self.fails(self.runner.remove_cap(which, OPERATOR), NotFound)
+        self.fails(self.runner.governance.remove_cap(which, OPERATOR), NotFound)
         found = self.sql("SELECT type FROM audit_events WHERE type LIKE 'cap.%' ORDER BY seq")
         self.assertEqual(found, [("cap.set",), ("cap.set",), ("cap.removed",)])
 
@@ -182,8 +182,8 @@ class OwnTests(CappedCase):
         """What could not be kept does not count."""
         self.brakes.full = True
         own = OwnCap(Cap(1, HOUR), utc(0), "", "open")
-        self.fails(self.runner.set_caps([own], OPERATOR), StoreUnavailable)
-        self.assertEqual(self.runner.caps(), ())
+        self.fails(self.runner.governance.set_caps([own], OPERATOR), StoreUnavailable)
+        self.assertEqual(self.runner.governance.caps(), ())
 
 
 class GatedTests(CappedCase):
@@ -198,7 +198,7 @@ class GatedTests(CappedCase):
         """Nobody is asked for what could not begin."""
         self.approve(self.submit())
         self.full()
-        self.assertEqual(self.sync(self.runner.pending(None)), 0)
+        self.assertEqual(self.sync(self.runner.decisions.pending(None)), 0)
 
     def test_asked_anew(self) -> None:
         """An approved run that meets a full limit is asked anew, and says why and until when; then it can begin."""
@@ -207,7 +207,7 @@ class GatedTests(CappedCase):
         self.clock.advance(60)
         self.approve(two)
         self.assertIs(self.now(two).state, RunState.PENDING)
-        stale = self.sync(self.runner.approval(two.id)).stale or ""
+        stale = self.sync(self.runner.decisions.approval(two.id)).stale or ""
         self.assertIn("The limit for gated is reached: once an hour. There is room at 2027-01-15T09:00:00", stale)
         self.assertEqual(len(self.connector.sendings), 1)
         self.clock.advance(HOUR)
@@ -228,7 +228,7 @@ class RaceTests(CappedCase):
         self.limit("few", "per_hour = 3")
         calls = [self.call("few", {"text": f"{number}"}) for number in range(8)]
         self.pool.hold()
-        asked = [self.later(self.runner.submit(call)) for call in calls]
+        asked = [self.later(self.runner.submission.submit(call)) for call in calls]
         self.pool.release()
         for each in asked:
             each.addErrback(lambda failure: failure.trap(LimitExceeded))
@@ -238,7 +238,7 @@ class RaceTests(CappedCase):
         """Of runs that are approved at once as many begin as there is room for; the others are asked anew."""
         self.limit("gated", "per_hour = 2", gated=True)
         runs = [self.submit("gated", {"text": f"number {number} of many others"}) for number in range(5)]
-        digests = [self.sync(self.runner.approval(run.id)).digest for run in runs]
+        digests = [self.sync(self.runner.decisions.approval(run.id)).digest for run in runs]
         self.pool.hold()
         decided: list[Deferred[object]] = [self.deciding(*each) for each in zip(runs, digests, strict=True)]
         self.pool.release()
@@ -250,7 +250,7 @@ class RaceTests(CappedCase):
 
     def deciding(self, run: Run, digest: str) -> Deferred[object]:
         """Approve, without waiting."""
-        return self.later(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)))
+        return self.later(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)))
 
 
 class ValueTests(CappedCase):

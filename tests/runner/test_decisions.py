@@ -60,7 +60,7 @@ class DecidedCase(RunnerCase):
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(len(self.connector.sendings), sent)
         self.assertEqual(self.found(run), list(found))
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.assertEqual((shown.approved, shown.mark), (None, None))
 
     def given_way(self, run: Run) -> None:
@@ -136,7 +136,7 @@ class ForgedTests(DecidedCase):
     def make_other(self) -> Run:
         """Another run of the same call."""
         self.restart()
-        self.sync(self.runner.hold())
+        self.sync(self.runner.governance.hold())
         return self.submit("gated", {"text": "other"})
 
     def test_each_thing_it_says(self) -> None:
@@ -164,7 +164,7 @@ class ForgedTests(DecidedCase):
         run = self.held()
         self.sql("UPDATE runs SET arguments = replace(arguments, 'hello', 'harm') WHERE id = ?", run.id)
         self.refused(run, "What is on record of the run is not what was approved.")
-        self.assertIn("harm", str(self.sync(self.runner.approval(run.id)).review))
+        self.assertIn("harm", str(self.sync(self.runner.decisions.approval(run.id)).review))
 
     def test_gated_flag(self) -> None:
         """A run that was called ungated is not begun without a decision, in this life or the next."""
@@ -189,9 +189,9 @@ class ForgedTests(DecidedCase):
     def test_in_the_transaction(self) -> None:
         """A row that is altered between the last look and the start of the effect starts nothing."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.pool.hold()
-        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
         while not deciding.called:
             self.pool.step()
         while not self.store._writer._writing:  # the look is over, the opening is not yet written
@@ -204,16 +204,18 @@ class ForgedTests(DecidedCase):
     def test_decided_for_another(self) -> None:
         """Who decides for another digest than the one that stands there is told that one, and nothing is written."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
-        error = self.fails(self.runner.decide(run.id, Decision(True, "sha256:another", OPERATOR.id)), ApprovalStale)
+        shown = self.sync(self.runner.decisions.approval(run.id))
+        error = self.fails(
+            self.runner.decisions.decide(run.id, Decision(True, "sha256:another", OPERATOR.id)), ApprovalStale
+        )
         self.assertEqual(error.details["digest"], shown.digest)
 
     def test_asked_anew_in_the_transaction(self) -> None:
         """A question that takes the place of the one that was shown, in the moment of the decision, is not decided."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.pool.hold()
-        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
         while not self.store._writer._writing:
             self.pool.step()
         self.sql(_SET.format("digest = 'sha256:another'"), run.id)
@@ -224,7 +226,7 @@ class ForgedTests(DecidedCase):
     def test_given_up_unwritten(self) -> None:
         """What was given up while the vault could not be written counts no more in this life all the same."""
         run = self.held()
-        approval = self.sync(self.runner.approval(run.id))
+        approval = self.sync(self.runner.decisions.approval(run.id))
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         decisions.check(run, approval)
         self.control.full = True
@@ -234,7 +236,7 @@ class ForgedTests(DecidedCase):
     def test_another_in_the_transaction(self) -> None:
         """Only the decision that will be used up, for what will leave, starts it: no other does, however sound."""
         run = self.held()
-        approval = self.sync(self.runner.approval(run.id))
+        approval = self.sync(self.runner.decisions.approval(run.id))
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         decisions.verification(approval.digest, approval.mark)(approval.run, approval)
         for digest, mark in ((approval.digest, b"another"), ("sha256:another", approval.mark)):
@@ -251,7 +253,7 @@ class ForgedTests(DecidedCase):
 
     def test_on_record_for_another(self) -> None:
         """A decision that the record tells of is one for the digest that it names, and for no other."""
-        approval = self.sync(self.runner.approval(self.held().id))
+        approval = self.sync(self.runner.decisions.approval(self.held().id))
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         other = evolve(approval, digest="sha256:another")
         found = [self.sync(decisions.on_record(each.run, each)) for each in (approval, other)]
@@ -260,7 +262,7 @@ class ForgedTests(DecidedCase):
     def test_on_record_long_ago(self) -> None:
         """A decision stays on record, and one that was taken back stays so, whatever else was told of the run since."""
         run = self.held()
-        approval = self.sync(self.runner.approval(run.id))
+        approval = self.sync(self.runner.decisions.approval(run.id))
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))
         found = []
         for since in ((), ("approval.stale",)):
@@ -338,7 +340,7 @@ class UsedTests(DecidedCase):
     def test_withdrawn(self) -> None:
         """A decision on a run that was withdrawn before it began counts no more."""
         run = self.held()
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.set_state(run)
         self.refused(run, "The decision on record had given way before.")
 
@@ -355,7 +357,7 @@ class UsedTests(DecidedCase):
     def test_withdrawn_while_locked(self) -> None:
         """What was withdrawn while its decision could not be used up is on record as such, and does not run either."""
         run = self.approved_and_locked()
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.unlock_anew()
         self.set_state(run, "awaiting_vault")
         self.restart()
@@ -456,7 +458,7 @@ class UsedTests(DecidedCase):
         self.restart()
         self.unlock_anew()
         self.restart()
-        self.sync(self.runner.settle(run.id, True, "seen", OPERATOR))
+        self.sync(self.runner.governance.settle(run.id, True, "seen", OPERATOR))
         self.put_back(run, row)
         self.forget(run)
         self.given_way(run)
@@ -479,7 +481,7 @@ class UsedTests(DecidedCase):
         row, self.runner._effects._held = self.row(run), False
         self.vault._state = VaultState.LOST
         self.runner.look()
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.vault._state = VaultState.UNLOCKED
         self.runner.look()
         self.put_back(run, row)
@@ -543,7 +545,7 @@ class NotUsableTests(DecidedCase):
         failed = self.now(run)
         assert failed.fault is not None
         self.assertEqual((failed.state, failed.fault.kind, self.connector.sendings), (RunState.FAILED, kind, []))
-        _, (attempt,) = self.sync(self.runner.history(run.id))
+        _, (attempt,) = self.sync(self.runner.submission.history(run.id))
         self.assertEqual((attempt.state, attempt.sent), ("failed", False))
         self.assertIn(point, self.reached)
 
@@ -601,14 +603,14 @@ class EndsTests(DecidedCase):
         self.control.change_key()
         self.refused(run)
         self.assertEqual(self.events(run)[-1], "approval.stale")
-        self.assertIn("earlier key", self.sync(self.runner.approval(run.id)).stale or "")
+        self.assertIn("earlier key", self.sync(self.runner.decisions.approval(run.id)).stale or "")
         self.approve(run)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
 
     def test_holds(self) -> None:
         """It holds for 24 hours to the microsecond, whatever the rest of the row says."""
         run = self.submit()
-        self.sync(self.runner.hold())
+        self.sync(self.runner.governance.hold())
         approval = self.approve(run)
         self.assertEqual(approval.not_after, utc(self.clock.seconds()) + APPROVAL_HOLDS)
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))

@@ -28,13 +28,13 @@ class DeniedCase(DecidedCase):
     def turned_away(self, text: str = "hello", session: str = "session-1") -> ApprovalDenied:
         """A call that is refused since the same was denied."""
         call = self.call("gated", {"text": text}, session=session)
-        error = self.fails(self.runner.submit(call), ApprovalDenied)
+        error = self.fails(self.runner.submission.submit(call), ApprovalDenied)
         assert isinstance(error, ApprovalDenied)
         return error
 
     def stopped(self, action: str, arguments: Mapping[str, JSON], session: str) -> LimitExceeded:
         """A call that is refused since its session or action is stopped."""
-        error = self.fails(self.runner.submit(self.call(action, arguments, session=session)), LimitExceeded)
+        error = self.fails(self.runner.submission.submit(self.call(action, arguments, session=session)), LimitExceeded)
         assert isinstance(error, LimitExceeded)
         return error
 
@@ -130,7 +130,7 @@ class ForgiveTests(DeniedCase):
         """It can be asked again at once, also in the next life, and that is on record once."""
         run = self.deny()
         for _ in range(2):
-            self.sync(self.runner.forgive(run.id, OPERATOR))
+            self.sync(self.runner.governance.forgive(run.id, OPERATOR))
         self.submit()
         self.assertEqual(self.events(run).count("approval.forgiven"), 1)
         self.sync(self.runner.stop(1.0))
@@ -141,20 +141,20 @@ class ForgiveTests(DeniedCase):
         """Another denial stays."""
         self.deny()
         other = self.deny("another")
-        self.sync(self.runner.forgive(other.id, OPERATOR))
+        self.sync(self.runner.governance.forgive(other.id, OPERATOR))
         self.turned_away()
 
     def test_nothing_to_forgive(self) -> None:
         """What was not denied cannot be forgiven."""
         run = self.submit()
-        self.fails(self.runner.forgive(run.id, OPERATOR), Conflict)
-        self.fails(self.runner.forgive("nobody", OPERATOR), NotFound)
+        self.fails(self.runner.governance.forgive(run.id, OPERATOR), Conflict)
+        self.fails(self.runner.governance.forgive("nobody", OPERATOR), NotFound)
 
     def test_goes_on(self) -> None:
         """Who was stopped for denials goes on."""
         runs = [self.deny(f"number {number}") for number in range(MOST.denials)]
         self.stopped("open", {"text": "x"}, "session-1")
-        self.sync(self.runner.forgive(runs[0].id, OPERATOR))
+        self.sync(self.runner.governance.forgive(runs[0].id, OPERATOR))
         self.submit("open")
 
 
@@ -198,7 +198,7 @@ class BreakerTests(DeniedCase):
         for number in range(MOST.denials):
             self.deny(f"number {number}")
             for other in range(20):
-                self.runner._limits.denials._breaker.refuse(self.session("session-2"), "reading", {"text": other})
+                self.runner.decisions._denials._breaker.refuse(self.session("session-2"), "reading", {"text": other})
         self.stopped("open", {"text": "x"}, "session-1")
 
     def test_restart(self) -> None:

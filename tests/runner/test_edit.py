@@ -25,12 +25,12 @@ class EditCase(PreviewedCase):
 
     def edit(self, run: Run, arguments: Mapping[str, JSON], digest: str | None = None) -> Approval:
         """Edit as the page would."""
-        return self.sync(self.runner.edit(run.id, arguments, digest, OPERATOR))
+        return self.sync(self.runner.decisions.edit(run.id, arguments, digest, OPERATOR))
 
     def refused(self, run: Run, arguments: Mapping[str, JSON], kind: type[Exception], digest: str | None = None) -> Any:
         """An edit that is refused, after which everything is as it was."""
         before = self.sync(self.store.runs.approval(run.id))
-        error = self.fails(self.runner.edit(run.id, arguments, digest, OPERATOR), kind)
+        error = self.fails(self.runner.decisions.edit(run.id, arguments, digest, OPERATOR), kind)
         self.assertEqual(self.sync(self.store.runs.approval(run.id)), before)
         return error
 
@@ -67,7 +67,7 @@ class EditTests(EditCase):
         run = self.submit("plain")
         digest = self.shown(run).digest
         edited = self.edit(run, {"text": "other"}, digest)
-        self.fails(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
         error = self.refused(run, {"text": "third"}, ApprovalStale, digest)
         self.assertEqual(error.details["digest"], edited.digest)
         self.assertIs(self.now(run).state, RunState.PENDING)
@@ -100,16 +100,16 @@ class EditTests(EditCase):
         self.approve(run, approved=False)
         self.refused(run, {"text": "other"}, Conflict)
         other = self.submit("plain", {"text": "what was not denied"})
-        self.sync(self.runner.withdraw(other.id, AGENT, None))
+        self.sync(self.runner.submission.withdraw(other.id, AGENT, None))
         self.refused(other, {"text": "other"}, Conflict)
-        self.fails(self.runner.edit("nobody", {}, None, OPERATOR), NotFound)
+        self.fails(self.runner.decisions.edit("nobody", {}, None, OPERATOR), NotFound)
 
     def test_key(self) -> None:
         """An idempotency key stands for what was asked, not for what came of it."""
         run = self.submit("plain", key="k")
         self.edit(run, {"text": "other"})
         self.assertEqual(self.submit("plain", key="k").id, run.id)
-        self.fails(self.runner.submit(self.call("plain", {"text": "other"}, "k")), Conflict)
+        self.fails(self.runner.submission.submit(self.call("plain", {"text": "other"}, "k")), Conflict)
 
     def test_restart(self) -> None:
         """An edit outlives the daemon."""
@@ -150,7 +150,7 @@ class EditedPreviewTests(EditCase):
         late, mail = Deferred[Outcome](), Outcome(MAIL)
         del self.connector.shows["look"]
         self.connector.script = [late, mail, mail]
-        editing = self.later(self.runner.edit(run.id, {"text": "other"}, digest, OPERATOR))
+        editing = self.later(self.runner.decisions.edit(run.id, {"text": "other"}, digest, OPERATOR))
         self.decide(run, digest)
         late.callback(mail)
         self.failureResultOf(editing, Conflict)
@@ -164,7 +164,7 @@ class EditedPreviewTests(EditCase):
         late, mail = Deferred[Outcome](), Outcome(MAIL)
         del self.connector.shows["look"]
         self.connector.script = [late, mail]
-        first = self.later(self.runner.edit(run.id, {"text": "first"}, digest, OPERATOR))
+        first = self.later(self.runner.decisions.edit(run.id, {"text": "first"}, digest, OPERATOR))
         self.edit(run, {"text": "second"}, digest)
         late.callback(mail)
         self.failureResultOf(first, ApprovalStale)
@@ -175,7 +175,7 @@ class EditedPreviewTests(EditCase):
         run = self.submit()
         late = Deferred[Outcome]()
         self.answer(late)
-        editing = self.later(self.runner.edit(run.id, {"text": "other"}, None, OPERATOR))
+        editing = self.later(self.runner.decisions.edit(run.id, {"text": "other"}, None, OPERATOR))
         self.write("gated", manifest("gated", step("put"), expires=PREVIEW))
         self.show()
         self.shown(run)

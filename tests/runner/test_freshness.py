@@ -86,8 +86,8 @@ class RecordTests(FreshnessCase):
         self.restart()
         self.assertEqual(self.found(), [[_OLD_RECORD]])
         self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
-        self.assertEqual(self.sync(self.runner.approval(run.id)).stale, _OLD_RECORD)
-        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.assertEqual(self.sync(self.runner.decisions.approval(run.id)).stale, _OLD_RECORD)
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
         self.next_life()
         self.assertEqual(len(self.alarms()), 1)
 
@@ -158,7 +158,7 @@ class VaultTests(FreshnessCase):
         self.control.file_revision -= 1
         self.restart()
         self.assertEqual(self.found(), [[_OLD_VAULT]])
-        self.assertEqual((self.trust.trusted(), self.runner.offering().offers), ((), {}))
+        self.assertEqual((self.trust.trusted(), self.runner.submission.offering().offers), ((), {}))
         self.assertEqual((self.now(run).state, len(self.connector.sendings)), (RunState.PENDING, 1))
         self.next_life()
         self.assertEqual(len(self.alarms()), 1)
@@ -212,7 +212,7 @@ class VaultTests(FreshnessCase):
     def test_noted_after_trust(self) -> None:
         """It is remembered before the operator is told that something is trusted."""
         self.control.file_revision = 7
-        self.sync(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR))
+        self.sync(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR))
         self.assertEqual(self.sync(self.store.watermarks.all())["vault memory"].split()[0], "7")
 
     def test_noted_when_it_can_be(self) -> None:
@@ -244,7 +244,7 @@ class VaultTests(FreshnessCase):
         replaced = self.sync(self.store.audit.list(AuditQuery(type="vault.replaced"))).items
         self.assertEqual([each.event.payload for each in replaced], [{"before": "memory", "now": "another"}])
         self.assertEqual((self.alarms(), self.now(run).state), ([], RunState.PENDING))
-        self.assertIn("earlier key", self.sync(self.runner.approval(run.id)).stale or "")
+        self.assertIn("earlier key", self.sync(self.runner.decisions.approval(run.id)).stale or "")
 
     def test_returned(self) -> None:
         """A vault that was replaced and comes back is an older one."""

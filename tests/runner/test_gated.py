@@ -40,12 +40,12 @@ class GatedTests(RunnerCase):
         run = self.submit()
         self.clock.advance(10 * 24 * 3600.0)
         self.assertIs(self.now(run).state, RunState.PENDING)
-        self.assertEqual((self.connector.sendings, self.sync(self.runner.pending("session-1"))), ([], 1))
+        self.assertEqual((self.connector.sendings, self.sync(self.runner.decisions.pending("session-1"))), ([], 1))
 
     def test_shown(self) -> None:
         """The operator is shown every argument and the request that will leave."""
         run = self.submit("gated", {"text": "hello", "times": 2})
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.assertEqual(
             shown.review["fields"],
             [
@@ -82,13 +82,13 @@ class GatedTests(RunnerCase):
     def test_forged_review(self) -> None:
         """A row that tells another story than what would run is not believed."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         connection = sqlite3.connect(self.database)
         connection.execute("UPDATE approvals SET review = replace(review, 'hello', 'harmless')")
         connection.commit()
         connection.close()
-        self.assertEqual(self.sync(self.runner.approval(run.id)).review, shown.review)
-        (listed,) = self.sync(self.runner.approvals(RunQuery())).items
+        self.assertEqual(self.sync(self.runner.decisions.approval(run.id)).review, shown.review)
+        (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual(listed.review, shown.review)
 
     def test_decision_is_not_waited_for(self) -> None:
@@ -111,19 +111,19 @@ class GatedTests(RunnerCase):
     def test_twice(self) -> None:
         """The second decision is told the present state and changes nothing."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.decide(run, shown.digest, approved=False)
-        late = self.fails(self.runner.decide(run.id, Decision(True, shown.digest, "other")), Conflict)
+        late = self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "other")), Conflict)
         self.assertEqual(late.details["state"], "denied")
         self.assertEqual(self.connector.sendings, [])
 
     def test_two_at_once(self) -> None:
         """Of two decisions that arrive together one wins, the other is told so, and the effect happens once."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.pool.hold()
-        yes = self.later(self.runner.decide(run.id, Decision(True, shown.digest, "one")))
-        no = self.later(self.runner.decide(run.id, Decision(False, shown.digest, "two")))
+        yes = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "one")))
+        no = self.later(self.runner.decisions.decide(run.id, Decision(False, shown.digest, "two")))
         self.pool.release()
         self.assertTrue(self.successResultOf(yes).approved)
         self.failureResultOf(no, Conflict)
@@ -132,43 +132,43 @@ class GatedTests(RunnerCase):
     def test_another_digest(self) -> None:
         """A decision that names another digest is refused: it is for something else."""
         run = self.submit()
-        self.fails(self.runner.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, "sha256:00", OPERATOR.id)), ApprovalStale)
         self.assertIs(self.now(run).state, RunState.PENDING)
 
     def test_unknown(self) -> None:
         """There is nothing to decide about a run that is not there or was never gated."""
         ungated = self.submit("open")
         for id_ in ("nothing", ungated.id):
-            self.fails(self.runner.approval(id_), NotFound)
-            self.fails(self.runner.decide(id_, Decision(True, "x", OPERATOR.id)), NotFound)
+            self.fails(self.runner.decisions.approval(id_), NotFound)
+            self.fails(self.runner.decisions.decide(id_, Decision(True, "x", OPERATOR.id)), NotFound)
 
     def test_own_digest(self) -> None:
         """Two runs with the same arguments have different digests: a decision is for one of them."""
-        digests = {self.sync(self.runner.approval(self.submit().id)).digest for _ in range(2)}
+        digests = {self.sync(self.runner.decisions.approval(self.submit().id)).digest for _ in range(2)}
         self.assertEqual(len(digests), 2)
 
     def test_withdrawn(self) -> None:
         """Whoever asked may take it back until something is sent; then it is too late."""
         run = self.submit()
-        taken = self.sync(self.runner.withdraw(run.id, AGENT, "changed my mind"))
+        taken = self.sync(self.runner.submission.withdraw(run.id, AGENT, "changed my mind"))
         self.assertEqual((taken.state, taken.reason), (RunState.CANCELLED, "changed my mind"))
-        self.fails(self.runner.withdraw(run.id, AGENT, None), Conflict)
+        self.fails(self.runner.submission.withdraw(run.id, AGENT, None), Conflict)
         answer: Deferred[Outcome] = Deferred()
         self.connector.script.append(answer)
         other = self.submit()
         self.approve(other)
-        self.fails(self.runner.withdraw(other.id, AGENT, None), Conflict)
+        self.fails(self.runner.submission.withdraw(other.id, AGENT, None), Conflict)
         answer.callback(Outcome())
 
     def test_withdrawn_before_it_began(self) -> None:
         """A withdrawal that comes between approval and effect wins, and nothing is sent."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.pool.hold()
-        decided = self.later(self.runner.decide(run.id, Decision(True, shown.digest, "one")))
+        decided = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, "one")))
         while not self.is_decided(run):
             self.pool.step()
-        withdrawn = self.later(self.runner.withdraw(run.id, AGENT, None))
+        withdrawn = self.later(self.runner.submission.withdraw(run.id, AGENT, None))
         self.pool.release()
         self.successResultOf(decided)
         state = self.now(run).state
@@ -196,16 +196,16 @@ class GatedTests(RunnerCase):
         self.restart()
         first = self.submit()
         self.submit()
-        self.fails(self.runner.submit(self.call()), LimitExceeded)
+        self.fails(self.runner.submission.submit(self.call()), LimitExceeded)
         self.submit(session="session-2")
-        self.fails(self.runner.submit(self.call(session="session-3")), LimitExceeded)
+        self.fails(self.runner.submission.submit(self.call(session="session-3")), LimitExceeded)
         self.approve(first, approved=False)
         self.submit("gated", {"text": "another"})
 
     def test_bad_arguments(self) -> None:
         """Arguments that are wrong are never put up for decision."""
-        self.fails(self.runner.submit(self.call("gated", {})), InvalidRequest)
-        self.assertEqual(self.sync(self.runner.approvals(RunQuery())).items, ())
+        self.fails(self.runner.submission.submit(self.call("gated", {})), InvalidRequest)
+        self.assertEqual(self.sync(self.runner.decisions.approvals(RunQuery())).items, ())
 
 
 class IdempotencyTests(RunnerCase):
@@ -223,7 +223,7 @@ class IdempotencyTests(RunnerCase):
     def test_other_arguments(self) -> None:
         """The same key with other arguments is refused, and nothing is kept."""
         self.submit(key="k")
-        self.fails(self.runner.submit(self.call("gated", {"text": "other"}, "k")), Conflict)
+        self.fails(self.runner.submission.submit(self.call("gated", {"text": "other"}, "k")), Conflict)
 
     def test_other_session_or_action(self) -> None:
         """A key means something in one session and one action only."""
@@ -235,7 +235,7 @@ class IdempotencyTests(RunnerCase):
         self.session("session-1")
         self.pool.hold()
         call = evolve(self.call("open", key="k", session=None))
-        both = [self.later(self.runner.submit(call)) for _ in range(2)]
+        both = [self.later(self.runner.submission.submit(call)) for _ in range(2)]
         self.pool.release()
         self.assertEqual(len({self.successResultOf(each).id for each in both}), 1)
         self.assertEqual(len(self.connector.sendings), 1)
@@ -245,7 +245,7 @@ class IdempotencyTests(RunnerCase):
         self.session("session-1")
         calls = [self.call("open", {"text": text}, "k") for text in ("one", "other")]
         self.pool.hold()
-        first, second = [self.later(self.runner.submit(call)) for call in calls]
+        first, second = [self.later(self.runner.submission.submit(call)) for call in calls]
         self.pool.release()
         self.successResultOf(first)
         self.failureResultOf(second, Conflict)
@@ -272,10 +272,10 @@ class StaleTests(RunnerCase):
 
     def stale(self, run: Run, digest: str) -> str:
         """Assert that a decision for C{digest} is refused and it is asked anew; the reason that is shown."""
-        self.fails(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.assertNotEqual(shown.digest, digest)
         assert shown.stale is not None
         return shown.stale
@@ -283,7 +283,7 @@ class StaleTests(RunnerCase):
     def test_manifest(self) -> None:
         """An action file that was edited meanwhile: the decision is refused; asked anew, it runs as it is now."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         self.write("gated", manifest("gated", step("put")))
         self.assertIn("action gated was changed", self.stale(run, digest))
         self.approve(run)
@@ -293,7 +293,7 @@ class StaleTests(RunnerCase):
     def test_approval_removed(self) -> None:
         """Removing the approval from the file does not let a waiting run through."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         self.write("gated", manifest("gated", step("post"), gated=False))
         self.stale(run, digest)
         self.restart()
@@ -302,15 +302,15 @@ class StaleTests(RunnerCase):
     def test_action_gone(self) -> None:
         """Without the action it cannot be approved, but denied; it can be approved again when the file is back."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         text = (self.directory / "gated.md").read_text()
         (self.directory / "gated.md").unlink()
         self.assertIn("cannot run now", self.stale(run, digest))
-        shown = self.sync(self.runner.approval(run.id))
-        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
-        self.assertEqual(self.sync(self.runner.approval(run.id)).digest, shown.digest)
+        shown = self.sync(self.runner.decisions.approval(run.id))
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.assertEqual(self.sync(self.runner.decisions.approval(run.id)).digest, shown.digest)
         self.write("gated", text)
-        again = self.sync(self.runner.approval(run.id))
+        again = self.sync(self.runner.decisions.approval(run.id))
         self.assertEqual(again.digest, digest)
         self.approve(run)
         self.assertEqual(len(self.connector.sendings), 1)
@@ -325,7 +325,7 @@ class StaleTests(RunnerCase):
     def test_connector(self) -> None:
         """Another content of the connector is another thing to decide about."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         changed = evolve(self.connector.description, content_hash="sha256:other")
         self.connectors.add(evolve(self.connector, description=changed))
         self.believe_connectors()
@@ -353,13 +353,13 @@ class ExpiryTests(RunnerCase):
     def test_expires(self) -> None:
         """After its time it is expired and cannot be approved."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
-        waiting = self.later(self.runner.wait(run.id, 7200.0))
+        shown = self.sync(self.runner.decisions.approval(run.id))
+        waiting = self.later(self.runner.submission.wait(run.id, 7200.0))
         self.clock.advance(3599.0)
         self.assertNoResult(waiting)
         self.clock.advance(1.0)
         self.assertIs(self.successResultOf(waiting).state, RunState.EXPIRED)
-        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), Conflict)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), Conflict)
 
     def test_decided_in_time(self) -> None:
         """A decision in time ends the alarm."""
@@ -406,14 +406,14 @@ class BoundTests(RunnerCase):
 
     def test_none_bound(self) -> None:
         """Without a binding the call is refused and says what to do."""
-        error = self.fails(self.runner.submit(self.call()), BindingRequired)
+        error = self.fails(self.runner.submission.submit(self.call()), BindingRequired)
         self.assertIn("aileron binding setup local://test/scripted", error.message)
 
     def test_never_chosen_silently(self) -> None:
         """With two bindings none is chosen."""
         self.bind("one", b"first-secret")
         self.bind("two", b"second-secret")
-        error = self.fails(self.runner.submit(self.call()), BindingRequired)
+        error = self.fails(self.runner.submission.submit(self.call()), BindingRequired)
         self.assertEqual(len(error.details["candidates"]), 2)
 
     def test_goes_to_the_connector_alone(self) -> None:
@@ -423,16 +423,16 @@ class BoundTests(RunnerCase):
         self.approve(run)
         self.assertEqual([each.secret for each in self.connector.sendings], [b"canary-secret"])
         self.assertNotIn(b"canary-secret", self.database.read_bytes())
-        self.assertNotIn("canary-secret", repr(self.sync(self.runner.approval(run.id))))
+        self.assertNotIn("canary-secret", repr(self.sync(self.runner.decisions.approval(run.id))))
 
     def test_rebound(self) -> None:
         """Another binding than the one that was shown makes the decision stale."""
         self.bind("one", b"first-secret")
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         self.sync(self.bindings.revoke(self.bindings.list()[0].name))
         self.bind("two", b"second-secret")
-        self.fails(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)), ApprovalStale)
 
     def test_revoked_after_approval(self) -> None:
         """A binding that is gone when the effect is due sends the run back to be decided."""
@@ -442,7 +442,7 @@ class BoundTests(RunnerCase):
         self.bindings = type(self.bindings)(self.vault)
         self.restart()
         self.assertIs(self.now(run).state, RunState.PENDING)
-        self.assertIn("cannot run now", self.sync(self.runner.approval(run.id)).stale or "")
+        self.assertIn("cannot run now", self.sync(self.runner.decisions.approval(run.id)).stale or "")
 
 
 class LockedTests(RunnerCase):
@@ -452,9 +452,9 @@ class LockedTests(RunnerCase):
         """A gated call is taken while locked, but nothing is decided."""
         self.vault.lock()
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         for approved in (True, False):
-            self.fails(self.runner.decide(run.id, Decision(approved, shown.digest, OPERATOR.id)), VaultLocked)
+            self.fails(self.runner.decisions.decide(run.id, Decision(approved, shown.digest, OPERATOR.id)), VaultLocked)
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
 
@@ -470,9 +470,9 @@ class LockedTests(RunnerCase):
         answer: Deferred[Outcome] = Deferred()
         self.connector.script.append(answer)
         running, waiting = self.submit("open"), self.submit()
-        held = self.later(self.runner.hold())
+        held = self.later(self.runner.governance.hold())
         self.approve(waiting)
-        self.fails(self.runner.submit(self.call("open")), VaultLocked)
+        self.fails(self.runner.submission.submit(self.call("open")), VaultLocked)
         self.assertNoResult(held)
         answer.callback(Outcome())
         self.successResultOf(held)
@@ -490,12 +490,12 @@ class LockedTests(RunnerCase):
 
     def test_offering(self) -> None:
         """Nothing is offered in a life in which the vault was never open; once it was, the list stays."""
-        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
-        offer = self.runner.offering().offers["gated"]
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
+        offer = self.runner.submission.offering().offers["gated"]
         self.assertEqual((offer.read_only, offer.destructive, offer.open_world), (False, True, True))
         self.assertIsNone(offer.output_schema)
         self.vault.lock()
-        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
-        self.assertEqual(self.runner.offering().offers, {})
+        self.assertEqual(self.runner.submission.offering().offers, {})

@@ -64,7 +64,7 @@ class UseTests(GrantedCase):
         self.assertEqual((done.state, done.reason), (RunState.COMPLETED, "Allowed by a standing grant."))
         types = ["approval.requested", "grant.used", "approval.approved", "execution.started", "execution.succeeded"]
         self.assertEqual(self.events(run), types)
-        approval = self.sync(self.runner.approval(run.id))
+        approval = self.sync(self.runner.decisions.approval(run.id))
         self.assertEqual((approval.grant_id, approval.decided_by), (grant.id, f"grant:{grant.id}"))
         (used,) = self.told("grant.used")
         self.assertEqual((used.payload["grant"], used.payload["left"], used.actor.type), (grant.id, 2, "service"))
@@ -96,7 +96,7 @@ class UseTests(GrantedCase):
     def test_not_noted(self) -> None:
         """Where that cannot be written, a person is asked."""
         self.grant(ANY_TEXT)
-        self.patch(self.runner._rollbacks, "_watermarks", NoWatermarks())
+        self.patch(self.runner._recovery.rollbacks, "_watermarks", NoWatermarks())
         self.assertIs(self.submit().state, RunState.PENDING)
 
     def test_end_is_noted(self) -> None:
@@ -108,7 +108,7 @@ class UseTests(GrantedCase):
     def test_cannot_be_told(self) -> None:
         """Where nobody can say how far the vault has come, a person is asked."""
         self.grant(ANY_TEXT)
-        self.patch(self.runner._rollbacks, "_control", AlteredVault())
+        self.patch(self.runner._recovery.rollbacks, "_control", AlteredVault())
         self.assertIs(self.submit().state, RunState.PENDING)
 
     def _note(self, noted: list[int]) -> Outcome:
@@ -128,7 +128,7 @@ class UseTests(GrantedCase):
         grant = self.grant(ANY_TEXT)
         call = self.call(key="k")
         self.pool.hold()
-        both = [self.later(self.runner.submit(call)) for _ in range(2)]
+        both = [self.later(self.runner.submission.submit(call)) for _ in range(2)]
         self.pool.release()
         ids = {self.successResultOf(each).id for each in both}
         self.assertEqual((len(ids), self.standing(grant).grant.used), (1, 1))
@@ -182,7 +182,7 @@ class UseTests(GrantedCase):
         self.approve_and_grant(first, self.wish(ANY_TEXT))
         run = self.submit()
         self.assertIs(run.state, RunState.APPROVED)
-        self.sync(self.runner.withdraw(run.id, AGENT, None))
+        self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         self.clock.advance(60)
         self.assertEqual([self.state(each) for each in (first, run)], [RunState.COMPLETED, RunState.CANCELLED])
 
@@ -216,8 +216,8 @@ class IssueTests(GrantedCase):
     def problems(self, wish: NewGrant, run: Run | None = None) -> list[Any]:
         """Where a wish is refused; nothing is granted or decided then."""
         run = self.submit() if run is None else run
-        error = self.fails(self.runner.approve_and_grant(run.id, self.yes(run), wish), InvalidRequest)
-        self.assertEqual((self.sync(self.runner.grants()), self.state(run)), ((), RunState.PENDING))
+        error = self.fails(self.runner.decisions.approve_and_grant(run.id, self.yes(run), wish), InvalidRequest)
+        self.assertEqual((self.sync(self.runner.governance.grants()), self.state(run)), ((), RunState.PENDING))
         return [problem["pointer"] for problem in error.details["problems"]]
 
     def test_made(self) -> None:
@@ -304,16 +304,16 @@ class IssueTests(GrantedCase):
         for number in range(MOST_LIVE_GRANTS):
             self.grants.put(example_grant(f"grant-{number}", not_after=utc(self.clock.seconds() + 60)))
         run = self.submit()
-        self.fails(self.runner.approve_and_grant(run.id, self.yes(run), self.wish()), Conflict)
+        self.fails(self.runner.decisions.approve_and_grant(run.id, self.yes(run), self.wish()), Conflict)
         self.assertIs(self.state(run), RunState.PENDING)
 
     def test_not_decided(self) -> None:
         """Where the call is not approved after all, the grant is revoked, and both are on record."""
         run, decision = self.submit(), None
         decision = self.yes(run)
-        self.sync(self.runner.pause(None, "stop", OPERATOR))
-        self.fails(self.runner.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), Paused)
-        (standing,) = self.sync(self.runner.grants())
+        self.sync(self.runner.governance.pause(None, "stop", OPERATOR))
+        self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), Paused)
+        (standing,) = self.sync(self.runner.governance.grants())
         self.assertEqual(standing.state, "revoked")
         self.assertEqual([len(self.told(each)) for each in ("grant.issued", "grant.revoked")], [1, 1])
 
@@ -322,7 +322,7 @@ class IssueTests(GrantedCase):
         run = self.submit()
         decision = self.yes(run)
         self.vault.lock()
-        self.fails(self.runner.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), VaultLocked)
+        self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), VaultLocked)
         self.assertIs(self.state(run), RunState.PENDING)
 
     def test_crash_before_the_decision(self) -> None:
@@ -336,7 +336,7 @@ class IssueTests(GrantedCase):
             self.addCleanup(self.pool.release)
 
         self.patch(self.grants, "put", put)
-        lost = self.later(self.runner.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)))
+        lost = self.later(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)))
         self.assertNoResult(lost)
         self.assertEqual(self.grants.all()[0].run_id, run.id)
         self.assertEqual(self.connector.sendings, [])
@@ -344,12 +344,12 @@ class IssueTests(GrantedCase):
     def test_suggested(self) -> None:
         """Where an argument is an address, or some, its domains are suggested."""
         run = self.submit(arguments={"text": "me@Example.com"})
-        approval = self.sync(self.runner.approval(run.id))
-        suggested = self.runner.suggested(approval)
+        approval = self.sync(self.runner.decisions.approval(run.id))
+        suggested = self.runner.decisions.suggested(approval)
         self.assertEqual(suggested, (Predicate("text", PredicateKind.DOMAIN, ["example.com"]),))
         for text in ("hello", "Me <me@example.com>", "me@example.com, you@example.com"):
             other = evolve(approval, run=evolve(approval.run, arguments={"text": text, "times": 3, "more": []}))
-            self.assertEqual(self.runner.suggested(other), ())
+            self.assertEqual(self.runner.decisions.suggested(other), ())
 
 
 class RevokeTests(GrantedCase):
@@ -365,8 +365,8 @@ class RevokeTests(GrantedCase):
 
     def test_unknown(self) -> None:
         """One that is not there cannot be seen or revoked."""
-        self.fails(self.runner.revoke_grant("no", OPERATOR), NotFound)
-        self.fails(self.runner.grant("no"), NotFound)
+        self.fails(self.runner.governance.revoke_grant("no", OPERATOR), NotFound)
+        self.fails(self.runner.governance.grant("no"), NotFound)
 
     def test_approved_by_it(self) -> None:
         """What it approved and has not begun is asked about."""
@@ -377,7 +377,7 @@ class RevokeTests(GrantedCase):
         self.revoke(grant)
         self.clock.advance(60)
         self.assertIs(self.state(run), RunState.PENDING)
-        approval = self.sync(self.runner.approval(run.id))
+        approval = self.sync(self.runner.decisions.approval(run.id))
         self.assertEqual((approval.stale, approval.grant_id), ("The standing grant that allowed it was revoked.", None))
         self.assertNotIn("tamper.detected", self.events(run))
 
@@ -406,7 +406,7 @@ class RevokeTests(GrantedCase):
             sent = len(self.connector.sendings)
             call = self.call(arguments={"text": f"at {steps}"})
             self.pool.hold()
-            submitted = self.later(self.runner.submit(call))
+            submitted = self.later(self.runner.submission.submit(call))
             self.go_on(steps)
             before = len(self.connector.sendings)
             self.grants.revoke(grant.id, utc(self.clock.seconds()))
@@ -427,9 +427,9 @@ class RevokeTests(GrantedCase):
             self.grant(ANY_TEXT, uses=1)
             calls = [self.call(arguments={"text": f"{steps} {which}"}) for which in "ab"]
             self.pool.hold()
-            first = self.later(self.runner.submit(calls[0]))
+            first = self.later(self.runner.submission.submit(calls[0]))
             self.go_on(steps)
-            second = self.later(self.runner.submit(calls[1]))
+            second = self.later(self.runner.submission.submit(calls[1]))
             self.pool.release()
             states = [self.state(self.successResultOf(each)) for each in (first, second)]
             self.assertEqual(sorted(states), [RunState.COMPLETED, RunState.PENDING])
@@ -441,8 +441,8 @@ class SuspensionTests(GrantedCase):
     def suspended(self, *calls: str) -> str:
         """Why a grant that was made before allows nothing now; it is told once."""
         self.assertIs(self.submit().state, RunState.PENDING)
-        (standing,) = self.sync(self.runner.grants())
-        self.sync(self.runner.grants())
+        (standing,) = self.sync(self.runner.governance.grants())
+        self.sync(self.runner.governance.grants())
         self.assertEqual((standing.state, standing.grant.used), ("live", 0))
         (event,) = self.told("grant.suspended")
         self.assertEqual((event.payload["grant"], event.payload["reason"]), (standing.grant.id, standing.suspended))
@@ -595,7 +595,7 @@ class TamperTests(GrantedCase):
             return self.grants.get(grant.id)
 
         self.patch(self.grants, "use", crash)
-        self.assertNoResult(self.later(self.runner.submit(self.call())))
+        self.assertNoResult(self.later(self.runner.submission.submit(self.call())))
         self.assertEqual((self.grants.all()[0].used, len(self.connector.sendings)), (1, sent))
 
     def test_never_unlocked(self) -> None:
@@ -603,7 +603,7 @@ class TamperTests(GrantedCase):
         self.grant(ANY_TEXT)
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
-        self.fails(self.runner.grants(), VaultLocked)
+        self.fails(self.runner.governance.grants(), VaultLocked)
         self.assertIs(self.submit().state, RunState.PENDING)
 
 
@@ -640,7 +640,7 @@ class PreviewTests(PreviewedCase, GrantedCase):
         self.grant(ANY_TEXT)
         self.answer(late)
         run = self.submit(arguments={"text": "another"})
-        self.sync(self.runner.withdraw(run.id, AGENT, None))
+        self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         late.callback(Outcome({"subject": "late"}))
         self.assertIs(self.state(run), RunState.CANCELLED)
 

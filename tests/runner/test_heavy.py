@@ -29,10 +29,10 @@ class HeavyTests(PreviewedCase):
         self.write("heavy", manifest("heavy", step("post"), top=_ARRAY))
         self.runner.look()
         self.submit("plain", {"text": "light"})
-        self.assertEqual(len(self.sync(self.runner.approvals(RunQuery())).items), 1)
+        self.assertEqual(len(self.sync(self.runner.decisions.approvals(RunQuery())).items), 1)
         for number in range(3):
             self.submit("heavy", {"text": str(number), "much": [0] * 1100})
-        listed = Deferred.fromCoroutine(self.runner.approvals(RunQuery()))
+        listed = Deferred.fromCoroutine(self.runner.decisions.approvals(RunQuery()))
         self.assertFalse(listed.called)
         self.clock.advance(0)
         self.assertEqual(len(self.successResultOf(listed).items), 4)

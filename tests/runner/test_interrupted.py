@@ -28,13 +28,13 @@ class TroubledCase(RunnerCase):
 
     def yes(self, run: Run) -> Decision:
         """An approval of what is shown now."""
-        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
 
     def approve_up_to_the_start(self, run: Run) -> None:
         """Approve, and hold what follows from it."""
         decision = self.yes(run)
         self.pool.hold()
-        deciding = self.later(self.runner.decide(run.id, decision))
+        deciding = self.later(self.runner.decisions.decide(run.id, decision))
         self.step_until_writing()
         self.pool.step()
         self.successResultOf(deciding)
@@ -65,7 +65,7 @@ class CallersLeaveTests(TroubledCase):
         run = self.submit()
         decision = self.yes(run)
         self.pool.hold()
-        deciding: Deferred[object] = self.later(self.runner.decide(run.id, decision))
+        deciding: Deferred[object] = self.later(self.runner.decisions.decide(run.id, decision))
         self.step_until_writing()
         self.leave(deciding)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
@@ -75,7 +75,7 @@ class CallersLeaveTests(TroubledCase):
         """A run that was committed as begun is done, also if its caller has gone."""
         call = self.call("open")
         self.pool.hold()
-        submitting: Deferred[object] = self.later(self.runner.submit(call))
+        submitting: Deferred[object] = self.later(self.runner.submission.submit(call))
         self.leave(submitting)
         self.assertEqual(len(self.connector.sendings), 1)
 
@@ -85,22 +85,22 @@ class CallersLeaveTests(TroubledCase):
         self.runner.look()
         call = self.call()
         self.pool.hold()
-        self.leave(self.later(self.runner.submit(call)))
+        self.leave(self.later(self.runner.submission.submit(call)))
         self.clock.advance(3600.0)
-        self.assertEqual(self.sync(self.runner.pending("session-1")), 0)
+        self.assertEqual(self.sync(self.runner.decisions.pending("session-1")), 0)
 
     def test_switching_off(self) -> None:
         """An action that was switched off on record is off, also if the operator's connection broke meanwhile."""
         self.pool.hold()
-        self.leave(self.later(self.runner.set_enabled("open", False, OPERATOR)))
-        self.assertFalse(self.runner.offering().offers["open"].enabled)
+        self.leave(self.later(self.runner.governance.set_enabled("open", False, OPERATOR)))
+        self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
 
     def test_withdrawal(self) -> None:
         """Who waits for a run is told of its withdrawal, also if whoever withdrew it has gone."""
         run = self.submit()
-        waiting = self.later(self.runner.wait(run.id, 60.0))
+        waiting = self.later(self.runner.submission.wait(run.id, 60.0))
         self.pool.hold()
-        withdrawing: Deferred[object] = self.later(self.runner.withdraw(run.id, OPERATOR, None))
+        withdrawing: Deferred[object] = self.later(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.step_until_writing()
         self.leave(withdrawing)
         self.assertIs(self.successResultOf(waiting).state, RunState.CANCELLED)
@@ -123,11 +123,11 @@ class DatabaseRefusesTests(TroubledCase):
         """Who waits for an approved run that cannot begin is told at once when it is withdrawn."""
         run = self.submit()
         self.approve_but_refuse_the_start(run)
-        waiting = self.later(self.runner.wait(run.id, 60.0))
+        waiting = self.later(self.runner.submission.wait(run.id, 60.0))
         self.relent()
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.assertIs(self.successResultOf(waiting).state, RunState.CANCELLED)
-        late = self.later(self.runner.wait(run.id, 60.0))
+        late = self.later(self.runner.submission.wait(run.id, 60.0))
         self.assertIs(self.successResultOf(late).state, RunState.CANCELLED)
         self.clock.advance(1.0)
         self.assertEqual(self.connector.sendings, [])
@@ -168,12 +168,12 @@ class DatabaseRefusesTests(TroubledCase):
         self.write("gated", manifest("gated", step("put")))
         self.refuse()
         self.addCleanup(self.relent)
-        page = self.sync(self.runner.approvals(RunQuery())).items
+        page = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual([each.run.id for each in page], [changed.id, same.id, untouched.id])
         self.assertEqual([bool(each.stale) for each in page], [True, True, False])
-        one = self.sync(self.runner.approval(changed.id))
+        one = self.sync(self.runner.decisions.approval(changed.id))
         self.assertIn("cannot be asked anew", one.stale or "")
-        self.fails(self.runner.decide(changed.id, Decision(True, one.digest, OPERATOR.id)), StoreUnavailable)
+        self.fails(self.runner.decisions.decide(changed.id, Decision(True, one.digest, OPERATOR.id)), StoreUnavailable)
 
     def test_stop(self) -> None:
         """A daemon whose database refuses for good stops all the same."""
@@ -248,7 +248,7 @@ class AskedAnewTests(TroubledCase):
         self.approve_up_to_the_start(run)
         self.write("gated", manifest("gated", step("put"), expires='expires_after = "1h"'))
         self.pool.release()
-        asked = self.sync(self.runner.approval(run.id))
+        asked = self.sync(self.runner.decisions.approval(run.id))
         self.assertEqual(asked.expires_at, asked.requested_at + timedelta(hours=1))
         self.clock.advance(3599.0)
         self.assertIs(self.now(run).state, RunState.PENDING)
@@ -260,7 +260,7 @@ class AskedAnewTests(TroubledCase):
         run = self.submit()
         self.write("gated", manifest("gated", step("put")))
         self.pool.hold()
-        looks = [self.later(self.runner.approval(run.id)) for _ in range(5)]
+        looks = [self.later(self.runner.decisions.approval(run.id)) for _ in range(5)]
         self.pool.release()
         shown = {self.successResultOf(look).digest for look in looks}
         self.assertEqual(len(shown), 1)
@@ -273,14 +273,14 @@ class StopsTests(TroubledCase):
     def test_refused(self) -> None:
         """An ungated call that comes while the daemon stops is refused, and nothing is kept of it."""
         self.sync(self.runner.stop(20.0))
-        self.fails(self.runner.submit(self.call("open")), StoreUnavailable)
+        self.fails(self.runner.submission.submit(self.call("open")), StoreUnavailable)
         self.assertEqual((self.connector.sendings, self.sync(self.store.runs.unfinished())), ([], ()))
 
     def test_in_flight(self) -> None:
         """One whose commit is under way when the stop comes is waited for."""
         call = self.call("open")
         self.pool.hold()
-        submitting = self.later(self.runner.submit(call))
+        submitting = self.later(self.runner.submission.submit(call))
         stopped = self.later(self.runner.stop(20.0))
         self.assertNoResult(stopped)
         self.pool.release()
@@ -291,8 +291,8 @@ class StopsTests(TroubledCase):
         """Holding waits for a call whose commit is under way: no effect begins after it has answered."""
         call = self.call("open")
         self.pool.hold()
-        submitting = self.later(self.runner.submit(call))
-        held = self.later(self.runner.hold())
+        submitting = self.later(self.runner.submission.submit(call))
+        held = self.later(self.runner.governance.hold())
         self.assertNoResult(held)
         self.pool.release()
         self.successResultOf(held)
@@ -304,7 +304,7 @@ class StopsTests(TroubledCase):
         run = self.submit()
         decision = self.yes(run)
         self.sync(self.runner.stop(20.0))
-        self.sync(self.runner.decide(run.id, decision))
+        self.sync(self.runner.decisions.decide(run.id, decision))
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.APPROVED, []))
         self.restart()
         self.assertIs(self.now(run).state, RunState.COMPLETED)

@@ -37,7 +37,7 @@ class PasskeyTests(RunnerCase):
 
     def decision(self, run: Run) -> Decision:
         """A yes to what is shown."""
-        return Decision(True, self.sync(self.runner.approval(run.id)).digest, OPERATOR.id)
+        return Decision(True, self.sync(self.runner.decisions.approval(run.id)).digest, OPERATOR.id)
 
     def signed(self, run: Run, decision: Decision, wish: NewGrant | None = None) -> Decision:
         """The same, with the passkey used for it."""
@@ -46,7 +46,7 @@ class PasskeyTests(RunnerCase):
 
     def refused(self, run: Run, decision: Decision) -> None:
         """It is not taken, and nothing comes of it."""
-        self.fails(self.runner.decide(run.id, decision), Forbidden)
+        self.fails(self.runner.decisions.decide(run.id, decision), Forbidden)
         self.assertIs(self.now(run).state, RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
 
@@ -58,7 +58,7 @@ class PasskeyTests(RunnerCase):
         """Without it the run stays where it is; with it it is done."""
         run = self.submit()
         self.refused(run, self.decision(run))
-        self.sync(self.runner.decide(run.id, self.signed(run, self.decision(run))))
+        self.sync(self.runner.decisions.decide(run.id, self.signed(run, self.decision(run))))
         self.assertIs(self.now(run).state, RunState.COMPLETED)
 
     def test_for_this(self) -> None:
@@ -75,9 +75,11 @@ class PasskeyTests(RunnerCase):
         run, wish = self.submit(), self.wish()
         plain = self.decision(run)
         for decision in (plain, self.signed(run, plain), self.signed(run, plain, evolve(wish, uses=6))):
-            self.fails(self.runner.approve_and_grant(run.id, decision, wish), Forbidden)
+            self.fails(self.runner.decisions.approve_and_grant(run.id, decision, wish), Forbidden)
             self.assertEqual(self.grants.all(), ())
-        _approved, grant = self.sync(self.runner.approve_and_grant(run.id, self.signed(run, plain, wish), wish))
+        _approved, grant = self.sync(
+            self.runner.decisions.approve_and_grant(run.id, self.signed(run, plain, wish), wish)
+        )
         self.assertEqual(grant.uses, 5)
 
     def test_called_otherwise(self) -> None:
@@ -94,7 +96,7 @@ class PasskeyTests(RunnerCase):
             self.call_it("open")
             self.refused(run, decision)
             self.call_it("open")
-            self.fails(self.runner.approve_and_grant(run.id, decision, self.wish()), Forbidden)
+            self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish()), Forbidden)
         self.assertEqual(self.grants.all(), ())
 
     def call_it(self, action: str) -> None:

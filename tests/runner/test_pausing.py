@@ -28,11 +28,11 @@ class PausedCase(DecidedCase):
 
     def pause(self, session: str | None = None, reason: str | None = None) -> Halt:
         """Pause, as the operator does."""
-        return self.sync(self.runner.pause(session, reason, OPERATOR))
+        return self.sync(self.runner.governance.pause(session, reason, OPERATOR))
 
     def resume(self, session: str | None = None) -> tuple[str, ...]:
         """Resume; the runs that were asked anew."""
-        return tuple(run.id for run in self.sync(self.runner.resume(session, OPERATOR)))
+        return tuple(run.id for run in self.sync(self.runner.governance.resume(session, OPERATOR)))
 
     def new_life(self, state: VaultState = VaultState.UNLOCKED) -> Runner:
         """Stop the daemon, and start it with the vault in this state."""
@@ -61,7 +61,7 @@ class PauseTests(PausedCase):
         """New calls, gated or not, of agents and of the operator, are refused, and none is kept."""
         self.pause(reason="look at this")
         for action, session in (("gated", "session-1"), ("open", "session-1"), ("open", None)):
-            refused = self.fails(self.runner.submit(self.call(action, session=session)), Paused)
+            refused = self.fails(self.runner.submission.submit(self.call(action, session=session)), Paused)
             self.assertEqual((refused.status, "look at this" in refused.message), (503, True))
         self.assertEqual((self.sql("SELECT count(*) FROM runs"), self.connector.sendings), ([(0,)], []))
 
@@ -69,11 +69,11 @@ class PauseTests(PausedCase):
         """Approving is refused; denying and taking back go on."""
         approved, denied, withdrawn = (self.submit("gated", {"text": text}) for text in ("one", "two", "three"))
         self.pause()
-        shown = self.sync(self.runner.approval(approved.id))
+        shown = self.sync(self.runner.decisions.approval(approved.id))
         decision = Decision(True, shown.digest, OPERATOR.id)
-        self.fails(self.runner.decide(approved.id, decision), Paused)
+        self.fails(self.runner.decisions.decide(approved.id, decision), Paused)
         self.approve(denied, approved=False)
-        self.sync(self.runner.withdraw(withdrawn.id, AGENT, None))
+        self.sync(self.runner.submission.withdraw(withdrawn.id, AGENT, None))
         states = [self.now(run).state for run in (approved, denied, withdrawn)]
         self.assertEqual(states, [RunState.PENDING, RunState.DENIED, RunState.CANCELLED])
 
@@ -84,7 +84,7 @@ class PauseTests(PausedCase):
         self.resume()
         self.resume()
         self.assertEqual(self.types(), ["pause.begun", "pause.ended"])
-        self.assertEqual((self.runner.pauses(), self.brakes.pauses()), ((), ()))
+        self.assertEqual((self.runner.governance.pauses(), self.brakes.pauses()), ((), ()))
 
     def test_twice(self) -> None:
         """The first pause stands when another comes."""
@@ -126,7 +126,7 @@ class ResumeTests(PausedCase):
         self.pause()
         self.assertEqual(self.resume(), (one.id, two.id))
         self.clock.advance(1000)
-        shown = self.sync(self.runner.approval(one.id))
+        shown = self.sync(self.runner.decisions.approval(one.id))
         self.assertIn("approve it once more to release it", shown.stale or "")
         states = [self.now(run).state for run in (one, two, never)]
         self.assertEqual((states, self.connector.sendings), ([RunState.PENDING] * 3, []))
@@ -163,18 +163,18 @@ class ResumeTests(PausedCase):
         """While the vault is locked nothing is lifted."""
         self.pause()
         self.vault.lock()
-        self.fails(self.runner.resume(None, OPERATOR), VaultLocked)
-        self.assertEqual(len(self.runner.pauses()), 1)
+        self.fails(self.runner.governance.resume(None, OPERATOR), VaultLocked)
+        self.assertEqual(len(self.runner.governance.pauses()), 1)
 
     def test_disk(self) -> None:
         """Where that cannot be written it stays paused, in this life and the next."""
         self.pause()
         self.brakes.full = True
-        self.fails(self.runner.resume(None, OPERATOR), StoreUnavailable)
-        self.fails(self.runner.submit(self.call()), Paused)
+        self.fails(self.runner.governance.resume(None, OPERATOR), StoreUnavailable)
+        self.fails(self.runner.submission.submit(self.call()), Paused)
         self.brakes.full = False
         self.new_life()
-        self.fails(self.runner.submit(self.call()), Paused)
+        self.fails(self.runner.submission.submit(self.call()), Paused)
 
     def test_calls_again(self) -> None:
         """Calls are taken again."""
@@ -191,8 +191,8 @@ class SessionTests(PausedCase):
         mine, other = self.submit("held"), self.submit("held", session="session-2")
         self.approve(mine)
         self.approve(other)
-        self.sync(self.runner.pause("session-1", None, AGENT))
-        self.fails(self.runner.submit(self.call("open")), Paused)
+        self.sync(self.runner.governance.pause("session-1", None, AGENT))
+        self.fails(self.runner.submission.submit(self.call("open")), Paused)
         self.clock.advance(61)
         states = [self.now(run).state for run in (mine, other)]
         self.assertEqual(states, [RunState.APPROVED, RunState.COMPLETED])
@@ -204,38 +204,38 @@ class SessionTests(PausedCase):
         mine, other = self.submit("held"), self.submit("held", session="session-2")
         self.approve(mine)
         self.approve(other)
-        self.sync(self.runner.pause("session-1", None, AGENT))
+        self.sync(self.runner.governance.pause("session-1", None, AGENT))
         self.pause()
         self.assertEqual(self.resume(), (other.id,))
         self.clock.advance(100)
         self.assertIs(self.now(mine).state, RunState.APPROVED)
-        self.fails(self.runner.submit(self.call("open")), Paused)
+        self.fails(self.runner.submission.submit(self.call("open")), Paused)
         self.assertEqual(self.resume("session-1"), (mine.id,))
         self.assertIs(self.now(self.submit("open")).state, RunState.COMPLETED)
 
     def pause_own(self, session: str) -> None:
         """Pause a session, as its agent does."""
-        self.sync(self.runner.pause(session, None, Actor("agent", session)))
+        self.sync(self.runner.governance.pause(session, None, Actor("agent", session)))
 
     def test_bounded(self) -> None:
         """Very many sessions that pause themselves push no other pause out, and keep the operator from none."""
         self.pause("session-1")
         for number in range(MOST_SESSIONS):
             self.pause_own(f"agent-{number}")
-        refused = self.fails(self.runner.pause("one-more", None, Actor("agent", "one-more")), LimitExceeded)
+        refused = self.fails(self.runner.governance.pause("one-more", None, Actor("agent", "one-more")), LimitExceeded)
         self.assertIn("ask your user", refused.message)
         self.pause_own("agent-3")  # which is paused already
         self.pause("session-2")
-        kept = [pause.session_id for pause in self.runner.pauses()]
+        kept = [pause.session_id for pause in self.runner.governance.pauses()]
         self.assertEqual((len(kept), kept[0], kept[-1]), (MOST_SESSIONS + 2, "session-1", "session-2"))
-        self.fails(self.runner.submit(self.call()), Paused)
+        self.fails(self.runner.submission.submit(self.call()), Paused)
 
     def test_operator_over_agent(self) -> None:
         """What the operator pauses after the agent did is the operator's, whatever the agent does then."""
         self.pause_own("session-0")
         self.pause("session-0", "look at this")
         self.pause_own("session-0")
-        self.assertEqual([pause.reason for pause in self.runner.pauses()], ["look at this"])
+        self.assertEqual([pause.reason for pause in self.runner.governance.pauses()], ["look at this"])
         self.assertEqual(self.types().count("pause.begun"), 2)
 
 
@@ -244,13 +244,13 @@ class DurableTests(PausedCase):
 
     def assert_paused(self) -> None:
         """Assert that nothing begins."""
-        self.fails(self.runner.submit(self.call()), Paused)
+        self.fails(self.runner.submission.submit(self.call()), Paused)
 
     def test_restart(self) -> None:
         """It is paused in the next life, with reason and time."""
         pause = self.pause(reason="look at this").pause
         self.new_life()
-        self.assertEqual(self.runner.pauses(), (pause,))
+        self.assertEqual(self.runner.governance.pauses(), (pause,))
         self.assert_paused()
 
     def test_row_gone(self) -> None:
@@ -274,9 +274,9 @@ class DurableTests(PausedCase):
         pause = self.pause().pause
         self.assertEqual(self.brakes.pauses(), ())
         self.new_life(VaultState.LOCKED)
-        self.assertEqual(self.runner.pauses(), (pause,))
+        self.assertEqual(self.runner.governance.pauses(), (pause,))
         self.new_life()
-        self.assertEqual((self.runner.pauses(), self.brakes.pauses()), ((pause,), (pause,)))
+        self.assertEqual((self.runner.governance.pauses(), self.brakes.pauses()), ((pause,), (pause,)))
 
     def test_vault_full(self) -> None:
         """What the vault could not be told it is told as soon as it can be."""
@@ -300,7 +300,7 @@ class RaceTests(PausedCase):
         at_answer: list[int] = []
         for now in range(30):
             if now == moment:
-                paused = self.later(self.runner.pause(None, None, OPERATOR))
+                paused = self.later(self.runner.governance.pause(None, None, OPERATOR))
                 paused.addCallback(self._answered, at_answer)
             if self.pool.todo:
                 self.pool.step()
@@ -322,14 +322,14 @@ class RaceTests(PausedCase):
         """At whatever moment it comes, no ungated run begins after its answer."""
         for moment in range(8):
             call = self.call("open")
-            self.race(moment, lambda call=call: self.later(self.runner.submit(call)))  # type: ignore[misc,arg-type]
+            self.race(moment, lambda call=call: self.later(self.runner.submission.submit(call)))  # type: ignore[misc,arg-type]
             self.resume()
 
     def test_gated(self) -> None:
         """Nor a gated one that was just approved."""
         for moment in range(14):
             run = self.submit("gated", {"text": f"number {moment} of many others"})
-            shown = self.sync(self.runner.approval(run.id))
+            shown = self.sync(self.runner.decisions.approval(run.id))
             self.race(moment, lambda run=run, shown=shown: self.deciding(run, shown.digest))  # type: ignore[misc]
             if self.now(run).state is not RunState.COMPLETED:
                 self.assertIn(self.now(run).state, (RunState.PENDING, RunState.APPROVED))
@@ -337,7 +337,7 @@ class RaceTests(PausedCase):
 
     def deciding(self, run: Run, digest: str) -> Deferred[object]:
         """Approve, without waiting."""
-        return self.later(self.runner.decide(run.id, Decision(True, digest, OPERATOR.id)))
+        return self.later(self.runner.decisions.decide(run.id, Decision(True, digest, OPERATOR.id)))
 
 
 class RetryTests(PausedCase):
@@ -387,5 +387,5 @@ class PauseValueTests(PausedCase):
     def test_told(self) -> None:
         """The refusal tells since when and by whom."""
         pause: Pause = self.pause().pause
-        refused = self.fails(self.runner.submit(self.call()), Paused)
+        refused = self.fails(self.runner.submission.submit(self.call()), Paused)
         self.assertEqual(refused.details, {**pause.as_json(), "retry_after": 60})

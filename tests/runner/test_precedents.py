@@ -28,7 +28,7 @@ class PrecedentsTests(PreviewedCase):
     def compared(self, **arguments: Any) -> Precedents:
         """A call that waits, compared."""
         run = self.submit("plain", arguments)
-        (found,) = self.sync(self.runner.precedents((self.shown(run),)))
+        (found,) = self.sync(self.runner.decisions.precedents((self.shown(run),)))
         return found
 
     def done(self, **arguments: Any) -> None:

@@ -47,7 +47,7 @@ class ShownTests(PreviewedCase):
         self.answer(answer)
         run = self.submit()
         self.assertIs(run.state, RunState.PENDING)
-        (waiting,) = self.sync(self.runner.approvals(RunQuery())).items
+        (waiting,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual(cast(Any, waiting.review)["preview"]["status"], "fetching")
         answer.callback(Outcome({"subject": "Late"}))
         shown = self.shown(run)
@@ -78,7 +78,7 @@ class ShownTests(PreviewedCase):
         self.assertEqual((len(field["value"]), field["cut"]["bytes"]), (65_536, 70_000))
         digest = self.shown(run).digest
         self.show(body="x" * 69_999 + "y")
-        self.fails(self.runner.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
 
     def test_anything(self) -> None:
         """Whatever JSON the service holds there is shown in words."""
@@ -130,7 +130,7 @@ class MissedTests(PreviewedCase):
         run = self.submit()
         digest = self.shown(run).digest
         self.answer(Outcome(fault=NetworkError("Gone.").fault(), sent=False))
-        error = self.fails(self.runner.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
+        error = self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
         self.answer(Outcome(fault=NetworkError("Gone again.").fault(), sent=False))
         self.decide(run, str(error.details["digest"]))
         self.assertEqual(self.effects(), ["post"])
@@ -140,10 +140,10 @@ class MissedTests(PreviewedCase):
         self.refuse()
         run = self.submit()
         self.show()
-        self.sync(self.runner.approvals(RunQuery()))
+        self.sync(self.runner.decisions.approvals(RunQuery()))
         self.assertEqual((self.looks(), self.preview(run)["status"]), (1, "unavailable"))
         self.clock.advance(10.0)
-        self.sync(self.runner.approvals(RunQuery()))
+        self.sync(self.runner.decisions.approvals(RunQuery()))
         self.assertEqual(self.looks(), 1)
         self.assertEqual((self.preview(run)["status"], self.looks()), ("shown", 2))
         self.clock.advance(60.0)
@@ -163,7 +163,7 @@ class MissedTests(PreviewedCase):
         self.connector.clock = Clock()
         self.say_nothing()
         run = self.submit()
-        looking = self.later(self.runner.approval(run.id))
+        looking = self.later(self.runner.decisions.approval(run.id))
         self.clock.advance(4.9)
         self.assertNoResult(looking)
         self.clock.advance(0.2)
@@ -187,10 +187,10 @@ class MissedTests(PreviewedCase):
         self.vault.lock()
         run = self.submit()
         self.assertEqual((self.looks(), self.preview(run)["status"]), (0, "fetching"))
-        self.fails(self.runner.decide(run.id, evolve(YES, digest=self.shown(run).digest)), VaultLocked)
+        self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=self.shown(run).digest)), VaultLocked)
         self.unlock_anew()
         self.restart()
-        (listed,) = self.sync(self.runner.approvals(RunQuery())).items
+        (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual(cast(Any, listed.review)["preview"]["status"], "shown")
 
     def test_locked_meanwhile(self) -> None:
@@ -207,7 +207,7 @@ class MissedTests(PreviewedCase):
         self.unlock_anew()
         self.runner._effects._vault = self.vault
         self.runner.look()
-        (listed,) = self.sync(self.runner.approvals(RunQuery())).items
+        (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual((listed.run.id, self.looks()), (run.id, 1))
         self.assertEqual(cast(Any, listed.review)["preview"]["status"], "shown")
 
@@ -223,8 +223,8 @@ class CrowdTests(PreviewedCase):
         runs = [self.submit() for _ in range(9)]
         self.assertEqual(self.looks(), 6)
         self.show()
-        (first, *_) = self.sync(self.runner.approvals(RunQuery())).items
-        self.fails(self.runner.decide(first.run.id, evolve(YES, digest=first.digest)), ApprovalStale)
+        (first, *_) = self.sync(self.runner.decisions.approvals(RunQuery())).items
+        self.fails(self.runner.decisions.decide(first.run.id, evolve(YES, digest=first.digest)), ApprovalStale)
         self.assertEqual(self.looks(), 7)
         self.clock.advance(5.1)
         self.assertEqual(self.looks(), 10)
@@ -235,7 +235,7 @@ class CrowdTests(PreviewedCase):
         answer: Deferred[Outcome] = Deferred()
         self.answer(answer)
         run = self.submit()
-        self.sync(self.runner.withdraw(run.id, AGENT, None))
+        self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         answer.callback(Outcome({}))
         self.assertEqual(self.events(run), ["approval.requested", "run.cancelled"])
 
@@ -245,7 +245,7 @@ class CrowdTests(PreviewedCase):
         self.answer(answer)
         run = self.submit()
         self.write("gated", manifest("gated", step("put"), expires=PREVIEW.replace("Subject", "About")))
-        self.sync(self.runner.approvals(RunQuery()))
+        self.sync(self.runner.decisions.approvals(RunQuery()))
         self.show()
         answer.callback(Outcome({"subject": "Old"}))
         self.assertEqual([self.preview(run)["fields"][0][each] for each in ("label", "value")], ["About", "Hello"])
@@ -270,7 +270,7 @@ class CrowdTests(PreviewedCase):
         answers: list[Deferred[Outcome]] = [Deferred(), Deferred()]
         del self.connector.shows["look"]
         self.connector.script = [*answers]
-        both = [self.later(self.runner.decide(run.id, evolve(YES, digest=digest))) for _ in answers]
+        both = [self.later(self.runner.decisions.decide(run.id, evolve(YES, digest=digest))) for _ in answers]
         self.show()
         for answer in answers:
             answer.callback(Outcome(MAIL))
@@ -283,7 +283,7 @@ class CrowdTests(PreviewedCase):
         self.say_nothing()
         for _ in range(8):
             self.submit()
-        held = self.later(self.runner.hold())
+        held = self.later(self.runner.governance.hold())
         self.clock.advance(5.1)
         self.successResultOf(held)
         self.assertEqual(self.looks(), 6)
@@ -297,7 +297,7 @@ class FreshTests(PreviewedCase):
         run = self.submit()
         digest = self.shown(run).digest
         self.show(subject="Another")
-        error = self.fails(self.runner.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
+        error = self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
         shown = self.shown(run)
         self.assertEqual((shown.digest, shown.approved), (error.details["digest"], None))
         self.assertEqual(shown.stale, "What the preview shows was changed since.")
@@ -356,7 +356,7 @@ class FreshTests(PreviewedCase):
     def test_withdrawn_before_the_effect(self) -> None:
         """A withdrawal that comes while it is fetched before the effect wins."""
         run, late = self.between()
-        self.sync(self.runner.withdraw(run.id, AGENT, None))
+        self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         late.callback(Outcome(MAIL))
         self.assertEqual((self.now(run).state, self.effects()), (RunState.CANCELLED, []))
 
@@ -383,9 +383,9 @@ class FreshTests(PreviewedCase):
         """What has no preview yet cannot be approved: the one that arrives is another digest."""
         self.say_nothing()
         run = self.submit()
-        (waiting,) = self.sync(self.runner.approvals(RunQuery())).items
+        (waiting,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.show()
-        self.fails(self.runner.decide(run.id, evolve(YES, digest=waiting.digest)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=waiting.digest)), ApprovalStale)
         self.assertEqual((self.effects(), self.shown(run).stale), ([], None))
 
     def test_forged(self) -> None:
@@ -395,7 +395,7 @@ class FreshTests(PreviewedCase):
         connection.execute("UPDATE approvals SET review = replace(review, 'ann@example.org', 'me@evil.example')")
         connection.commit()
         connection.close()
-        (listed,) = self.sync(self.runner.approvals(RunQuery())).items
+        (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertNotIn("evil", json.dumps(dict(listed.review), default=list))
         self.assertIn("ann@example.org", json.dumps(dict(self.shown(run).review), default=list))
 
@@ -403,7 +403,7 @@ class FreshTests(PreviewedCase):
         """Who forges the digest as well is found out when it is decided, and nothing happens."""
         run = self.submit()
         approval = self.shown(run)
-        asking = self.runner._requests
+        asking = self.runner.decisions._gate.requests
         self.show(subject="Harmless")
         other = self.submit()
         harmless = self.shown(other).review["preview"]
@@ -415,7 +415,7 @@ class FreshTests(PreviewedCase):
         connection.commit()
         connection.close()
         self.show()
-        self.fails(self.runner.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
         self.assertEqual(self.effects(), [])
 
     def test_account(self) -> None:
@@ -425,7 +425,7 @@ class FreshTests(PreviewedCase):
         changed = evolve(self.connector.description, content_hash="sha256:other")
         self.connectors.add(evolve(self.connector, description=changed))
         self.believe_connectors()
-        self.fails(self.runner.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
 
 
 class TiedTests(PreviewedCase):
@@ -444,7 +444,7 @@ class TiedTests(PreviewedCase):
         run = self.submit("tied")
         digest = self.shown(run).digest
         self.show(etag="v2")
-        self.fails(self.runner.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
+        self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=digest)), ApprovalStale)
         self.assertIn("/steps/0/request/body", [change.path for change in self.shown(run).changes])
         self.assertEqual(self.effects(), [])
 
@@ -460,10 +460,10 @@ class TiedTests(PreviewedCase):
             run = self.submit("tied")
             shown = self.shown(run)
             self.assertIn(why, self.preview(run)["lacking"])
-            error = self.fails(self.runner.decide(run.id, evolve(YES, digest=shown.digest)), ApprovalStale)
+            error = self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=shown.digest)), ApprovalStale)
             self.assertIn(why, error.message)
             self.approve(run, approved=False)
-            self.sync(self.runner.forgive(run.id, OPERATOR))
+            self.sync(self.runner.governance.forgive(run.id, OPERATOR))
         self.assertEqual(self.effects(), [])
 
     def test_only_preconditions(self) -> None:
@@ -474,7 +474,7 @@ class TiedTests(PreviewedCase):
         ):
             self.write("other", text)
             self.runner.look()
-            (error,) = self.runner.offering().load_errors
+            (error,) = self.runner.submission.offering().load_errors
             self.assertEqual(error.kind, "connector")
             self.assertIn(why, error.message)
 

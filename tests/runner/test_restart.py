@@ -23,7 +23,7 @@ class RestartTests(RunnerCase):
     def test_pending(self) -> None:
         """A pending approval is there after a restart, with the same digest, and a late decision runs."""
         run = self.submit()
-        digest = self.sync(self.runner.approval(run.id)).digest
+        digest = self.sync(self.runner.decisions.approval(run.id)).digest
         self.restart()
         self.decide(run, digest)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
@@ -43,7 +43,7 @@ class RestartTests(RunnerCase):
         self.clock.advance(24 * 3600.0 + 1)
         self.restart()
         self.assertIs(self.now(run).state, RunState.PENDING)
-        self.assertIn("24 hours", self.sync(self.runner.approval(run.id)).stale or "")
+        self.assertIn("24 hours", self.sync(self.runner.decisions.approval(run.id)).stale or "")
         self.approve(run)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
 
@@ -67,7 +67,7 @@ class RestartTests(RunnerCase):
         self.assertEqual((found.state, found.fault.kind), (RunState.UNKNOWN, "outcome_unknown"))
         self.assertEqual(len(self.connector.sendings), 1)
         self.assertEqual(self.events(run)[-1], "execution.unknown")
-        _, attempts = self.sync(self.runner.history(run.id))
+        _, attempts = self.sync(self.runner.submission.history(run.id))
         self.assertEqual([attempt.state for attempt in attempts], ["unknown"])
 
     def test_done_steps_are_told(self) -> None:
@@ -111,7 +111,7 @@ class RestartTests(RunnerCase):
         self.restart()
         self.approve(whole)
         self.assertIs(self.now(whole).state, RunState.COMPLETED)
-        self.assertIs(self.sync(self.runner.withdraw(damaged.id, OPERATOR, None)).state, RunState.CANCELLED)
+        self.assertIs(self.sync(self.runner.submission.withdraw(damaged.id, OPERATOR, None)).state, RunState.CANCELLED)
 
     def test_settled_stay(self) -> None:
         """What was settled stays as it is."""
@@ -160,8 +160,8 @@ class RestartTests(RunnerCase):
             self.sync(self.runner.start())
             before = len(self.connector.sendings)
             run = self.submit()
-            shown = self.sync(self.runner.approval(run.id))
-            with_kill = self.later(self.runner.decide(run.id, self.yes(shown.digest)))
+            shown = self.sync(self.runner.decisions.approval(run.id))
+            with_kill = self.later(self.runner.decisions.decide(run.id, self.yes(shown.digest)))
             with_kill.addErrback(lambda failure: failure.trap(_Killed))
             self.flushLoggedErrors(_Killed)
             self.restart()

@@ -129,7 +129,7 @@ class SequenceTests(SynchronousTestCase):
         found = home.now(run)
         self.assertEqual((found.state.value, len(home.connector.sendings)), (state, used))
         self.assertEqual(len({sending.effect_key for sending in home.connector.sendings}), 1)
-        _, attempts = home.sync(home.runner.history(run.id))
+        _, attempts = home.sync(home.runner.submission.history(run.id))
         self.assertEqual([row.number for row in attempts], list(range(1, used + 1)))
         self.assertTrue(all(row.state != "started" and row.ended_at is not None for row in attempts))
         self.assertEqual(home.events(run).count("execution.attempt"), used - 1)

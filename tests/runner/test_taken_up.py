@@ -82,6 +82,9 @@ class _Lists:
     def __init__(self, runs: IRuns, most: int, failures: list[Exception]) -> None:
         self._runs, self._most, self._failures = runs, most, failures
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
     async def list(self, query: RunQuery) -> Page[Run]:
         """See L{IRuns}."""
         if self._failures:
@@ -113,8 +116,8 @@ class UnderWayTests(TroubledCase):
         """It begins, though what that look read is older than its approval."""
         run = self.submit()
         slow = _SlowAnswers(self.store.runs)
-        self.runner._runs.table = cast(IRuns, slow)
-        self.runner._scheduler.start(run)
+        self.runner.submission._runs.table = cast(IRuns, slow)
+        self.runner.decisions._scheduler.start(run)
         self.approve(run)
         slow.answer.callback(None)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
@@ -144,7 +147,7 @@ class VaultTests(TroubledCase):
     def test_unreadable_at_that_look(self) -> None:
         """Where what waits cannot be read when the vault is there, a later look takes it up."""
         (run,) = self.waiting(1)
-        self.runner._runs.table = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
+        self.runner.submission._runs.table = cast(IRuns, _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")]))
         self.runner.look()
         self.assertIs(self.now(run).state, RunState.AWAITING_VAULT)
         self.runner.look()
@@ -153,7 +156,7 @@ class VaultTests(TroubledCase):
     def test_very_many(self) -> None:
         """All that waits is taken up, however many pages it fills."""
         runs = self.waiting(3)
-        self.runner._runs.table = cast(IRuns, _Lists(self.store.runs, 1, []))
+        self.runner.submission._runs.table = cast(IRuns, _Lists(self.store.runs, 1, []))
         self.runner.look()
         self.assertEqual([self.now(run).state for run in runs], [RunState.COMPLETED] * 3)
 
@@ -178,9 +181,9 @@ class ApprovedAgainTests(PreviewedCase):
         self.write("gated", manifest("gated", step("post"), expires=PREVIEW.replace("${args.text}", "a mail")))
         self.runner.look()
         run, late = self.between()
-        self.sync(self.runner.pause(None, None, OPERATOR))
-        self.sync(self.runner.resume(None, OPERATOR))
-        self.sync(self.runner.edit(run.id, {"text": "edited"}, None, OPERATOR))
+        self.sync(self.runner.governance.pause(None, None, OPERATOR))
+        self.sync(self.runner.governance.resume(None, OPERATOR))
+        self.sync(self.runner.decisions.edit(run.id, {"text": "edited"}, None, OPERATOR))
         self.approve(run)
         late.callback(Outcome(MAIL))
         self.clock.advance(5.0)
@@ -198,11 +201,11 @@ class PausedWhileNotedTests(TroubledCase):
         run = self.submit("open")
         self.pool.hold()
         self.clock.advance(1.0)
-        pausing = self.later(self.runner.pause(None, None, OPERATOR))
+        pausing = self.later(self.runner.governance.pause(None, None, OPERATOR))
         self.pool.release()
         self.successResultOf(pausing)
         self.assertEqual(len(self.connector.sendings), 1)
-        self.sync(self.runner.resume(None, OPERATOR))
+        self.sync(self.runner.governance.resume(None, OPERATOR))
         self.assertEqual((len(self.connector.sendings), self.now(run).state), (2, RunState.COMPLETED))
 
     def test_its_time_is_up(self) -> None:
@@ -213,14 +216,14 @@ class PausedWhileNotedTests(TroubledCase):
         run = self.submit("again")
         self.pool.hold()
         self.clock.advance(1.0)
-        pausing = self.later(self.runner.pause(None, None, OPERATOR))
+        pausing = self.later(self.runner.governance.pause(None, None, OPERATOR))
         self.pool.release()
         self.successResultOf(pausing)
         self.clock.pump([1.0] * int(timedelta(minutes=2).total_seconds()))
         ended = self.now(run)
         assert ended.fault is not None
         self.assertEqual((ended.state, ended.fault.kind), (RunState.UNKNOWN, "network_error"))
-        _, attempts = self.sync(self.runner.history(run.id))
+        _, attempts = self.sync(self.runner.submission.history(run.id))
         self.assertEqual([(row.state, row.sent) for row in attempts], [("unknown", True), ("failed", False)])
 
 
@@ -232,7 +235,7 @@ class TakenBackTests(PreviewedCase):
         self.say_nothing()
         for number in range(30):
             run = self.submit("gated", {"text": f"number {number}"})
-            self.sync(self.runner.withdraw(run.id, AGENT, None))
+            self.sync(self.runner.submission.withdraw(run.id, AGENT, None))
         last = self.submit("gated", {"text": "the last"})
         self.assertEqual(self.looks(), 6)
         self.show()

@@ -52,15 +52,15 @@ class TrustCase(RunnerCase):
     def errors(self) -> list[str]:
         """What is reported as untrusted."""
         self.runner.look()
-        return [error.message for error in self.runner.offering().load_errors if error.kind == "untrusted"]
+        return [error.message for error in self.runner.submission.offering().load_errors if error.kind == "untrusted"]
 
     def items(self) -> dict[str, TrustItem]:
         """What the operator is asked about, by name."""
-        return {item.name: item for item in self.sync(self.runner.trust_items())}
+        return {item.name: item for item in self.sync(self.runner.governance.trust_items())}
 
     def give(self, name: str, text: str, kind: TrustKind = TrustKind.ACTION) -> tuple[TrustItem, ...]:
         """Trust a file as the page would."""
-        return self.sync(self.runner.trust([(kind, name, _digest(text))], OPERATOR))
+        return self.sync(self.runner.governance.trust([(kind, name, _digest(text))], OPERATOR))
 
     def recorded(self, type_: str) -> list[tuple[object, ...]]:
         """What is on record of events of one type, oldest first."""
@@ -76,25 +76,25 @@ class OfferedTests(TrustCase):
         """A file that nobody has read is reported, not offered, and does not run."""
         self.write("new", _TEXT, trusted=False)
         self.assertEqual(self.errors(), ["is new: read it, then `aileron action trust new`"])
-        self.assertNotIn("new", self.runner.offering().offers)
-        error = self.fails(self.runner.submit(self.call("new")), NotFound)
+        self.assertNotIn("new", self.runner.submission.offering().offers)
+        error = self.fails(self.runner.submission.submit(self.call("new")), NotFound)
         self.assertIn("aileron action trust new", error.message)
         self.assertEqual(self.connector.sendings, [])
 
     def test_changed(self) -> None:
         """A file that was changed since is withdrawn, and the operator's word of before does not count for it."""
-        generation = self.runner.offering().generation
+        generation = self.runner.submission.offering().generation
         self.write("open", manifest("open", step("put"), gated=False), trusted=False)
         self.assertEqual(self.errors(), ["was changed since it was trusted: read it, then `aileron action trust open`"])
-        self.assertEqual(set(self.runner.offering().offers), {"gated"})
-        self.assertGreater(self.runner.offering().generation, generation)
-        self.fails(self.runner.submit(self.call("open")), NotFound)
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated"})
+        self.assertGreater(self.runner.submission.offering().generation, generation)
+        self.fails(self.runner.submission.submit(self.call("open")), NotFound)
 
     def test_given(self) -> None:
         """Once trusted it is offered at once, whoever waits for that is told, and it runs."""
         self.write("new", _TEXT, trusted=False)
         self.runner.look()
-        waiting = self.later(self.runner.offering_after(self.runner.offering().generation, 60.0))
+        waiting = self.later(self.runner.submission.offering_after(self.runner.submission.offering().generation, 60.0))
         self.give("new", _TEXT)
         self.assertIn("new", self.successResultOf(waiting).offers)
         self.assertIs(self.submit("new").state, RunState.EXECUTING)
@@ -107,13 +107,13 @@ class OfferedTests(TrustCase):
         self.assertEqual(self.errors(), [why, why])
         self.believe(TrustKind.CONNECTOR, _CONNECTOR, "sha256:another")
         self.assertIn("was changed", self.errors()[0])
-        self.assertEqual(self.runner.offering().offers, {})
+        self.assertEqual(self.runner.submission.offering().offers, {})
 
     def test_changed_meanwhile(self) -> None:
         """A connector that changes while an idempotency key is looked up does not run, being unread."""
         call = self.call("open", key="once")
         self.pool.hold()
-        asked = self.later(self.runner.submit(call))
+        asked = self.later(self.runner.submission.submit(call))
         self.connector.description = evolve(self.connector.description, content_hash="sha256:unread")
         self.connectors.add(self.connector)
         self.runner.look()
@@ -125,7 +125,7 @@ class OfferedTests(TrustCase):
         """An action that is rewritten and trusted meanwhile runs as it lies there, its arguments read anew."""
         call = self.call("open", key="once")
         self.pool.hold()
-        asked = self.later(self.runner.submit(call))
+        asked = self.later(self.runner.submission.submit(call))
         self.write("open", manifest("open", step("put", inputs='text = "new"'), gated=False))
         self.runner.look()
         self.pool.release()
@@ -138,23 +138,23 @@ class OfferedTests(TrustCase):
         self.connectors.add(ScriptedConnector(shipped, clock=self.clock))
         self.write("new", _TEXT.replace(_CONNECTOR, "builtin://scripted"))
         self.runner.look()
-        self.assertIn("new", self.runner.offering().offers)
+        self.assertIn("new", self.runner.submission.offering().offers)
 
     def test_of_another_kind(self) -> None:
         """A word about a connector is none about an action of that name."""
         self.write("new", _TEXT, trusted=False)
         self.believe(TrustKind.CONNECTOR, "new", _digest(_TEXT))
         self.runner.look()
-        self.assertNotIn("new", self.runner.offering().offers)
+        self.assertNotIn("new", self.runner.submission.offering().offers)
 
     def test_pending(self) -> None:
         """What waits for a decision becomes stale with its file, and cannot be approved until that is trusted."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         changed = manifest("gated", step("put"))
         self.write("gated", changed, trusted=False)
-        self.fails(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
-        self.assertIn("aileron action trust gated", self.sync(self.runner.approval(run.id)).stale or "")
+        self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
+        self.assertIn("aileron action trust gated", self.sync(self.runner.decisions.approval(run.id)).stale or "")
         self.give("gated", changed)
         self.approve(run)
         self.assertEqual([each.request.operation for each in self.connector.sendings], ["put"])
@@ -162,22 +162,22 @@ class OfferedTests(TrustCase):
     def test_taken_after_approval(self) -> None:
         """Trust that is taken back between decision and effect: nothing is sent."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.pool.hold()
-        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
         while not deciding.called:
             self.pool.step()
         self.trust.remove(TrustKind.ACTION, "gated")
         self.pool.release()
         self.assertEqual((self.now(run).state, self.connector.sendings), (RunState.PENDING, []))
-        self.assertIn("cannot run now", self.sync(self.runner.approval(run.id)).stale or "")
+        self.assertIn("cannot run now", self.sync(self.runner.decisions.approval(run.id)).stale or "")
 
     def test_changed_after_approval(self) -> None:
         """A file that is written between decision and effect, when nobody looks: it is read once more, nothing sent."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         self.pool.hold()
-        deciding = self.later(self.runner.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
+        deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)))
         while not deciding.called:
             self.pool.step()
         self.write("gated", manifest("gated", step("put")), trusted=False)
@@ -191,8 +191,8 @@ class OfferedTests(TrustCase):
         self.unlock_anew(VaultState.LOCKED)
         self.trust._words = {}
         self.restart()
-        self.assertEqual((self.errors(), self.runner.offering().offers), ([], {}))
-        self.fails(self.runner.submit(self.call("new")), VaultLocked)
+        self.assertEqual((self.errors(), self.runner.submission.offering().offers), ([], {}))
+        self.fails(self.runner.submission.submit(self.call("new")), VaultLocked)
         run = self.submit()
         self.unlock_anew()
         self.trust.put(words)
@@ -233,7 +233,7 @@ class DeskTests(TrustCase):
         self.connectors.of_files = frozenset({_CONNECTOR})
         self.config = ConfigFile()
         self.restart()
-        told = [error.file for error in self.runner.offering().load_errors]
+        told = [error.file for error in self.runner.submission.offering().load_errors]
         self.assertIn("/home/config.yaml", told, "it is not told from the first moment on")
         found = self.items()
         self.assertEqual(found[_CONNECTOR].state, TrustState.TRUSTED)
@@ -271,8 +271,8 @@ class DeskTests(TrustCase):
         self.connectors.of_files = frozenset({_CONNECTOR})
         self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
         digest = self.connector.description.content_hash
-        self.sync(self.runner.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
-        self.assertEqual(set(self.runner.offering().offers), {"gated", "open"})
+        self.sync(self.runner.governance.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
         self.assertEqual(self.recorded("trust.given")[0][1:3], (None, _CONNECTOR))
 
     def test_not_what_was_shown(self) -> None:
@@ -282,7 +282,7 @@ class DeskTests(TrustCase):
         wanted = [(TrustKind.ACTION, "new", _digest(_TEXT)), (TrustKind.ACTION, "other", "sha256:shown")]
         present = self.items()["other"].candidate
         assert present is not None
-        error = self.fails(self.runner.trust(wanted, OPERATOR), Conflict)
+        error = self.fails(self.runner.governance.trust(wanted, OPERATOR), Conflict)
         self.assertEqual(error.details["items"], [{"kind": "action", "name": "other", "digest": present.digest}])
         self.assertIsNone(self.trust.find(TrustKind.ACTION, "new"))
         self.assertEqual(self.recorded("trust.given"), [])
@@ -291,22 +291,22 @@ class DeskTests(TrustCase):
         """What does not lie there cannot be trusted, nor what is no action."""
         self.write("broken", "no action", trusted=False)
         for name in ("nothing", "broken"):
-            self.fails(self.runner.trust([(TrustKind.ACTION, name, "sha256:00")], OPERATOR), NotFound)
+            self.fails(self.runner.governance.trust([(TrustKind.ACTION, name, "sha256:00")], OPERATOR), NotFound)
 
     def test_taken(self) -> None:
         """Trust that is taken back withdraws the action, on record before; there is nothing to take twice."""
-        self.sync(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR))
-        self.assertEqual(set(self.runner.offering().offers), {"gated"})
+        self.sync(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR))
+        self.assertEqual(set(self.runner.submission.offering().offers), {"gated"})
         self.assertEqual(self.recorded("trust.taken")[0][:2], (OPERATOR.id, "open"))
-        self.fails(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR), NotFound)
+        self.fails(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR), NotFound)
 
     def test_locked(self) -> None:
         """While locked nothing is trusted, taken back or switched, and nothing is recorded as if it were."""
         self.write("new", _TEXT, trusted=False)
         self.vault.lock()
-        self.fails(self.runner.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), VaultLocked)
-        self.fails(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR), VaultLocked)
-        self.fails(self.runner.set_enabled("open", False, OPERATOR), VaultLocked)
+        self.fails(self.runner.governance.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), VaultLocked)
+        self.fails(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR), VaultLocked)
+        self.fails(self.runner.governance.set_enabled("open", False, OPERATOR), VaultLocked)
         self.assertEqual(self.items()["new"].state, TrustState.NEW)
         for type_ in ("trust.given", "trust.taken", "action.disabled"):
             self.assertEqual(self.recorded(type_), [])
@@ -315,15 +315,17 @@ class DeskTests(TrustCase):
         """While nobody's word is known nobody can be asked about files."""
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
-        self.fails(self.runner.trust_items(), VaultLocked)
+        self.fails(self.runner.governance.trust_items(), VaultLocked)
 
     def test_full(self) -> None:
         """A word that could not be kept is not in force."""
         self.write("new", _TEXT, trusted=False)
         self.trust.full = True
-        self.fails(self.runner.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), StoreUnavailable)
+        self.fails(
+            self.runner.governance.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), StoreUnavailable
+        )
         self.assertEqual(self.items()["new"].state, TrustState.NEW)
-        self.assertNotIn("new", self.runner.offering().offers)
+        self.assertNotIn("new", self.runner.submission.offering().offers)
 
 
 class SwitchTests(TrustCase):
@@ -331,29 +333,29 @@ class SwitchTests(TrustCase):
 
     def test_off_and_on(self) -> None:
         """An action that is off is listed as such and does not run, in later lives too, until it is on again."""
-        offer = self.sync(self.runner.set_enabled("open", False, OPERATOR))
+        offer = self.sync(self.runner.governance.set_enabled("open", False, OPERATOR))
         self.assertFalse(offer.enabled)
         self.restart()
-        self.assertFalse(self.runner.offering().offers["open"].enabled)
-        error = self.fails(self.runner.submit(self.call("open")), Conflict)
+        self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
+        error = self.fails(self.runner.submission.submit(self.call("open")), Conflict)
         self.assertEqual(error.details["enabled"], False)
-        self.assertTrue(self.sync(self.runner.set_enabled("open", True, OPERATOR)).enabled)
+        self.assertTrue(self.sync(self.runner.governance.set_enabled("open", True, OPERATOR)).enabled)
         self.submit("open")
         self.assertEqual(len(self.recorded("action.disabled") + self.recorded("action.enabled")), 2)
 
     def test_stays_off(self) -> None:
         """An action that is off stays off when its changed file is trusted."""
-        self.sync(self.runner.set_enabled("open", False, OPERATOR))
+        self.sync(self.runner.governance.set_enabled("open", False, OPERATOR))
         changed = manifest("open", step("put"), gated=False)
         self.write("open", changed, trusted=False)
         self.give("open", changed)
-        self.assertFalse(self.runner.offering().offers["open"].enabled)
+        self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
 
     def test_taken_meanwhile(self) -> None:
         """An action whose trust is taken back while it is switched is not trusted again by that."""
         self.pool.hold()
-        taken = self.later(self.runner.distrust(TrustKind.ACTION, "open", OPERATOR))
-        switched = self.later(self.runner.set_enabled("open", False, OPERATOR))
+        taken = self.later(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR))
+        switched = self.later(self.runner.governance.set_enabled("open", False, OPERATOR))
         while self.pool.todo:
             self.pool.step()
         self.successResultOf(taken)
@@ -364,7 +366,7 @@ class SwitchTests(TrustCase):
         """An action that is trusted anew while it is switched stays trusted as it was read last."""
         changed = manifest("open", step("put"), gated=False)
         self.pool.hold()
-        switched = self.later(self.runner.set_enabled("open", False, OPERATOR))
+        switched = self.later(self.runner.governance.set_enabled("open", False, OPERATOR))
         self.write("open", changed)
         self.pool.release()
         self.failureResultOf(switched, Conflict)
@@ -376,4 +378,4 @@ class SwitchTests(TrustCase):
         """What is not offered cannot be switched."""
         self.write("new", _TEXT, trusted=False)
         for name in ("new", "nothing"):
-            self.fails(self.runner.set_enabled(name, True, AGENT), NotFound)
+            self.fails(self.runner.governance.set_enabled(name, True, AGENT), NotFound)

@@ -43,9 +43,9 @@ class UndoCase(DecidedCase):
 
     def put_off(self, run: Run, seconds: float) -> Approval:
         """Approve a run for later."""
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         decision = Decision(True, shown.digest, OPERATOR.id, not_before=self.in_seconds(seconds))
-        return self.sync(self.runner.decide(run.id, decision))
+        return self.sync(self.runner.decisions.decide(run.id, decision))
 
     def state(self, run: Run) -> RunState:
         """Where it stands."""
@@ -88,7 +88,7 @@ class UndoTests(UndoCase):
         """Until then it is cancelled by who asked, and nothing ever leaves."""
         run = self.submit()
         self.approve(run)
-        self.sync(self.runner.withdraw(run.id, AGENT, "a typo"))
+        self.sync(self.runner.submission.withdraw(run.id, AGENT, "a typo"))
         self.clock.advance(100_000)
         self.nothing_sent(run, RunState.CANCELLED)
 
@@ -97,7 +97,7 @@ class UndoTests(UndoCase):
         run = self.submit()
         self.approve(run)
         self.clock.advance(60)
-        self.fails(self.runner.withdraw(run.id, AGENT, None), Conflict)
+        self.fails(self.runner.submission.withdraw(run.id, AGENT, None), Conflict)
 
     def test_restart(self) -> None:
         """A restart waits for what is left of it, and then goes on."""
@@ -162,7 +162,7 @@ class UndoTests(UndoCase):
             taken: Deferred[Run] | None = None
             for moment in range(40):
                 if moment == turn:
-                    taken = self.later(self.runner.withdraw(run.id, AGENT, None))
+                    taken = self.later(self.runner.submission.withdraw(run.id, AGENT, None))
                 if self.pool.todo:
                     self.pool.step()
             self.pool.release()
@@ -203,9 +203,9 @@ class ScheduleTests(UndoCase):
     def test_too_far(self) -> None:
         """More than thirty days ahead is refused, and decides nothing."""
         run = self.submit()
-        shown = self.sync(self.runner.approval(run.id))
+        shown = self.sync(self.runner.decisions.approval(run.id))
         decision = Decision(True, shown.digest, OPERATOR.id, not_before=self.in_seconds(30 * 86_400 + 1))
-        self.fails(self.runner.decide(run.id, decision), InvalidRequest)
+        self.fails(self.runner.decisions.decide(run.id, decision), InvalidRequest)
         self.nothing_sent(run, RunState.PENDING)
 
     def test_changed_meanwhile(self) -> None:
@@ -263,7 +263,7 @@ class ForgedTests(UndoCase):
         """What was taken back stays so when its row is put back, days later and at its time."""
         run = self.submit()
         self.put_off(run, 10 * 86_400)
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.clock.advance(5 * 86_400)
         self.forge(run, "UPDATE runs SET state = 'approved' WHERE id = ?")
         self.clock.pump([3600.0] * 24 * 5)
@@ -273,9 +273,9 @@ class ForgedTests(UndoCase):
         """The vault alone remembers it for as long as the decision would have held."""
         run = self.submit()
         decided = self.put_off(run, 10 * 86_400)
-        self.sync(self.runner.withdraw(run.id, OPERATOR, None))
+        self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.clock.advance(10 * 86_400 + 1)
-        self.assertTrue(self.runner._decisions._is_outdated(run, decided))
+        self.assertTrue(self.runner._recovery._decisions._is_outdated(run, decided))
 
     def test_asked_again(self) -> None:
         """A decision after that is dated when it was taken."""

@@ -44,27 +44,27 @@ class UngatedTests(RunnerCase):
 
     def test_bad_arguments(self) -> None:
         """Every fault of the arguments is told at once, and nothing is kept."""
-        error = self.fails(self.runner.submit(self.call("open", {"times": "x", "more": 1})), InvalidRequest)
+        error = self.fails(self.runner.submission.submit(self.call("open", {"times": "x", "more": 1})), InvalidRequest)
         self.assertEqual(len(error.details["problems"]), 3)
         self.assertEqual(self.sync(self.store.audit.list(AuditQuery(type="execution.started"))).items, ())
 
     def test_unknown_action(self) -> None:
         """An action that is not there is not found."""
-        self.fails(self.runner.submit(self.call("nothing")), NotFound)
+        self.fails(self.runner.submission.submit(self.call("nothing")), NotFound)
 
     def test_switched_off(self) -> None:
         """An action that the operator switched off is refused until it is on again."""
-        self.sync(self.runner.set_enabled("open", False, AGENT))
-        self.fails(self.runner.submit(self.call("open")), Conflict)
+        self.sync(self.runner.governance.set_enabled("open", False, AGENT))
+        self.fails(self.runner.submission.submit(self.call("open")), Conflict)
         self.restart()
-        self.fails(self.runner.submit(self.call("open")), Conflict)
-        self.sync(self.runner.set_enabled("open", True, AGENT))
+        self.fails(self.runner.submission.submit(self.call("open")), Conflict)
+        self.sync(self.runner.governance.set_enabled("open", True, AGENT))
         self.submit("open")
 
     def test_locked(self) -> None:
         """While the vault is locked nothing ungated is taken, nor kept."""
         self.vault.lock()
-        error = self.fails(self.runner.submit(self.call("open")), VaultLocked)
+        error = self.fails(self.runner.submission.submit(self.call("open")), VaultLocked)
         self.assertEqual(error.details["state"], VaultState.LOCKED.value)
         self.assertEqual(self.connector.sendings, [])
 
@@ -74,7 +74,7 @@ class UngatedTests(RunnerCase):
         self.connector.script.append(answer)
         run = self.submit("open")
         self.assertIs(self.now(run).state, RunState.EXECUTING)
-        _, attempts = self.sync(self.runner.history(run.id))
+        _, attempts = self.sync(self.runner.submission.history(run.id))
         self.assertEqual([attempt.state for attempt in attempts], ["started"])
         answer.callback(Outcome({"done": True}))
         self.assertIs(self.now(run).state, RunState.COMPLETED)
@@ -82,7 +82,7 @@ class UngatedTests(RunnerCase):
     def test_nothing_sent_before_the_commit(self) -> None:
         """While the commit of executing is under way, the connector has not been called."""
         self.pool.hold()
-        submitted = self.later(self.runner.submit(self.call("open", session=None)))
+        submitted = self.later(self.runner.submission.submit(self.call("open", session=None)))
         self.assertNoResult(submitted)
         self.assertEqual(self.connector.sendings, [])
         self.pool.release()
@@ -94,8 +94,8 @@ class UngatedTests(RunnerCase):
         answer: Deferred[Outcome] = Deferred()
         self.connector.script.append(answer)
         run = self.submit("open")
-        waiting = [self.later(self.runner.wait(run.id, 30.0)) for _ in range(2)]
-        short = self.later(self.runner.wait(run.id, 5.0))
+        waiting = [self.later(self.runner.submission.wait(run.id, 30.0)) for _ in range(2)]
+        short = self.later(self.runner.submission.wait(run.id, 5.0))
         self.assertNoResult(waiting[0])
         self.clock.advance(5.0)
         self.assertIs(self.successResultOf(short).state, RunState.EXECUTING)
@@ -137,7 +137,7 @@ class UngatedTests(RunnerCase):
         self.clock.advance(2.0)
         self.assertIs(self.now(run).state, RunState.COMPLETED)
         self.assertEqual(len({each.effect_key for each in self.connector.sendings}), 1)
-        _, attempts = self.sync(self.runner.history(run.id))
+        _, attempts = self.sync(self.runner.submission.history(run.id))
         self.assertEqual([attempt.state for attempt in attempts], ["failed", "failed", "succeeded"])
         self.assertEqual(self.events(run).count("execution.attempt"), 2)
 
@@ -190,8 +190,8 @@ class UngatedTests(RunnerCase):
         for happened, end in ((True, RunState.COMPLETED), (False, RunState.FAILED)):
             self.connector.script.append(Outcome(fault=Fault("external_api_error", "?", "external"), classified=False))
             run = self.submit("open")
-            self.assertIs(self.sync(self.runner.settle(run.id, happened, "I looked", AGENT)).state, end)
-            self.fails(self.runner.settle(run.id, happened, "again", AGENT), Conflict)
+            self.assertIs(self.sync(self.runner.governance.settle(run.id, happened, "I looked", AGENT)).state, end)
+            self.fails(self.runner.governance.settle(run.id, happened, "again", AGENT), Conflict)
             self.assertEqual(self.events(run)[-1], "run.settled")
 
 
@@ -227,7 +227,7 @@ class StepsTests(RunnerCase):
         """Each step's attempts are on record."""
         self.connector.script.append(Outcome({"name": "x", "count": 7}))
         run = self.submit("both")
-        steps, attempts = self.sync(self.runner.history(run.id))
+        steps, attempts = self.sync(self.runner.submission.history(run.id))
         self.assertEqual([each.step_id for each in steps], ["find", "tell"])
         self.assertEqual(
             [(each.step_id, each.state) for each in attempts], [("find", "succeeded"), ("tell", "succeeded")]

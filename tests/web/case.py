@@ -90,12 +90,12 @@ class ReviewedRunner(ScriptedRunner):
     cursor: str | None = None
 
     async def approval(self, run_id: str) -> Approval:
-        """See L{IRunner}."""
+        """See L{IDecisions.approval}."""
         self.watched.append(run_id)
         return evolve(await super().approval(run_id), **self.reviews.get(run_id, {}))
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
-        """See L{IRunner}."""
+        """See L{IDecisions.approvals}."""
         self.watched.append(query)
         found = await super().approvals(query)
         return Page(tuple(evolve(each, **self.reviews.get(each.run.id, {})) for each in found.items), self.cursor)
@@ -206,7 +206,9 @@ class WebCase(SynchronousTestCase):
         self.signer = example_signer(self.store, MemoryRecordKeys(self.vault), MemoryControl(self.vault), self.clock)
         self.connectors = MemoryConnectors.of([ScriptedConnector()])
         self.parts = PageParts(
-            runner=self.runner,
+            submission=self.runner,
+            decisions=self.runner,
+            governance=self.runner,
             sessions=self.sessions,
             operators=self.operators,
             passkeys=Passkeys(MemoryPasskeyBook(self.vault), lambda: (ADDRESS,), self.clock),

@@ -33,7 +33,7 @@ async def list_actions(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=Who.OPERATOR, answers={200: ref("Action")})
 async def show_action(visit: Visit, parts: Parts, name: str) -> Answer:
     """One action."""
-    offer = parts.runner.offering().offers.get(name)
+    offer = parts.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
     return answer(action_json(offer))
@@ -49,7 +49,7 @@ async def show_action(visit: Visit, parts: Parts, name: str) -> Answer:
 async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
     """Switch an action on or off."""
     enabled = visit.body["enabled"] is True
-    return answer(action_json(await parts.runner.set_enabled(name, enabled, visit.caller.actor)))
+    return answer(action_json(await parts.governance.set_enabled(name, enabled, visit.caller.actor)))
 
 
 @TABLE.route(
@@ -61,16 +61,16 @@ async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
 )
 async def list_most_used(visit: Visit, parts: Parts) -> Answer:
     """Of the actions that are there, the names of those that were lately carried out most often, by any session."""
-    offers = parts.runner.offering().offers
-    names = [name for name in await parts.runner.most_used(_MOST_NAMES) if name in offers]
+    offers = parts.submission.offering().offers
+    names = [name for name in await parts.submission.most_used(_MOST_NAMES) if name in offers]
     return answer({"items": names[: int(visit.number("limit", _MOST_NAMES))]})
 
 
 async def _offering(visit: Visit, parts: Parts) -> Offering:
     seconds, generation = visit.number("wait", 0.0), visit.query.get("generation")
     if seconds > 0 and isinstance(generation, int):
-        return await parts.waits.wait(visit.caller.session_id, parts.runner.offering_after(generation, seconds))
-    return parts.runner.offering()
+        return await parts.waits.wait(visit.caller.session_id, parts.submission.offering_after(generation, seconds))
+    return parts.submission.offering()
 
 
 def _offering_json(offering: Offering) -> dict[str, JSON]:

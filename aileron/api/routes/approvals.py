@@ -63,15 +63,15 @@ _DECIDED = {**DECISION, "properties": {**cast("Mapping[str, JSON]", DECISION["pr
 async def list_approvals(visit: Visit, parts: Parts) -> Answer:
     """Approvals, oldest first; without a state, those that wait for a decision."""
     query = run_query(visit, usual=(RunState.PENDING,))
-    found = await parts.runner.approvals(query)
+    found = await parts.decisions.approvals(query)
     return answer(page(found, lambda approval: approval_json(approval, parts.review_url)))
 
 
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=Who.OPERATOR, answers={200: ref("Approval")})
 async def show_approval(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """One approval, whole, its staleness checked now."""
-    approval = await parts.runner.approval(approval_id)
-    suggested: JSON = [each.as_json() for each in parts.runner.suggested(approval)]
+    approval = await parts.decisions.approval(approval_id)
+    suggested: JSON = [each.as_json() for each in parts.decisions.suggested(approval)]
     return answer({**approval_json(approval, parts.review_url), "suggested": suggested})
 
 
@@ -100,7 +100,7 @@ async def edit(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """Replace the arguments of what waits: checked, previewed and digested anew, or refused whole."""
     given = visit.body["args"]
     arguments = given if isinstance(given, Mapping) else {}
-    approval = await parts.runner.edit(approval_id, arguments, visit.text("digest"), visit.caller.actor)
+    approval = await parts.decisions.edit(approval_id, arguments, visit.text("digest"), visit.caller.actor)
     return answer(approval_json(approval, parts.review_url))
 
 
@@ -128,7 +128,7 @@ async def show_result(visit: Visit, parts: Parts, approval_id: str) -> Answer:
 async def withdraw(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """Take a run back before anything is sent."""
     await visible_run(visit, parts, approval_id)
-    run = await parts.runner.withdraw(approval_id, visit.caller.actor, visit.text("reason"))
+    run = await parts.submission.withdraw(approval_id, visit.caller.actor, visit.text("reason"))
     return answer(_result(run, parts))
 
 

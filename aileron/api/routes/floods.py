@@ -58,7 +58,7 @@ async def _waiting(parts: Parts, session_id: str) -> list[Approval]:
     query: RunQuery | None = RunQuery(states=(RunState.PENDING,), session_id=session_id, limit=_AT_ONCE)
     found: list[Approval] = []
     while query is not None:
-        page = await parts.runner.approvals(query)
+        page = await parts.decisions.approvals(query)
         found += page.items
         query = None if page.cursor is None else evolve(query, cursor=page.cursor)
     return found
@@ -68,9 +68,9 @@ async def _denied(visit: Visit, parts: Parts, approval: Approval) -> str | None:
     """Why one could not be denied; one that was changed in this moment is denied as it is then."""
     for digest in (approval.digest, None):
         try:
-            present = digest or (await parts.runner.approval(approval.run.id)).digest
+            present = digest or (await parts.decisions.approval(approval.run.id)).digest
             word = Decision(False, present, visit.caller.actor.id, visit.text("reason"))
-            await parts.runner.decide(approval.run.id, word)
+            await parts.decisions.decide(approval.run.id, word)
         except ApprovalStale as error:
             trouble = error.message
         except Conflict as error:

@@ -43,36 +43,36 @@ _APPROVED_WITH = made_of(
 @TABLE.route("GET", "/v1/grants", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(ref("Grant"))})})
 async def list_grants(visit: Visit, parts: Parts) -> Answer:
     """All grants, oldest first; those that ended some days ago are forgotten."""
-    return answer({"items": [grant_json(each) for each in await parts.runner.grants()]})
+    return answer({"items": [grant_json(each) for each in await parts.governance.grants()]})
 
 
 @TABLE.route("GET", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
 async def show_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
     """One grant: what it allows, and whether it does now."""
-    return answer(grant_json(await parts.runner.grant(grant_id)))
+    return answer(grant_json(await parts.governance.grant(grant_id)))
 
 
 @TABLE.route("POST", "/v1/grants", operators=Who.OPERATOR, body=_APPROVED_WITH, answers={201: ref("Grant")})
 async def make_grant(visit: Visit, parts: Parts) -> Answer:
     """Approve exactly what the digest binds, and grant more like it."""
     decision = Decision(True, str(visit.body["digest"]), visit.caller.actor.id, visit.text("reason"))
-    _, grant = await parts.runner.approve_and_grant(str(visit.body["approval_id"]), decision, wish_of(visit))
+    _, grant = await parts.decisions.approve_and_grant(str(visit.body["approval_id"]), decision, wish_of(visit))
     return answer(new_grant_json(grant), 201)
 
 
 @TABLE.route("DELETE", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
 async def revoke_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
     """Revoke a grant: nothing more begins by it.  Twice is safe."""
-    return answer(grant_json(await parts.runner.revoke_grant(grant_id, visit.caller.actor)))
+    return answer(grant_json(await parts.governance.revoke_grant(grant_id, visit.caller.actor)))
 
 
 async def decided(visit: Visit, parts: Parts, approval_id: str, decision: Decision) -> tuple[Approval, Grant | None]:
     """Take a decision, with the grant that the body asks for, if it does."""
     if visit.body.get("grant") is None:
-        return await parts.runner.decide(approval_id, decision), None
+        return await parts.decisions.decide(approval_id, decision), None
     if not decision.approved:
         raise InvalidRequest.listing("A denial grants nothing.", ("/grant", "goes with an approval alone"))
-    return await parts.runner.approve_and_grant(approval_id, decision, wish_of(visit))
+    return await parts.decisions.approve_and_grant(approval_id, decision, wish_of(visit))
 
 
 def wish_of(visit: Visit) -> NewGrant:

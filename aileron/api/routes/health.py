@@ -73,7 +73,7 @@ async def status(visit: Visit, parts: Parts) -> Answer:
     """How the daemon does, also while its store is out of order; an agent learns of its own pending approvals only."""
     now = parts.now()
     kept = await _kept(visit, parts)
-    own, offering = visit.caller.session, parts.runner.offering()
+    own, offering = visit.caller.session, parts.submission.offering()
     paused = paused_for(parts, None if own is None else own.id)
     counts = {"actions": len(offering.offers), "load_errors": len(offering.load_errors), **(kept or {})}
     return answer(
@@ -117,7 +117,7 @@ async def _kept(visit: Visit, parts: Parts) -> dict[str, JSON] | None:
     """The counts of what is in the store; L{None} while it does not answer."""
     own = visit.caller.session
     try:
-        pending = await parts.runner.pending(None if own is None else own.id)
+        pending = await parts.decisions.pending(None if own is None else own.id)
         if own is not None:
             return {"pending_approvals": pending}
         live = await parts.sessions.list(True, MOST_LIVE_SESSIONS, None)

@@ -30,9 +30,9 @@ async def metrics(visit: Visit, parts: Parts) -> Answer:
 
 
 async def _facts(parts: Parts) -> Facts:
-    offering = parts.runner.offering()
+    offering = parts.submission.offering()
     pending, sessions = await _kept(parts)
-    paused = {pause.session_id for pause in parts.runner.pauses()}
+    paused = {pause.session_id for pause in parts.governance.pauses()}
     return Facts(
         version=parts.version,
         uptime_seconds=(parts.now() - parts.started_at).total_seconds(),
@@ -51,7 +51,7 @@ async def _facts(parts: Parts) -> Facts:
 async def _kept(parts: Parts) -> tuple[int | None, int | None]:
     """Approvals that wait and sessions that live; L{None} while the store does not answer."""
     try:
-        pending = await parts.runner.pending(None)
+        pending = await parts.decisions.pending(None)
         live = await parts.sessions.list(True, MOST_LIVE_SESSIONS, None)
     except StoreUnavailable:
         return None, None

@@ -38,7 +38,7 @@ _WAITS = made_of(
 
 def _known(parts: Parts, name: str) -> None:
     """That there is no such action counts before what is wrong with the body."""
-    offers = parts.runner.offering().offers
+    offers = parts.submission.offering().offers
     if not offers:
         return
     offer = offers.get(name)
@@ -67,7 +67,7 @@ async def run_action(visit: Visit, parts: Parts, name: str) -> Answer:
         visit.caller.session,
         visit.text("idempotency_key"),
     )
-    run = await parts.runner.submit(call)
+    run = await parts.submission.submit(call)
     if not run.state.settled:
         run = await _wait(visit, parts, run)
     return outcome(run, parts)
@@ -82,7 +82,7 @@ async def _wait(visit: Visit, parts: Parts, run: Run) -> Run:
     session_id = visit.caller.session_id
     if left <= 0 or not parts.waits.allows(session_id):
         return run
-    return await parts.waits.wait(session_id, parts.runner.wait(run.id, left))
+    return await parts.waits.wait(session_id, parts.submission.wait(run.id, left))
 
 
 def _waits_for_somebody(run: Run) -> bool:

@@ -68,7 +68,7 @@ async def visible_run(visit: Visit, parts: Parts, run_id: str) -> Run:
     :raises NotFound: it is not.
     """
     try:
-        run = await parts.runner.run(run_id)
+        run = await parts.submission.run(run_id)
     except NotFound:
         raise NotFound(_NO_RUN) from None
     if not visit.caller.may_see(run.session_id):
@@ -85,7 +85,7 @@ async def awaited_run(visit: Visit, parts: Parts, run_id: str) -> Run:
     seconds = visit.number("wait", visit.wait_seconds or 0.0)
     if seconds <= 0 or run.state.settled:
         return run
-    return await parts.waits.wait(visit.caller.session_id, parts.runner.wait(run_id, seconds))
+    return await parts.waits.wait(visit.caller.session_id, parts.submission.wait(run_id, seconds))
 
 
 def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
@@ -116,7 +116,7 @@ def run_query(visit: Visit, usual: tuple[RunState, ...] = ()) -> RunQuery:
 )
 async def list_runs(visit: Visit, parts: Parts) -> Answer:
     """Runs, newest first; an agent sees its own."""
-    return answer(page(await parts.runner.runs(run_query(visit)), listed_run_json))
+    return answer(page(await parts.submission.runs(run_query(visit)), listed_run_json))
 
 
 @TABLE.route(
@@ -132,7 +132,7 @@ async def show_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     run = await awaited_run(visit, parts, run_id)
     shown = run_json(run)
     if visit.caller.operator is not None:
-        steps, attempts = await parts.runner.history(run_id)
+        steps, attempts = await parts.submission.history(run_id)
         shown["steps"] = [_step(step) for step in steps]
         shown["attempts"] = [_attempt(attempt) for attempt in attempts]
     return answer(shown)
@@ -152,14 +152,14 @@ async def resolve_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
     outcome, note, actor = visit.text("outcome"), visit.text("note") or "", visit.caller.actor
     if outcome == "run_again":
-        return answer(run_json(await parts.runner.run_again(run_id, note, actor)))
-    return answer(run_json(await parts.runner.settle(run_id, outcome == "happened", note, actor)))
+        return answer(run_json(await parts.governance.run_again(run_id, note, actor)))
+    return answer(run_json(await parts.governance.settle(run_id, outcome == "happened", note, actor)))
 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
 async def reconcile_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     """Look now whether a run whose outcome is unknown happened."""
-    run, finding = await parts.runner.find_out(run_id, visit.caller.actor)
+    run, finding = await parts.governance.find_out(run_id, visit.caller.actor)
     failure = None if finding.fault is None else finding.fault.as_json()
     return answer({"run": run_json(run), "happened": finding.happened, "failure": failure})
 

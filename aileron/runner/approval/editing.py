@@ -42,7 +42,7 @@ class ApprovalEditor:
     _locks: KeyedLocks
 
     async def edit(self, run_id: str, edit: Edit) -> Approval:
-        """See L{IRunner.edit}."""
+        """See L{IDecisions.edit}."""
         approval = await self._gate.open(run_id, edit.digest)
         edited = self._edited(approval.run, edit.arguments)
         if canonical(edited.arguments) == canonical(approval.run.arguments):

@@ -76,13 +76,15 @@ class GrantCheck(Protocol):
 class ApprovalGate:
     """Stands between a gated run and its effect.  This is the one place that takes a decision.
 
+    :ivar requests: what is asked.
+    :ivar previews: what is shown of the service's side.
     :ivar undo: knows when approved runs may begin.
     """
 
     _runs: RunRepository
-    _requests: ApprovalRequests
+    requests: ApprovalRequests
     _decisions: Decisions
-    _previews: Previews
+    previews: Previews
     undo: UndoWindow
     _effects: EffectGate
     _grants: GrantCheck
@@ -116,14 +118,14 @@ class ApprovalGate:
         approval = await self._runs.approval(run_id)
         if not decision.approved or approval.review.get("preview") is None:
             return None
-        self._requests.planner.offerings.refresh()
-        approval = await self._requests.fresh(approval)
+        self.requests.planner.offerings.refresh()
+        approval = await self.requests.fresh(approval)
         if decision.digest != approval.digest or approval.run.state is not RunState.PENDING:
             return None
         return await self._fetched(approval.run)
 
     async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
-        """See L{IRunner.decide}.
+        """See L{IDecisions.decide}.
 
         :param preview: from L{seen_before_decision}.
         """
@@ -161,8 +163,8 @@ class ApprovalGate:
 
         :raises NotFound, Conflict, ApprovalStale: as of L{decide}.
         """
-        self._requests.planner.offerings.refresh()
-        approval = await self._requests.fresh(await self._runs.approval(run_id))
+        self.requests.planner.offerings.refresh()
+        approval = await self.requests.fresh(await self._runs.approval(run_id))
         _check_open(approval, self._runs.events.now())
         if digest not in (None, approval.digest):
             raise ApprovalStale(
@@ -187,7 +189,7 @@ class ApprovalGate:
         :raises NotYet: its decision lets it begin later.
         """
         try:
-            if self._requests.plan(run).preview is None:
+            if self.requests.plan(run).preview is None:
                 return None
             await self._sound(run)
             return await self._fetched(run, before_effect=True)
@@ -209,7 +211,7 @@ class ApprovalGate:
             plan = self._as_approved(approval, preview)
             self._grants.check(approval, plan)
         except ApprovalStale as found:
-            await self._requests.ask_anew(run, found, preview)
+            await self.requests.ask_anew(run, found, preview)
             return None
         return plan, approval
 
@@ -251,8 +253,8 @@ class ApprovalGate:
         :raises ApprovalStale: it is none that counts.
         :raises StateConflict: the run went elsewhere meanwhile.
         """
-        self._requests.planner.offerings.refresh()
-        approval = await self._requests.recorded(run)
+        self.requests.planner.offerings.refresh()
+        approval = await self.requests.recorded(run)
         if approval is None:
             raise NoDecision("There is no decision on record.")
         if approval.run.state is not run.state:
@@ -262,7 +264,7 @@ class ApprovalGate:
 
     async def _fetched(self, run: Run, *, before_effect: bool = False) -> Preview | None:
         try:
-            return await self._previews.afresh(run, before_effect=before_effect)
+            return await self.previews.afresh(run, before_effect=before_effect)
         except (Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError as error:
@@ -318,8 +320,8 @@ class ApprovalGate:
     async def _confirmed(self, approval: Approval, preview: Preview | None) -> ApprovalRule:
         """What the manifest says of an approval that could run now, as it was shown, its preview fetched just now."""
         try:
-            present = approval if preview is None else await self._requests.previewed(approval, preview)
-            plan = self._requests.plan_shown(approval)
+            present = approval if preview is None else await self.requests.previewed(approval, preview)
+            plan = self.requests.plan_shown(approval)
         except StateConflict as conflict:
             raise make_conflict(conflict.present) from conflict
         except (ApprovalStale, StoreUnavailable, *UNUSABLE):
@@ -340,7 +342,7 @@ class ApprovalGate:
         :raises ApprovalStale: it is something else, or cannot run.
         """
         try:
-            plan = self._requests.plan(approval.run, preview)
+            plan = self.requests.plan(approval.run, preview)
         except AileronError as error:
             raise ApprovalStale(f"It cannot run now: {error.message}") from error
         if plan.digest(approval.run) != approval.digest:

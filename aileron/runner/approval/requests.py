@@ -45,7 +45,7 @@ class ApprovalRequests:
     _runs: RunRepository
     planner: Planner
     _decisions: Decisions
-    _expiry: Expiry
+    expiry: Expiry
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """C{run} put up for decision for the first time."""
@@ -134,7 +134,7 @@ class ApprovalRequests:
             run, self._runs.events.now()
         )  # before the question that takes its place, so that no crash keeps it
         await self._runs.apply(transition(run, RunState.PENDING, self._runs.events.now(), event, ask=ask))
-        self._expiry.watch(run.id, ask.expires_at)
+        self.expiry.watch(run.id, ask.expires_at)
 
     def _look(self, approval: Approval) -> tuple[Plan | None, Ask | None]:
         """What would run now, if anything, and what to ask instead of what stands there, if that is something else."""

@@ -56,7 +56,7 @@ class GrantService:
     async def approve(
         self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
     ) -> tuple[Approval, Grant]:
-        """See L{IRunner.approve_and_grant}.
+        """See L{IDecisions.approve_and_grant}.
 
         :param preview: as of L{ApprovalGate.decide}.
         """
@@ -77,7 +77,7 @@ class GrantService:
         return approved, grant
 
     async def all(self) -> tuple[StandingGrant, ...]:
-        """See L{IRunner.grants}."""
+        """See L{IGovernance.grants}."""
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._requests.planner.offerings.refresh()
@@ -85,14 +85,14 @@ class GrantService:
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
     async def one(self, grant_id: str) -> StandingGrant:
-        """See L{IRunner.grant}."""
+        """See L{IGovernance.grant}."""
         for shown in await self.all():
             if shown.grant.id == grant_id:
                 return shown
         raise NotFound("There is no such grant.", {"grant": grant_id})
 
     async def revoke(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """See L{IRunner.revoke_grant}.
+        """See L{IGovernance.revoke_grant}.
 
         The vault first, and then the record: what is to end ends at once, whatever the database does.
         """
@@ -102,11 +102,6 @@ class GrantService:
         if before.revoked_at is None:
             await self._runs.audit.append(self._event("grant.revoked", revoked, actor, left=revoked.left))
         return await self._shown(revoked)
-
-    def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """See L{IRunner.suggested}."""
-        found = ((name, _domains(value)) for name, value in approval.run.arguments.items())
-        return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
 
     def _checked(self, wish: NewGrant, run: Run, plan: Plan) -> NewGrant:
         if wish.session and run.session_id is None:
@@ -172,6 +167,12 @@ def _describe(grant: Grant) -> Mapping[str, JSON]:
         "session": grant.session_id,
         "bound": dict(grant.bound),
     }
+
+
+def suggest_predicates(approval: Approval) -> tuple[Predicate, ...]:
+    """Suggest what could be granted of the arguments of C{approval}: the same recipients' domains."""
+    found = ((name, _domains(value)) for name, value in approval.run.arguments.items())
+    return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
 
 
 def _domains(value: JSON) -> list[JSON]:

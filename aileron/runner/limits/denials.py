@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from attrs import define, field, frozen
 
-from aileron.errors import ApprovalDenied, Conflict
+from aileron.errors import ApprovalDenied, Conflict, NotFound
 from aileron.interfaces import IAudit, IRuns
 from aileron.runner.runs.transitions import EventFactory
 from aileron.values import (
@@ -130,12 +130,16 @@ class Denials:
             if each.request == asked:
                 raise _refusal(each, each.at + cool_down, now)
 
-    async def forgive(self, approval: Approval, actor: Actor) -> None:
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
         """Let the same be asked again, and those go on who were stopped for it.  Twice is safe.
 
+        :raises NotFound: there is no such approval.
         :raises Conflict: it was not denied.
         :raises StoreUnavailable: it counts on.
         """
+        approval = await self._runs.approval(run_id)
+        if approval is None:
+            raise NotFound("There is no such approval.")
         run = approval.run
         if run.state is not RunState.DENIED:
             raise Conflict(f"It is {run.state.value}: there is nothing to forgive.", {"state": run.state.value})
@@ -144,6 +148,7 @@ class Denials:
             await self._audit.append(self._events.of_run(FORGIVEN, run, actor))
             self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST)
             self._breaker.forgive(run)
+        return approval
 
     def _keep(self, approval: Approval) -> None:
         run = approval.run

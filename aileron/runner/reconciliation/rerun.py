@@ -11,6 +11,7 @@ from aileron.manifests import check_arguments
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
+from aileron.runner.scheduling.waiters import KeyedLocks
 from aileron.values import READ, Actor, Fault, Run, RunQuery, RunState, Transition
 
 from .recorder import OutcomeRecorder, require_unchanged
@@ -26,9 +27,13 @@ class Rerun:
     _planner: Planner
     _put_up: Callable[[Run, Plan, Actor], Awaitable[Run]]
     _recorder: OutcomeRecorder
+    _locks: KeyedLocks
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{aileron.interfaces.IRunner.run_again}."""
+        """See L{IGovernance.run_again}."""
+        return await self._locks.run(run_id, lambda: self._run_again(run_id, note, actor))
+
+    async def _run_again(self, run_id: str, note: str, actor: Actor) -> Run:
         parent = await self._runs.run(run_id)
         await self._check(parent)
         run, plan = self._child(parent)

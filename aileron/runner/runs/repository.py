@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from attrs import define, field
@@ -13,7 +13,7 @@ from twisted.logger import Logger
 from aileron.errors import NotFound, StoreUnavailable
 from aileron.interfaces import IAudit, IRuns
 from aileron.runner.scheduling.waiters import ResultWaiters
-from aileron.values import Approval, Run, RunState, Transition
+from aileron.values import Approval, PendingLimits, Run, RunState, Transition
 
 from .transitions import EventFactory
 
@@ -30,12 +30,14 @@ class RunRepository:
     :ivar table: where runs are kept, for who reads them.
     :ivar audit: the record, for what concerns no change of a run's state.
     :ivar events: makes what is put on record.
+    :param pending_limits: how many may wait for a decision at once.
     """
 
     table: IRuns
     audit: IAudit
     events: EventFactory
     _clock: IReactorTime
+    _pending_limits: PendingLimits
     _waiters: ResultWaiters[str, Run] = field(init=False)
     _in_doubt: list[Callable[[Run], None]] = field(factory=list, init=False)
 
@@ -45,6 +47,10 @@ class RunRepository:
     def follow(self, told: Callable[[Run], None]) -> None:
         """Have C{told} be called with each run that becomes C{unknown}, after the commit."""
         self._in_doubt.append(told)
+
+    async def receive(self, run: Run, transitions: Sequence[Transition]) -> tuple[Run, bool]:
+        """Keep a new run with what it went through, unless as many wait as may; see L{IRuns.receive}."""
+        return await self.table.receive(run, transitions, self._pending_limits)
 
     async def apply(self, *transitions: Transition) -> Run:
         """Apply C{transitions}, then tell who waits for an end.

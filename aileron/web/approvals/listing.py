@@ -140,8 +140,8 @@ async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
     :raises InvalidRequest: a cursor that this list did not give.
     """
     pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True)
-    found = await parts.runner.approvals(evolve(pending, cursor=visit.query.get("cursor")))
-    before = await parts.runner.precedents(found.items)
+    found = await parts.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
+    before = await parts.decisions.precedents(found.items)
     sessions = await _sessions(parts, [approval.run.session_id for approval in found.items])
     listed = [
         Listed(approval, precedents, sessions.get(approval.run.session_id or ""))
@@ -150,9 +150,9 @@ async def draw_list(parts: PageParts, visit: Visit) -> Drawing:
     floods = await _floods(parts, listed)
     flooding = {flood.session_id for flood in floods}
     calm = [each for each in listed if each.approval.run.session_id not in flooding]
-    approved = await parts.runner.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
+    approved = await parts.submission.runs(RunQuery(states=(RunState.APPROVED,), limit=MOST_LISTED, oldest_first=True))
     held = [run for run in approved.items if run.start_after is not None]
-    waiting = Waiting(await parts.runner.pending(None), calm, floods, found.cursor, held)
+    waiting = Waiting(await parts.decisions.pending(None), calm, floods, found.cursor, held)
     return Drawing(lambda: ApprovalList(waiting))
 
 
@@ -167,5 +167,5 @@ async def _floods(parts: PageParts, listed: Sequence[Listed]) -> list[Flood]:
     for each in listed:
         if each.approval.run.session_id is not None:
             by_session[each.approval.run.session_id].append(each)
-    counted = [Flood(session, await parts.runner.pending(session), rows) for session, rows in by_session.items()]
+    counted = [Flood(session, await parts.decisions.pending(session), rows) for session, rows in by_session.items()]
     return [flood for flood in counted if flood.waiting > FLOOD]

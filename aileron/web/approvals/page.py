@@ -224,20 +224,20 @@ async def draw_approval(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
 
     :raises NotFound: there is none of that id.
     """
-    found = await parts.runner.approval(run_id)
+    found = await parts.decisions.approval(run_id)
     session_id = found.run.session_id
     session = None if session_id is None else await parts.sessions.get(session_id)
-    history = (await parts.runner.history(run_id))[0] if found.run.state in BEGUN else ()
+    history = (await parts.submission.history(run_id))[0] if found.run.state in BEGUN else ()
     asked = await _asked(parts, found) if found.run.state is RunState.PENDING else None
     return Drawing(lambda: ApprovalPage(Shown(found, session, history, asked)))
 
 
 async def _asked(parts: PageParts, approval: Approval) -> Asked:
-    (before,) = await parts.runner.precedents((approval,))
+    (before,) = await parts.decisions.precedents((approval,))
     session_id = approval.run.session_id
-    waiting = 0 if session_id is None else await parts.runner.pending(session_id)
-    offer = parts.runner.offering().offers.get(approval.run.action)
-    return Asked(before, offer, parts.runner.suggested(approval), waiting)
+    waiting = 0 if session_id is None else await parts.decisions.pending(session_id)
+    offer = parts.submission.offering().offers.get(approval.run.action)
+    return Asked(before, offer, parts.decisions.suggested(approval), waiting)
 
 
 def _later(step: SentStep, lacking: str) -> str:

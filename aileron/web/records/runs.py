@@ -86,7 +86,7 @@ async def draw_runs(parts: PageParts, visit: Visit) -> Drawing:
     state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
     states = tuple(each for each in RunState if each.value == state)
     wanted = RunQuery(states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"))
-    found = await parts.runner.runs(wanted)
+    found = await parts.submission.runs(wanted)
     return Drawing(lambda: _list(found, query))
 
 
@@ -111,8 +111,8 @@ def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
 
 async def draw_run(parts: PageParts, visit: Visit, run_id: str) -> Drawing:
     """One run, whole."""
-    run = await parts.runner.run(run_id)
-    history = await parts.runner.history(run_id)
+    run = await parts.submission.run(run_id)
+    history = await parts.submission.history(run_id)
     approval = await _approval(parts, run)
     return Drawing(lambda: _page(run, *history, approval))
 
@@ -142,7 +142,7 @@ def _row(run: Run) -> tuple[Cell, ...]:
 
 async def _approval(parts: PageParts, run: Run) -> Approval | None:
     try:
-        return await parts.runner.approval(run.id) if run.gated else None
+        return await parts.decisions.approval(run.id) if run.gated else None
     except NotFound:  # it was refused before anybody was asked
         return None
 

@@ -57,7 +57,7 @@ async def draw_session(parts: PageParts, visit: Visit, session_id: str) -> Tag:
     session = await parts.sessions.get(session_id)
     if session is None:
         raise NotFound("There is no such session.")
-    found = await parts.runner.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
+    found = await parts.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
     more = f" Only the newest {MOST_DRAWN} are here." if found.cursor else ""
     return page(
         f"{session.agent}, session",
@@ -98,7 +98,7 @@ def _traffic(parts: PageParts, session: Session) -> Traffic | None:
 
 
 def _paused(parts: PageParts, session: Session) -> bool:
-    return any(each.session_id == session.id for each in parts.runner.pauses())
+    return any(each.session_id == session.id for each in parts.governance.pauses())
 
 
 def _state(parts: PageParts, session: Session) -> Tag:
@@ -152,6 +152,6 @@ async def _lane(parts: PageParts, run: Run) -> Lane:
     """When a call waited and when it was done; no history is read of what never was."""
     if run.state not in _SENT:
         return Lane(run)
-    _, attempts = await parts.runner.history(run.id)
-    decided = (await parts.runner.approval(run.id)).decided_at if run.gated else None
+    _, attempts = await parts.submission.history(run.id)
+    decided = (await parts.decisions.approval(run.id)).decided_at if run.gated else None
     return Lane(run, decided, min((each.started_at for each in attempts), default=run.changed_at))

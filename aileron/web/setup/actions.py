@@ -32,7 +32,7 @@ _DAY_SECONDS = 86400
 
 async def draw_actions(parts: PageParts, visit: Visit) -> Tag:
     """What agents can ask for."""
-    offering = parts.runner.offering()
+    offering = parts.submission.offering()
     offers = [offer for _, offer in sorted(offering.offers.items())]
     return page(
         "Actions",
@@ -46,10 +46,10 @@ async def draw_actions(parts: PageParts, visit: Visit) -> Tag:
 
 async def draw_action(parts: PageParts, visit: Visit, name: str) -> Drawing:
     """One action."""
-    offer = parts.runner.offering().offers.get(name)
+    offer = parts.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
-    found = await parts.runner.runs(RunQuery(action=name, limit=_FEW))
+    found = await parts.submission.runs(RunQuery(action=name, limit=_FEW))
     return Drawing(lambda: _page(offer, found.items))
 
 

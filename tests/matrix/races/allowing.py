@@ -17,7 +17,7 @@ _LIMITED = "[limits]\nper_hour = 1\n\n[[execute]]"
 
 def _call(home: Home, action: str, text: str = "hello") -> Act:
     call = home.call(action, {"text": text})
-    return lambda: home.runner.submit(call)
+    return lambda: home.runner.submission.submit(call)
 
 
 class _Granted(Pairs):
@@ -28,7 +28,7 @@ class _Granted(Pairs):
     def prepare(self, home: Home) -> None:
         run, until = home.submit(), utc(home.clock.seconds()) + timedelta(hours=1)
         wish = NewGrant((Predicate("text", PredicateKind.ANY),), 1, until)
-        self.grant = home.sync(home.runner.approve_and_grant(run.id, home.yes(run), wish))[1]
+        self.grant = home.sync(home.runner.decisions.approve_and_grant(run.id, home.yes(run), wish))[1]
 
     def twice(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
@@ -42,7 +42,7 @@ class _Granted(Pairs):
 
     def revoked(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
-        return _call(home, "gated", "one"), lambda: home.runner.revoke_grant(self.grant.id, OPERATOR)
+        return _call(home, "gated", "one"), lambda: home.runner.governance.revoke_grant(self.grant.id, OPERATOR)
 
     def not_after_it(self, home: Home, told: list[Any]) -> str | None:
         """It is done if it had begun before the grant was ended; else it is asked about, or ends unsent."""
@@ -52,7 +52,7 @@ class _Granted(Pairs):
         late = begun and types.index("grant.revoked") < len(types) - 1 - types[::-1].index("execution.started")
         if told[1] is None or late or sent != (state == "completed"):
             return f"{state}, sent {sent} times: {types}"
-        after = home.state(home.sync(home.runner.submit(home.call("gated", {"text": "three"}))))
+        after = home.state(home.sync(home.runner.submission.submit(home.call("gated", {"text": "three"}))))
         return None if after == "pending_approval" else f"a call after it was ended is {after}"
 
 
@@ -77,7 +77,9 @@ class _Limited(Pairs):
         self.write(home, gated=True)
         runs = [home.submit("few", {"text": text}) for text in ("one", "two")]
         one, two = (home.yes(run) for run in runs)
-        return lambda: home.runner.decide(runs[0].id, one), lambda: home.runner.decide(runs[1].id, two)
+        return lambda: home.runner.decisions.decide(runs[0].id, one), lambda: home.runner.decisions.decide(
+            runs[1].id, two
+        )
 
     def one_approval(self, home: Home, told: list[Any]) -> str | None:
         """One is done, and the other one is asked anew when it would begin."""
@@ -90,7 +92,7 @@ class _Paused(Pairs):
     """Around a pause."""
 
     def call(self, home: Home) -> tuple[Act, Act]:
-        return _call(home, "open"), lambda: home.runner.pause(None, None, OPERATOR)
+        return _call(home, "open"), lambda: home.runner.governance.pause(None, None, OPERATOR)
 
     def before_it(self, home: Home, told: list[Any]) -> str | None:
         """What begins has begun before the pause stood on record; what was refused left nothing."""
@@ -107,12 +109,12 @@ class _Paused(Pairs):
         home.runner.look()
         self.run = home.submit()
         home.approve(self.run)
-        home.sync(home.runner.pause(None, None, OPERATOR))
+        home.sync(home.runner.governance.pause(None, None, OPERATOR))
         home.clock.advance(60.0)
 
     def resume_or_withdraw(self, home: Home) -> tuple[Act, Act]:
         self.hold(home)
-        return lambda: home.runner.resume(None, OPERATOR), self.withdraw(home)
+        return lambda: home.runner.governance.resume(None, OPERATOR), self.withdraw(home)
 
     def asked_or_gone(self, home: Home, told: list[Any]) -> str | None:
         """Nothing that was held back begins by itself, and what was taken back stays so."""
@@ -123,8 +125,8 @@ class _Paused(Pairs):
     def resume_or_approve(self, home: Home) -> tuple[Act, Act]:
         self.run = home.submit()
         approve = self.approve(home)
-        home.sync(home.runner.pause(None, None, OPERATOR))
-        return lambda: home.runner.resume(None, OPERATOR), approve
+        home.sync(home.runner.governance.pause(None, None, OPERATOR))
+        return lambda: home.runner.governance.resume(None, OPERATOR), approve
 
     def done_if_told(self, home: Home, told: list[Any]) -> str | None:
         """A yes that was confirmed is done; one that was refused is not."""

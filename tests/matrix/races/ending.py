@@ -66,11 +66,11 @@ class _Again(Pairs):
     def prepare(self, home: Home) -> Act:
         home.connector.script.append(NO_ANSWER)
         self.run = home.submit("open")
-        return lambda: home.runner.run_again(self.run.id, "", OPERATOR)
+        return lambda: home.runner.governance.run_again(self.run.id, "", OPERATOR)
 
     def children(self, home: Home) -> tuple[Run, ...]:
         """The runs that do it again."""
-        return home.sync(home.runner.runs(RunQuery(parent_id=self.run.id))).items
+        return home.sync(home.runner.submission.runs(RunQuery(parent_id=self.run.id))).items
 
     def twice(self, home: Home) -> tuple[Act, Act]:
         again = self.prepare(home)

@@ -16,18 +16,18 @@ class Pairs:
     def approve(self, home: Home) -> Act:
         """Say yes to what is shown now."""
         yes = home.yes(self.run)
-        return lambda: home.runner.decide(self.run.id, yes)
+        return lambda: home.runner.decisions.decide(self.run.id, yes)
 
     def deny(self, home: Home) -> Act:
         """Say no to it."""
         digest = home.yes(self.run).digest
         home.clock.advance(1.0)
-        return lambda: home.runner.decide(self.run.id, Decision(False, digest, OPERATOR.id))
+        return lambda: home.runner.decisions.decide(self.run.id, Decision(False, digest, OPERATOR.id))
 
     def withdraw(self, home: Home) -> Act:
         """Take it back."""
-        return lambda: home.runner.withdraw(self.run.id, OPERATOR, None)
+        return lambda: home.runner.submission.withdraw(self.run.id, OPERATOR, None)
 
     def settle(self, home: Home, happened: bool) -> Act:
         """Say what became of it."""
-        return lambda: home.runner.settle(self.run.id, happened, "", OPERATOR)
+        return lambda: home.runner.governance.settle(self.run.id, happened, "", OPERATOR)

@@ -48,13 +48,13 @@ class _Deciding(Pairs):
 
     def against_pause(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
-        return self.approve(home), lambda: home.runner.pause(None, None, OPERATOR)
+        return self.approve(home), lambda: home.runner.governance.pause(None, None, OPERATOR)
 
     def against_lock(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
 
         async def lock() -> None:
-            await home.runner.hold()
+            await home.runner.governance.hold()
             home.vault.lock()
 
         return self.approve(home), lock
@@ -70,7 +70,7 @@ class _Deciding(Pairs):
 
     def against_edit(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
-        return self.approve(home), lambda: home.runner.edit(self.run.id, {"text": "edited"}, None, OPERATOR)
+        return self.approve(home), lambda: home.runner.decisions.edit(self.run.id, {"text": "edited"}, None, OPERATOR)
 
     def one_decided(self, home: Home, told: list[Any]) -> str | None:
         """One of two decisions was confirmed, and is what became of it."""
@@ -102,7 +102,7 @@ class _Deciding(Pairs):
             return None
         if home.sent or state not in ("approved", "pending_approval"):
             return f"{state}, sent {home.sent} times"
-        home.sync(home.runner.resume(None, OPERATOR))
+        home.sync(home.runner.governance.resume(None, OPERATOR))
         home.approve(self.run)
         after = (home.state(self.run), home.sent)
         return None if after == ("completed", 1) else f"it is {after} after it was resumed"
@@ -140,7 +140,7 @@ class _Beginning(Pairs):
 
     def same_key(self, home: Home) -> tuple[Act, Act]:
         call = home.call("open", key="k")
-        return lambda: home.runner.submit(call), lambda: home.runner.submit(call)
+        return lambda: home.runner.submission.submit(call), lambda: home.runner.submission.submit(call)
 
     def one_run(self, home: Home, told: list[Any]) -> str | None:
         """Both are told of one run, which is done once."""
@@ -164,7 +164,7 @@ class _Settling(Pairs):
     def against_look(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
         home.connector.findings.append(Finding(True, {"found": True}))
-        return self.settle(home, False), lambda: home.runner.find_out(self.run.id, OPERATOR)
+        return self.settle(home, False), lambda: home.runner.governance.find_out(self.run.id, OPERATOR)
 
     def one_word(self, home: Home, told: list[Any]) -> str | None:
         """One of them settles it, and it stays as that one said."""

@@ -51,7 +51,7 @@ class Allowing(Calling):
         self.model.wishes.append(wish)
         self.mean(shown)
         yes = Decision(True, shown.digest, OPERATOR.id)
-        told = self.meets(fate, lambda: self.home.runner.approve_and_grant(run.id, yes, wish.wish()))
+        told = self.meets(fate, lambda: self.home.runner.decisions.approve_and_grant(run.id, yes, wish.wish()))
         self.decided(shown, True, told)
 
     @precondition(lambda self: self.held_by_grants())
@@ -92,7 +92,7 @@ class Allowing(Calling):
 
     def end_grant(self, grant_id: str, fate: Fate) -> None:
         """The operator ends it."""
-        told = self.meets(fate, lambda: self.home.runner.revoke_grant(grant_id, OPERATOR))
+        told = self.meets(fate, lambda: self.home.runner.governance.revoke_grant(grant_id, OPERATOR))
         if told is not None and told is not UNCLEAR:
             self.model.grants[grant_id].ended = True
 
@@ -103,7 +103,7 @@ class Allowing(Calling):
         runner = self.home.runner
         if pauses:
             who = OPERATOR if name is None else Actor("agent", name)
-            told = self.meets(fate, lambda: runner.pause(name, None, who))
+            told = self.meets(fate, lambda: runner.governance.pause(name, None, who))
             if told is not None and told is not UNCLEAR:
                 self.model.paused.add(name)
             return
@@ -111,8 +111,8 @@ class Allowing(Calling):
 
     def resume(self, name: str | None, fate: Fate) -> None:
         """The operator resumes."""
-        paused, standing = {pause.session_id for pause in self.home.runner.pauses()}, dict(self.last)
-        told = self.meets(fate, lambda: self.home.runner.resume(name, OPERATOR))
+        paused, standing = {pause.session_id for pause in self.home.runner.governance.pauses()}, dict(self.last)
+        told = self.meets(fate, lambda: self.home.runner.governance.resume(name, OPERATOR))
         if told is UNCLEAR:
             self.model.paused.discard(name)
         elif told is not None:
@@ -126,7 +126,12 @@ class Allowing(Calling):
         room = max(1, most) if action else 3 + most
         cap = OwnCap(Cap(room, 3600.0, argument), utc(0), "", action)
         runner = self.home.runner
-        self.meets(fate, lambda: runner.set_caps([cap], OPERATOR) if most else runner.remove_cap(cap, OPERATOR))
+        self.meets(
+            fate,
+            lambda: (
+                runner.governance.set_caps([cap], OPERATOR) if most else runner.governance.remove_cap(cap, OPERATOR)
+            ),
+        )
 
     @rule(which=NUMBER, written=st.sampled_from(("{}", "\n{}  ", " {}\t")), who=SESSION)
     def insist(self, which: int, written: str, who: str) -> None:
@@ -142,4 +147,4 @@ class Allowing(Calling):
         run = self.of(which, "denied")
         if run is not None:
             self.model.forgiven.add(run.id)
-            self.meets(fate, lambda: self.home.runner.forgive(run.id, OPERATOR))
+            self.meets(fate, lambda: self.home.runner.governance.forgive(run.id, OPERATOR))

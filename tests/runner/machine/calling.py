@@ -37,7 +37,7 @@ class Calling(Acting):
         """
         sticks = self.model.sticks(action, text, self.unforged(), self.now)
         call = self.home.call(action, {"text": text}, key, who)
-        told = self.meets(fate, lambda: self.home.runner.submit(call))
+        told = self.meets(fate, lambda: self.home.runner.submission.submit(call))
         new = isinstance(told, Run) and told.id not in self.runs
         assert not (sticks and new), f"asked again though it was denied: {told}"
         return told if isinstance(told, Run) else None
@@ -46,7 +46,7 @@ class Calling(Acting):
     def crowd(self, action: str, texts: list[str], who: str, picks: list[int]) -> None:
         """Agents call at the same moment."""
         calls = [self.home.call(action, {"text": text}, None, who) for text in texts]
-        self.at_once([lambda each=each: self.home.runner.submit(each) for each in calls], picks)  # type: ignore[misc]
+        self.at_once([lambda each=each: self.home.runner.submission.submit(each) for each in calls], picks)  # type: ignore[misc]
 
     @precondition(lambda self: self.pending)
     @rule(which=NUMBER, approved=st.sampled_from((True, True, True, False)), later=_LATER, fate=FATE)
@@ -73,20 +73,20 @@ class Calling(Acting):
         run_id, runner = self.runs[which % len(self.runs)], self.home.runner
         if settles:
             self.settle(run_id, happened, fate)
-        elif isinstance(self.meets(fate, lambda: runner.withdraw(run_id, OPERATOR, None)), Run):
+        elif isinstance(self.meets(fate, lambda: runner.submission.withdraw(run_id, OPERATOR, None)), Run):
             self.model.unsaid(run_id)
 
     def settle(self, run_id: str, happened: bool, fate: Fate) -> None:
         """The operator says what became of a run."""
         self.model.settled.add(run_id)
-        self.meets(fate, lambda: self.home.runner.settle(run_id, happened, "", OPERATOR))
+        self.meets(fate, lambda: self.home.runner.governance.settle(run_id, happened, "", OPERATOR))
 
     @precondition(lambda self: self.runs)
     @rule(which=NUMBER)
     def wait(self, which: int) -> None:
         """An agent waits for a run."""
         run_id = self.runs[which % len(self.runs)]
-        self.home.waiters.append((run_id, self.home.later(self.home.runner.wait(run_id, 1e9))))
+        self.home.waiters.append((run_id, self.home.later(self.home.runner.submission.wait(run_id, 1e9))))
 
     @precondition(lambda self: self.home.world.waiting())
     @rule(which=NUMBER, kind=st.sampled_from(sorted(ANSWERS)), fate=FATE)
@@ -105,7 +105,7 @@ class Calling(Acting):
     def change(self, which: int, fate: Fate) -> None:
         """The operator edits what waits for a decision."""
         run_id, runner = self.pending[which % len(self.pending)], self.home.runner
-        self.meets(fate, lambda: runner.edit(run_id, {"text": "edited"}, None, OPERATOR))
+        self.meets(fate, lambda: runner.decisions.edit(run_id, {"text": "edited"}, None, OPERATOR))
 
     # how it is done -----------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Calling(Acting):
 
     def shown(self, run_id: str) -> Approval | None:
         """What the operator is shown."""
-        shown = self.attempt(self.home.runner.approval(run_id))
+        shown = self.attempt(self.home.runner.decisions.approval(run_id))
         assert shown is None or isinstance(shown, Approval)
         return shown
 
@@ -125,7 +125,7 @@ class Calling(Acting):
         decision = Decision(approved, shown.digest, OPERATOR.id, not_before=not_before if later else None)
         if approved:
             self.mean(shown, later)
-        return lambda: self.home.runner.decide(shown.run.id, decision)
+        return lambda: self.home.runner.decisions.decide(shown.run.id, decision)
 
     def mean(self, shown: Approval, later: float = 0.0) -> None:
         """The operator has read what is shown, and is about to say yes to it."""

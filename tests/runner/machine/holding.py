@@ -60,7 +60,7 @@ class Machine(Judging):
     def holds(self) -> None:
         """Everything that is promised of every moment."""
         self.check_logged()
-        standing = {run.id: run for run in self.home.sync(self.home.runner.runs(RunQuery(limit=1000))).items}
+        standing = {run.id: run for run in self.home.sync(self.home.runner.submission.runs(RunQuery(limit=1000))).items}
         self.runs = sorted(standing)
         self.gated = {run_id: run.gated for run_id, run in standing.items()} | self.gated
         self.pending = [run_id for run_id in self.runs if standing[run_id].state is RunState.PENDING]
@@ -141,7 +141,7 @@ class Machine(Judging):
         home.clock.advance(_LONGEST_SECONDS)  # what has expired meanwhile expires, what was put off begins
         for run_id in self.runs:
             self.finish(run_id)
-        states = {run_id: home.sync(home.runner.run(run_id)).state for run_id in self.runs}
+        states = {run_id: home.sync(home.runner.submission.run(run_id)).state for run_id in self.runs}
         assert all(state.settled for state in states.values()), states
         self.holds()
         records = home.sync(home.store.audit.list(AuditQuery(limit=10_000))).items
@@ -180,10 +180,10 @@ class Machine(Judging):
         """Answer what waits for an answer, and deny what waits for a decision."""
         home = self.home
         self.answer_all()
-        if home.sync(home.runner.run(run_id)).state is not RunState.PENDING:
+        if home.sync(home.runner.submission.run(run_id)).state is not RunState.PENDING:
             return
         shown = self.shown(run_id)
         if shown is None:  # somebody called it so, and nobody was ever asked
-            home.sync(home.runner.withdraw(run_id, OPERATOR, None))
+            home.sync(home.runner.submission.withdraw(run_id, OPERATOR, None))
         else:
-            home.sync(home.runner.decide(run_id, Decision(False, shown.digest, OPERATOR.id)))
+            home.sync(home.runner.decisions.decide(run_id, Decision(False, shown.digest, OPERATOR.id)))

@@ -1,0 +1,85 @@
+"""Shows what waits for a decision, and takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from zope.interface import Interface
+
+from aileron.values import (
+    JSON,
+    Actor,
+    Approval,
+    Decision,
+    Grant,
+    NewGrant,
+    Page,
+    Precedents,
+    Predicate,
+    RunQuery,
+)
+
+
+class IDecisions(Interface):
+    """Shows the operator what waits for a decision, lets it be edited, and takes the decision."""
+
+    async def approval(run_id: str) -> Approval:
+        """One approval, whole, its staleness checked now, and a preview that was missed fetched if that is soon done.
+
+        :raises NotFound: no such run, or it was never gated.
+        """
+
+    async def approvals(query: RunQuery) -> Page[Approval]:
+        """Approvals, oldest first."""
+
+    async def pending(session_id: str | None) -> int:
+        """How many approvals wait, of one session or of all."""
+
+    async def precedents(approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
+        """How each of C{approvals} compares with the newest 200 calls of its action that were done before, in order."""
+
+    def suggested(approval: Approval) -> tuple[Predicate, ...]:
+        """What could be granted of the arguments of C{approval} without much thought: the same recipients' domains."""
+
+    async def edit(run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
+        """Replace the arguments of what waits for a decision; it is checked and asked anew in one step, or not at all.
+
+        What was asked for stays beside them.  The same arguments once more change nothing.
+
+        :param digest: of what was shown; L{None}: of whatever is.
+        :return: the approval, with another digest.
+        :raises NotFound: no such approval; or its action is not there, or not trusted.
+        :raises Conflict: it is decided, withdrawn or expired; or the action is switched off.
+        :raises ApprovalStale: the digest is not the present one: look again.
+        :raises InvalidRequest: arguments; every fault at once.
+        :raises BindingRequired, CapabilityDenied: it cannot run so.
+        :raises StoreUnavailable: nothing is changed.
+        """
+
+    async def decide(run_id: str, decision: Decision) -> Approval:
+        """Take the operator's decision and mark it; durable when it returns.
+
+        An approved run starts at once, or when its undo window is over and its time has come; it is not waited for.
+
+        :raises NotFound: no such approval.
+        :raises Conflict: it is decided, withdrawn or expired; C{details["state"]} is the present state.
+        :raises ApprovalStale: the digest is not the present one (it may have become another just now, for the preview
+            is fetched once more), or what it binds cannot run; C{details} tell the present C{digest}, why it is
+            C{stale}, and the C{changes}.
+        :raises Paused: nothing may begin now; nothing is decided.
+        :raises VaultLocked: the vault is not unlocked; nothing is decided.
+        :raises Paused: it would be approved, and everything is paused, or its session.
+        :raises InvalidRequest: it would be put off for too long.
+        :raises Forbidden: it needs a passkey, and none was used for exactly this; C{details["passkey"]} is true.
+        """
+
+    async def approve_and_grant(run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
+        """Approve one call, and from now on those like it, as C{wish} says; durable when it returns.
+
+        The grant is in force first; where the call is then not approved, it is revoked again.
+
+        :raises InvalidRequest: it cannot be granted, or does not match the call itself; every fault at once, each
+            by its pointer from C{/grant} on.
+        :raises Conflict: as of L{decide}; or as many grants are in force as can be.
+        :raises NotFound, ApprovalStale, VaultLocked, StoreUnavailable, Forbidden: as of L{decide}; nothing is granted.
+        """
