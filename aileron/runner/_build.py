@@ -1,4 +1,4 @@
-"""Puts the room together."""
+"""Builds a runner of what the daemon gives it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _no_probe(point: str) -> None:
 
 @frozen(kw_only=True)
 class Collaborators:
-    """All that a runner works with.
+    """Holds what a runner is built of.
 
     :param config: the file that the operator is asked to trust as well, if there may be one.
     :param ids: a fresh ULID at each call.
@@ -102,12 +102,12 @@ class Collaborators:
 
 
 def build(with_: Collaborators) -> Runner:
-    """A runner over its collaborators; call its C{start} before anybody is served."""
+    """Build a runner over its collaborators; call its C{start} before anybody is served."""
     return _Assembly(with_).runner
 
 
 class _Assembly:
-    """The parts of the room, each made once: when the first that needs it is made."""
+    """Makes each part of a runner once, when the first that needs it is made."""
 
     def __init__(self, with_: Collaborators) -> None:
         self._with = given = with_

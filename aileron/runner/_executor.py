@@ -1,4 +1,4 @@
-"""The one place that calls a connector, and never before a committed C{executing} row."""
+"""Calls connectors, as nothing else does, and never before a committed C{executing} row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _BROKEN = Outcome(
 
 @define(eq=False)
 class _Execution:
-    """One run under way, as far as it got."""
+    """Holds how far a run that is under way has got."""
 
     run: Run
     plan: Plan

@@ -1,4 +1,4 @@
-"""The operator's switch: everything off at once, and on again one by one."""
+"""Pauses everything at once, and puts what had not begun up for decision again one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AGAIN_HERE = "It was approved before its session was paused: approve it once mo
 
 @define(eq=False)
 class PauseService:
-    """Pauses and resumes."""
+    """Pauses and resumes all runs, or those of one session."""
 
     _requests: ApprovalRequests
     _scheduler: RunScheduler

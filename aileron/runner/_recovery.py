@@ -164,7 +164,7 @@ _APPROVED = (RunState.APPROVED, RunState.AWAITING_VAULT)
 
 @frozen
 class _Reached:
-    """How far a vault had come.
+    """Tells how far a vault had come.
 
     :ivar sequence: of the record that it sealed last.
     """
@@ -216,7 +216,7 @@ async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
 
 @define(eq=False)
 class RollbackDetector:
-    """Each of record and vault remembers how far the other had come; nothing anew before the two were compared."""
+    """Compares how far record and vault remember each other to have come, and distrusts what was put back."""
 
     _control: IControl
     _trust: ITrust

@@ -1,4 +1,4 @@
-"""From the operator's decision to the effect: approved runs, taken as far as they go now."""
+"""Takes approved runs from the decision to the effect, as far as they go now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a call becomes a run: checked, kept, and put up for decision or begun."""
+"""Makes runs of calls: checks them, keeps them, and puts them up for decision or begins them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run ends by somebody's word: withdrawn before it began, or settled when nobody knew what came of it."""
+"""Withdraws runs before they begin, and settles those of which nobody knows what came of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)
 
 @define(eq=False)
 class RunTermination:
-    """Withdraws and settles."""
+    """Withdraws and settles runs, one at a time for each."""
 
     _runs: RunRepository
     _decisions: Decisions

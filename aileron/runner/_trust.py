@@ -1,4 +1,4 @@
-"""Where the operator's word about files is taken: read, trusted, switched, taken back."""
+"""Takes the operator's word about files: trusts them, switches them on and off, and takes trust back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Key = tuple[TrustKind, str]
 
 @frozen(eq=False)
 class TrustService:
-    """The operator's word is put on record first, then kept in the vault: nothing is in force that nobody can read of.
+    """Puts the operator's word on record, then keeps it in the vault: nothing is in force that nobody can read of.
 
     :param note: remembers that the vault has come further.
     """

@@ -1,1 +1,1 @@
-"""What the operator is asked and says: the question, its preview, edits, the decision and its times."""
+"""Asks the operator and takes the answer: requests, previews, edits, decisions and their times."""

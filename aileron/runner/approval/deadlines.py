@@ -58,7 +58,7 @@ class Expiry:
 
 @define(eq=False)
 class UndoWindow:
-    """When approved runs may begin.
+    """Holds approved runs back until they may begin.
 
     :param monotonic: seconds by a clock that nobody sets.
     """

@@ -1,4 +1,4 @@
-"""What makes a row a decision: a mark under the control key, good for one use within its time."""
+"""Marks decisions under the control key, each good for one use within its time, and tells which rows are decisions."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ _log = Logger()
 
 
 class NoDecision(ApprovalStale):
-    """What stands in the row is no decision of the operator's that may still be used: somebody else wrote it."""
+    """Refuses a row that is no decision of the operator's that may still be used: somebody else wrote it."""
 
 
 class GaveWay(NoDecision):
-    """It was a decision, and counts no more.  Where the record does not tell of that, nobody need have written it."""
+    """Refuses a decision that counts no more.  Where the record does not tell of that, nobody need have written it."""
 
 
 @define(eq=False)
 class NotYet(Exception):
-    """It is a decision, and lets the run begin later.
+    """Says that a decision lets its run begin later.
 
     :ivar at: no sooner than this.
     """
@@ -68,7 +68,7 @@ class NotYet(Exception):
 
 
 class EarlierKey(ApprovalStale):
-    """It was a decision, or says so, under a key that is no longer this vault's."""
+    """Refuses a decision under a key that is no longer this vault's."""
 
 
 @define(eq=False)
@@ -217,7 +217,7 @@ class Decisions:
 
 
 def decision_digest(decided: Approval | Decision) -> str:
-    """SHA-256 of the mark under a decision, by which its event names it."""
+    """Compute the SHA-256 of the mark under a decision, by which its event names it."""
     return digest_of_bytes(decided.mark or b"")
 
 

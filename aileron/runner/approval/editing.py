@@ -1,4 +1,4 @@
-"""What the operator edits before deciding: checked as the agent's call was, and asked anew in one step."""
+"""Edits what waits for a decision: checks it as the agent's call was, and asks anew in one step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .requests import ApprovalRequests, require_digest
 
 @frozen
 class Edit:
-    """What the operator wants instead.
+    """Holds what the operator wants instead.
 
     :ivar digest: of what was shown; L{None}: of whatever is.
     """

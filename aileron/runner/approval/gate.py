@@ -1,4 +1,4 @@
-"""The gate: taking the decision, and telling whether it still holds when the effect is to begin."""
+"""Takes decisions, and tells whether they still hold when the effect is to begin."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ class ApprovalGate:
 
 
 def get_decider(decision: Decision) -> Actor:
-    """Who decided: a person, or a grant in a person's place."""
+    """Tell who decided: a person, or a grant in a person's place."""
     return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
 
 
@@ -373,7 +373,7 @@ def _check_open(approval: Approval, now: datetime) -> None:
 
 
 def make_conflict(run: Run) -> Conflict:
-    """The refusal of whoever comes when it is decided, withdrawn or over."""
+    """Make the refusal of whoever comes when it is decided, withdrawn or over."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
 

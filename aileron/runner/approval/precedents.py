@@ -24,7 +24,7 @@ _Key: TypeAlias = tuple[type, JSON]
 
 @frozen
 class _Done:
-    """The calls of one action that were done, the newest first, and what was approved of the first of them."""
+    """Holds the calls of one action that were done, the newest first, and what was approved of the first of them."""
 
     runs: tuple[Run, ...]
     whole: bool

@@ -35,7 +35,7 @@ MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
 
 @frozen
 class Fetched:
-    """A preview as it is now, and what is to be put on record of how it came."""
+    """Holds a preview as it is now, and what is to be put on record of how it came."""
 
     preview: Preview
     echoes: Echoes
@@ -213,7 +213,7 @@ class Previews:
 
 
 def lacks_preview(approval: Approval) -> bool:
-    """Whether what waits for a decision has a preview that is not shown."""
+    """Tell whether what waits for a decision has a preview that is not shown."""
     kept = approval.review.get("preview")
     return (
         approval.run.state is RunState.PENDING

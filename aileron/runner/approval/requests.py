@@ -1,4 +1,4 @@
-"""What is put up for decision, whether it still holds, and asking anew where it does not."""
+"""Puts runs up for decision, and asks anew where what would run is no longer what is shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOTHING = Echoes()
 
 @define(eq=False)
 class ApprovalRequests:
-    """What the operator is asked: worked out by what is there now, and put up again when that is something else."""
+    """Works out what the operator is asked by what is there now, and asks again when that is something else."""
 
     _runs: RunRepository
     planner: Planner
@@ -205,13 +205,13 @@ class ApprovalRequests:
 
 
 def describe_approval(approval: Approval) -> Mapping[str, JSON]:
-    """What a program is told of the question that stands there instead of the one that it named."""
+    """Describe, for a program, the question that stands there instead of the one that it named."""
     changes: JSON = [change.as_json() for change in approval.changes]
     return {"digest": approval.digest, "stale": approval.stale, "changes": changes}
 
 
 def require_digest(shown: str) -> Verify:
-    """A check for inside the transaction: what waits there is still what that digest binds."""
+    """Make a check for inside the transaction: what waits there is still what that digest binds."""
 
     def verify(run: Run, approval: Approval | None) -> None:
         if approval is None or approval.digest != shown:
@@ -227,21 +227,21 @@ def _bare_review(run: Run) -> dict[str, JSON]:
 
 
 def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
-    """C{ask}, saying in which way it is not what C{approval} showed."""
+    """Have C{ask} say in which way it is not what C{approval} showed."""
     return evolve(
         ask, stale=describe_difference(approval, plan), changes=compare_reviews(approval.review, plan.review())
     )
 
 
 def compare_reviews(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> tuple[Change, ...]:
-    """Where one review is otherwise than another; a preview that was or is not there yet is otherwise in nothing."""
+    """Compare two reviews; a preview that was or is not there yet is otherwise in nothing."""
     if FETCHING in (parse_preview(before).status, parse_preview(after).status):
         before, after = ({**each, "preview": None} for each in (before, after))
     return differences(before, after)
 
 
 def describe_difference(approval: Approval, plan: Plan) -> str:
-    """In one sentence, what is no longer as it was shown."""
+    """Describe in one sentence what is no longer as it was shown."""
     before, after = approval.review, plan.review()
     if before.get("manifest_digest") != after["manifest_digest"]:
         return f"The action {plan.action.name} was changed since."

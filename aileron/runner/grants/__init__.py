@@ -1,1 +1,1 @@
-"""Standing grants: what they allow, who makes them, and whether they still hold."""
+"""Makes standing grants, tells what they allow, and checks whether they still hold."""

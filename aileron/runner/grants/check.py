@@ -66,17 +66,17 @@ class GrantCheck:
 
 
 def name_decider(grant: Grant) -> str:
-    """Who decided, where C{grant} did: it stands under the decision's mark."""
+    """Name C{grant} as who decided: it stands under the decision's mark."""
     return f"{_BY}{grant.id}"
 
 
 def bounds_of_plan(plan: Plan) -> dict[str, str]:
-    """What a grant stands on that is made of C{plan}, by what each is called."""
-    return bounds(plan.action, plan.steps, None if plan.preview is None else plan.preview.read)
+    """Collect what a grant stands on that is made of C{plan}, by what each is called."""
+    return collect_bounds(plan.action, plan.steps, None if plan.preview is None else plan.preview.read)
 
 
-def bounds(action: Action, steps: Iterable[PlannedStep], read: PlannedStep | None) -> dict[str, str]:
-    """The action's file, the preview, and of each step, and the preview's C{read}, all that it will use."""
+def collect_bounds(action: Action, steps: Iterable[PlannedStep], read: PlannedStep | None) -> dict[str, str]:
+    """Collect the action's file, the preview, and of each step, and the preview's C{read}, all that it will use."""
     found = {"the action's file": action.digest, "the preview": _shape(action.approval.preview)}
     for planned in steps:
         found.update(_of_step(planned, f"step {planned.step.id}"))
@@ -92,7 +92,7 @@ def _of_step(planned: PlannedStep, where: str) -> Iterator[tuple[str, str]]:
 
 
 def describe_changes(bound: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """In one sentence, what of C{bound} is another now; L{None}: nothing is."""
+    """Describe in one sentence what of C{bound} is another now; L{None}: nothing is."""
     changed = [name for name in {**bound, **now} if bound.get(name) != now.get(name)]
     if not changed:
         return None

@@ -1,4 +1,4 @@
-"""The calls that a standing grant allows: decided by it, and looked at again before they begin."""
+"""Decides the calls that a standing grant allows."""
 
 from __future__ import annotations
 

@@ -26,21 +26,21 @@ _PATTERN_MEMORY_BYTES = 64 * 1024
 
 
 class Absent:
-    """What stands for an argument that is not there: no JSON can say it."""
+    """Stands for an argument that is not there: no JSON can say it."""
 
 
 ABSENT = Absent()
 
 
 def holds(predicate: Predicate, value: JSON | Absent) -> bool:
-    """Whether C{value} is as C{predicate} says; what is absent is so for L{PredicateKind.ANY} alone."""
+    """Tell whether C{value} is as C{predicate} says; what is absent is so for L{PredicateKind.ANY} alone."""
     if predicate.kind is PredicateKind.ANY:
         return True
     return not isinstance(value, Absent) and _CHECKS[predicate.kind](predicate.given, value)
 
 
 def same(one: JSON | Absent, other: JSON | Absent) -> bool:
-    """Whether two values are one and the same: 1 is not true, not 1.0 and not "1"; 0.0 is not -0.0."""
+    """Tell whether two values are one and the same: 1 is not true, not 1.0 and not "1"; 0.0 is not -0.0."""
     if isinstance(one, Mapping):
         return isinstance(other, Mapping) and one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, Sequence) and not isinstance(one, str):
@@ -53,7 +53,7 @@ def same(one: JSON | Absent, other: JSON | Absent) -> bool:
 
 
 def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
-    """Whether these are arguments that C{grant} is about, whatever else it asks for."""
+    """Tell whether these are arguments that C{grant} is about, whatever else it asks for."""
     named = {predicate.argument for predicate in grant.predicates}
     rest = {name: value for name, value in arguments.items() if name not in named}
     return same(grant.exact, rest) and all(
@@ -62,7 +62,7 @@ def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
 
 
 def compile_pattern(pattern: str) -> re2._Regexp:
-    """The pattern, ready to match in time linear in its subject and within little memory.
+    """Compile the pattern, ready to match in time linear in its subject and within little memory.
 
     :raises ValueError: it is none, or needs too much; as RE2 says it.
     """
@@ -125,7 +125,7 @@ def _at_one_of(names: Sequence[str], address: str) -> bool:
 
 
 def array(value: JSON) -> Sequence[JSON]:
-    """C{value} if it is an array, else an empty one."""
+    """Return C{value} if it is an array, else an empty one."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
@@ -155,7 +155,7 @@ _TOP = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?\Z")
 
 
 def parse_domain(address: str) -> str | None:
-    """The domain, in its ASCII form, of what is exactly one bare C{local@domain}; L{None}: it is anything else.
+    """Read the domain, in its ASCII form, of what is exactly one bare C{local@domain}; L{None}: it is anything else.
 
     No display name, comment, quote, group, list, blank, control character or IP literal is let through.
     """
@@ -168,7 +168,7 @@ def parse_domain(address: str) -> str | None:
 
 
 def encode_domain(name: str) -> str | None:
-    """A domain name of two labels or more as A-labels (RFC 5891, without UTS 46's mapping), in lower case.
+    """Write a domain name of two labels or more as A-labels (RFC 5891, without UTS 46's mapping), in lower case.
 
     :return: L{None}: it is none; a name that ends with a dot and an IP address are none.
     """

@@ -1,4 +1,4 @@
-"""Where the operator makes standing grants, sees them and takes them back."""
+"""Makes standing grants for the operator, shows them and takes them back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from aileron.values import (
     timestamp,
 )
 
-from .check import bounds, bounds_of_plan, describe_changes
+from .check import bounds_of_plan, collect_bounds, describe_changes
 from .matcher import GrantMatcher
 from .predicates import array, parse_domain
 from .validation import select_exact, validate_grant
@@ -40,7 +40,7 @@ _log = Logger()
 
 @define(eq=False)
 class GrantService:
-    """A grant is put on record first, then kept in the vault, then its call is approved: none is in force unread.
+    """Puts a grant on record, keeps it in the vault, then approves its call: none is in force unread.
 
     :param note: remembers that the vault has come further, else whoever puts back its file has again what was revoked.
     """
@@ -147,7 +147,7 @@ class GrantService:
     def _suspension(self, grant: Grant) -> str | None:
         try:
             action = self._requests.planner.offerings.find(grant.action).action
-            return describe_changes(grant.bound, bounds(action, *self._requests.planner.unfilled(action)))
+            return describe_changes(grant.bound, collect_bounds(action, *self._requests.planner.unfilled(action)))
         except AileronError as error:
             return f"It cannot be used now: {error.message}"
 

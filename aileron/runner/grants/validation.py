@@ -1,4 +1,4 @@
-"""What is wrong with a grant that the operator asks for, every fault at once."""
+"""Finds what is wrong with a grant that the operator asks for, every fault at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Fault = tuple[str, str]
 
 
 def validate_grant(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequence[str], now: datetime) -> NewGrant:
-    """C{wish}, its domain names in their ASCII form, if it can be granted and matches the approved call itself.
+    """Return C{wish}, domain names in their ASCII form, if it can be granted and matches the approved call itself.
 
     :param arguments: of the approved call.
     :param inputs: the names that the action's arguments can have.
@@ -49,7 +49,7 @@ def validate_grant(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequen
 
 
 def select_exact(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The arguments that no predicate names, each of which must stay what it is."""
+    """Select the arguments that no predicate names, each of which must stay what it is."""
     named = {predicate.argument for predicate in predicates}
     return {name: value for name, value in arguments.items() if name not in named}
 

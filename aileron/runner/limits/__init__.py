@@ -1,1 +1,1 @@
-"""What keeps a run from beginning: pauses, limits, earlier denials and loops."""
+"""Keeps runs from beginning: pauses, caps, earlier denials and loops."""

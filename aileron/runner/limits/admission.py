@@ -18,7 +18,7 @@ from .pauses import Pauses
 
 @frozen(eq=False)
 class Limits:
-    """All brakes of a runner."""
+    """Admits calls that nothing stops: no pause, no limit, no earlier denial, no loop."""
 
     pauses: Pauses
     caps: Caps
@@ -48,7 +48,7 @@ class Limits:
 
 @define(eq=False)
 class EffectGate:
-    """One answer for all who ask.
+    """Tells whether effects may begin now.
 
     :ivar pauses: what is paused, though the vault be open.
     :ivar could_act: whether the last look found that they may; C{False} has the next look take up what waits.

@@ -1,4 +1,4 @@
-"""What a run counts against: the manifest's caps, the operator's own, and one that every ungated write has."""
+"""Counts runs against the manifest's caps, the operator's own, and one that every ungated write has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WINDOWS = {_HOUR_SECONDS: "an hour", 86_400.0: "a day"}
 def compute_charges(
     plan: Plan, arguments: Mapping[str, JSON], session_id: str | None, own: Sequence[OwnCap], usual: Cap | None
 ) -> tuple[Charge, ...]:
-    """All that a run counts against, with the most that may be counted there.
+    """Compute all that a run counts against, with the most that may be counted there.
 
     :param usual: of an agent's writes that nobody approves, where no other hourly limit of the action is said.
     :param own: the operator's caps, of whatever actions.

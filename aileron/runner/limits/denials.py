@@ -70,7 +70,7 @@ def _composed(word: str) -> str:
 
 @frozen
 class _Denied:
-    """One denial, as later calls are compared with it."""
+    """Holds one denial, as later calls are compared with it."""
 
     run_id: str
     request: str

@@ -25,7 +25,7 @@ _SESSION, _ACTION = "session", "action"
 
 @frozen
 class _Rule:
-    """How often something may be counted within its time, and what is said where it was counted more often."""
+    """Says how often something may be counted within its time, and what is said where it was counted more often."""
 
     most: int
     why: str
@@ -59,7 +59,7 @@ class _Broken:
 
 @define(eq=False)
 class LoopBreaker:
-    """What was counted lately, in memory; of denials it is learnt from the table at the start."""
+    """Counts calls and denials of late, in memory; denials are learnt from the table at the start."""
 
     _audit: IAudit
     _events: EventFactory
@@ -158,7 +158,7 @@ MOST_KEYS = 4096
 
 @define(eq=False)
 class Counts:
-    """Of each key the moments at which it was counted, in memory; a key that was not counted of late is let go of.
+    """Keeps the moments at which each key was counted; a key that was not counted of late is let go of.
 
     That happens when another one is counted.  A clock that was set back counts what lies ahead of it as well, and a key
     that does keeps those that were counted after it.

@@ -1,4 +1,4 @@
-"""What is paused: looked at by whatever would begin something, once more in the transaction that lets it begin.
+"""Keeps what is paused, for whatever would begin something and for the transaction that lets it begin.
 
 A pause takes hold in memory first, then waits for the database's one writer: whatever was let begin before that is
 committed by then, and nothing after it is.  It is kept in the vault, and in a row for where the vault is locked.  At
@@ -34,7 +34,7 @@ _log = Logger()
 
 @define(eq=False)
 class Pauses:
-    """What is paused in this life."""
+    """Pauses and lifts pauses, in memory, in the vault and in a row."""
 
     _brakes: IBrakes
     _watermarks: IWatermarks

@@ -1,1 +1,1 @@
-"""Runs whose outcome is unknown: late answers, looks for the effect, what is found, and doing it again."""
+"""Finds out what became of runs whose outcome is unknown, and puts them up to be done again."""

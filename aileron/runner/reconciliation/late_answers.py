@@ -26,7 +26,7 @@ _log = Logger()
 
 @frozen
 class LateAnswer:
-    """An attempt whose time was up.
+    """Holds an attempt whose time was up.
 
     :ivar attempt: its row, as it was written by then.
     :ivar built: its request, if it could be built only from earlier answers.

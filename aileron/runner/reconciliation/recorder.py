@@ -1,4 +1,4 @@
-"""What is found out of a run whose outcome is unknown, written where a person has not settled it meanwhile."""
+"""Writes what is found out of a run whose outcome is unknown, where a person has not settled it meanwhile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from aileron.values import (
 
 @frozen
 class UncertainEffect:
-    """The one step of an C{unknown} run that may have happened: those before it were done, those after it were not.
+    """Names the one step of an C{unknown} run that may have happened: those before it were done, those after not.
 
     :ivar done: what the steps before it came to.
     :ivar last: whether it is the run's last step.
@@ -48,7 +48,7 @@ class UncertainEffect:
 
 @frozen
 class LookupResult:
-    """What was found out, and all that is to be recorded with it.
+    """Holds what was found out, and all that is to be recorded with it.
 
     :ivar happened: L{None}: nothing, yet.
     :ivar fault: why it did not, where it did not; else ignored.
@@ -113,7 +113,7 @@ class OutcomeRecorder:
 
 
 def explain_not_done(fault: Fault | None) -> Fault:
-    """Why a run failed of which it was found out that it did not happen."""
+    """Explain why a run failed of which it was found out that it did not happen."""
     if fault is None or fault.kind == "outcome_unknown":
         because = "The daemon ended while this was being done; it was found out since that it did not happen."
         details = {} if fault is None else fault.details
@@ -135,7 +135,7 @@ def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunStat
 
 
 def require_unchanged(read: Run) -> Verify:
-    """What raises L{StateConflict} where the row is no longer as it was read."""
+    """Make a check that raises L{StateConflict} where the row is no longer as it was read."""
 
     def verify(row: Run, approval: Approval | None) -> None:
         if _standing(row) != _standing(read):

@@ -1,4 +1,4 @@
-"""Doing once more what nobody can say whether it happened: a new run, linked to the old one, and always asked about."""
+"""Puts up again what nobody can say whether it happened: a new run, linked to the old one, and always asked about."""
 
 from __future__ import annotations
 

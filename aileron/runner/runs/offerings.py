@@ -32,7 +32,7 @@ _SHIPPED = "builtin://"
 
 @define(eq=False)
 class Offerings:
-    """The one view on actions that the runner and its callers share.
+    """Keeps the one view on actions that the runner and its callers share.
 
     While the vault was never unlocked nobody's word is known: then nothing is offered and nothing is called untrusted,
     and what is asked for by a gated call is judged when the vault is open, before anything is decided.
@@ -206,7 +206,7 @@ def _to_candidate(action: Action) -> Candidate:
 
 
 def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:
-    """What C{action} relies on and the connector of that description does not declare."""
+    """Find what C{action} relies on and the connector of that description does not declare."""
     for step in action.steps:
         if step.connector == description.fqn:
             yield from _of_step(step, description)

@@ -32,7 +32,7 @@ _RETRIED_KINDS = frozenset({"network_error", "external_api_error"})
 
 
 class Meaning(Enum):
-    """What became of the effect.  C{IN_DOUBT}: it may have happened, and nobody here can say."""
+    """Says what became of the effect.  C{IN_DOUBT}: it may have happened, and nobody here can say."""
 
     DONE = "done"
     NOT_DONE = "not done"
@@ -53,7 +53,7 @@ def classify(outcome: Outcome, effect: str) -> Meaning:
 
 @frozen
 class RetryPolicy:
-    """At most three retries after 1, 2 and 4 seconds, each stretched at random by up to a fifth.
+    """Allows at most three retries, after 1, 2 and 4 seconds, each stretched at random by up to a fifth.
 
     :param chance: uniform in [0, 1) at each call.
     """
@@ -80,7 +80,7 @@ class RetryPolicy:
 
 
 def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None) -> dict[str, JSON]:
-    """How one attempt went, without what it answered: of that the digest and the size; the run's own row has it.
+    """Describe how one attempt went, with digest and size of what it answered; the run's own row has the answer.
 
     :param built: the request, if it could be built only from earlier answers; others are pinned by
         C{execution.started}.
@@ -105,14 +105,14 @@ def _measured(output: JSON) -> JSON:
 
 @frozen
 class Echoes:
-    """Events and flags to be written with whatever comes next; both empty where nothing came back."""
+    """Holds events and flags to be written with whatever comes next; both empty where nothing came back."""
 
     events: tuple[Event, ...] = ()
     flags: tuple[BindingFlag, ...] = ()
 
 
 def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
-    """What C{outcome} of a step of C{run} has to say of echoes."""
+    """Find what C{outcome} of a step of C{run} has to say of echoes of the credential."""
     if not outcome.notes.get("echoed"):
         return Echoes()
     binding, fqn = planned.binding, planned.description.fqn

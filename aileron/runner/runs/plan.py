@@ -1,4 +1,4 @@
-"""What a run would do, worked out in full, and the digest that binds it."""
+"""Works out in full what a run would do, and the digest that binds it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PREVIEW_KEY = "-preview"  # no step is called so
 
 @frozen
 class PlannedStep:
-    """One step with everything it will use.
+    """Holds one step with everything it will use.
 
     :ivar request: L{None} where it uses an earlier step's result: built when that is there; or where something lacks.
     :ivar lacks: why it cannot be built, in a sentence, where it would take from the preview what that does not show.
@@ -81,7 +81,7 @@ class PlannedStep:
 
 @frozen
 class PlannedPreview:
-    """The read that shows the service's side, and what it showed.
+    """Holds the read that shows the service's side, and what it showed.
 
     :ivar carried: the paths into it that steps refer to.
     """
@@ -98,7 +98,7 @@ class PlannedPreview:
 
 @frozen
 class Plan:
-    """A whole run, worked out."""
+    """Holds a whole run, worked out."""
 
     action: Action
     arguments: Mapping[str, JSON]
@@ -181,7 +181,7 @@ class Plan:
 
 
 def step_key(effect_key: str, step: Step) -> str:
-    """The effect key of one step: the same for all its attempts, another for each step and run."""
+    """Name the effect key of one step: the same for all its attempts, another for each step and run."""
     return f"{effect_key}.{step.id}"
 
 

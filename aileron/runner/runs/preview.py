@@ -1,4 +1,4 @@
-"""What the operator is shown of the service's side, and what of it the digest binds."""
+"""Renders what the operator is shown of the service's side, and digests it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_CARRIED = 4096  # characters; it goes into a request
 
 @frozen
 class Preview:
-    """One look at the service's side, or why there is none.
+    """Holds one look at the service's side, or why there is none.
 
     :ivar fields: C{label}, C{value} (a text; L{None}: C{missing}), C{multiline}, and of a value that was cut C{cut}:
         how many C{bytes} it has and the C{digest} of the whole.
@@ -46,12 +46,12 @@ NOT_YET = Preview(FETCHING)
 
 
 def make_unavailable(fault: Fault) -> Preview:
-    """A preview that could not be had."""
+    """Make a preview that could not be had."""
     return Preview(UNAVAILABLE, fault={"class": fault.kind, "message": fault.message})
 
 
 def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> Preview:
-    """What C{rule} shows of an answer.
+    """Render what C{rule} shows of an answer.
 
     :param carried: the paths that steps refer to.
     """
@@ -66,7 +66,7 @@ def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]
 
 
 def parse_preview(review: Mapping[str, JSON]) -> Preview:
-    """The preview that a review on record tells of, for whoever compares its digest; L{NOT_YET} if it tells of none."""
+    """Read the preview that a review on record tells of, to compare its digest; L{NOT_YET}: it tells of none."""
     kept = review.get("preview")
     if not isinstance(kept, Mapping) or kept.get("status") not in _STATUSES:
         return NOT_YET

@@ -1,4 +1,4 @@
-"""The runner's only way to write: legal, committed, and only then told to those who wait."""
+"""Writes runs: what is legal, committed, and only then told to those who wait."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ LEGAL: frozenset[tuple[RunState, RunState]] = frozenset(
 
 
 def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes: Any) -> Transition:
-    """A change of C{run} to C{end}, recorded by C{events}; the last one is the C{audit_id} of an end that it reaches.
+    """Build a change of C{run} to C{end}, recorded by C{events}; the last is the C{audit_id} of an end that it reaches.
 
     The reason that somebody gave stays until another is given or it is asked anew.
 
@@ -62,7 +62,7 @@ def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes:
 
 @frozen
 class EventFactory:
-    """What every record of the runner is written with.
+    """Makes the events that the runner puts on record.
 
     :param ids: a fresh ULID at each call.
     """

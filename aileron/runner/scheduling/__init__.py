@@ -1,1 +1,1 @@
-"""What everything here moves by: tasks, turns, alarms, and who waits for what."""
+"""Runs tasks now or at a time, one at a time for a key, and tells who waits for results."""

@@ -23,7 +23,7 @@ _STOP_AGAIN_SECONDS = 5.0  # what was stopped may still write down how it ended,
 
 @define(eq=False)
 class Tasks:
-    """At most one task a name; a failure of one is logged and ends only that one."""
+    """Runs at most one task a name; a failure of one is logged and ends only that one."""
 
     clock: IReactorTime
     _running: dict[object, Deferred[Any]] = field(factory=dict)
@@ -99,7 +99,7 @@ Callback: TypeAlias = Callable[[str], Awaitable[None]]
 
 @define(eq=False)
 class Timers:
-    """At most one alarm a run; whatever a ring fails with, it is rung again until it has done its work."""
+    """Calls back at a time, at most once a run; a callback that fails is called again until it has done its work."""
 
     _clock: IReactorTime
     _set: dict[str, IDelayedCall] = field(factory=dict)

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @define(eq=False)
 class ResultWaiters(Generic[K, T]):
-    """Who waits for what; told in the order they came."""
+    """Keeps who waits for what, and tells them in the order they came."""
 
     _clock: IReactorTime
     _waiting: dict[K, list[Deferred[T | None]]] = field(factory=dict)
@@ -57,7 +57,9 @@ class ResultWaiters(Generic[K, T]):
 
 @define(eq=False)
 class KeyedLocks:
-    """The database alone would let one of two win; but each writes to the vault before, where nothing is undone.
+    """Lets one at a time act on a run.
+
+    The database alone would let one of two win; but each writes to the vault before, where nothing is undone.
 
     A turn is given back when the work in it has come to something, never because its coroutine is garbage: who waits
     may be so as well, and was closed, or must not go on.
