@@ -91,13 +91,8 @@ class Sites:
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
         )
-        self._agent_site = GuardedSite(
-            agent_site(self._parts),
-            SiteRules(),
-            reactor,
-            most_connections=most_connections(allow_descriptors()),
-            taker=self._relay.gateway,
-        )
+        site, most = agent_site(self._parts), most_connections(allow_descriptors())
+        self._agent_site = GuardedSite(site, SiteRules(), reactor, most_connections=most, taker=self._relay.gateway)
         site = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(reactor, at_once=1)))
         self._operator_site = GuardedSite(site, SiteRules(), reactor)
 

@@ -30,8 +30,7 @@ from aileron.runner.approval.editing import ApprovalEditor
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.previews import PreviewFetcher, Previews
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.grants.check import GrantCheck
-from aileron.runner.grants.matcher import GrantMatcher
+from aileron.runner.grants.matcher import GrantCheck, GrantMatcher
 from aileron.runner.grants.service import GrantService
 from aileron.runner.limits.admission import EffectGate, Limits
 from aileron.runner.limits.caps import Caps
@@ -47,8 +46,7 @@ from aileron.runner.runs.outcomes import RetryPolicy
 from aileron.runner.runs.plan import Planner
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import EventFactory
-from aileron.runner.scheduling.tasks import Tasks, Timers
-from aileron.runner.scheduling.waiters import KeyedLocks, ResultWaiters
+from aileron.runner.scheduling import KeyedLocks, ResultWaiters, Tasks, Timers
 from aileron.values import LoopLimits, PendingLimits
 
 from ._decisions import DecisionService

@@ -15,8 +15,7 @@ from aileron.runner.approval.precedents import find_precedents
 from aileron.runner.grants.service import GrantService, suggest_predicates
 from aileron.runner.limits.denials import Denials
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks, Tasks
 from aileron.values import (
     JSON,
     Actor,

@@ -12,7 +12,7 @@ from aileron.runner.grants.service import GrantService
 from aileron.runner.limits.admission import Limits
 from aileron.runner.reconciliation.reconciler import Reconciler
 from aileron.runner.reconciliation.rerun import Rerun
-from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling import Tasks
 from aileron.values import (
     Actor,
     Approval,

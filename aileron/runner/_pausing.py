@@ -10,7 +10,7 @@ from aileron.errors import ApprovalStale, VaultLocked
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.limits.admission import EffectGate
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks
 from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
 
 from ._scheduler import RunScheduler

@@ -6,7 +6,7 @@ from attrs import define
 
 from aileron.runner.limits.admission import EffectGate
 from aileron.runner.runs.offerings import Offerings
-from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling import Tasks
 
 from ._decisions import DecisionService
 from ._governance import GovernanceService

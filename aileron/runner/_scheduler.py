@@ -18,8 +18,7 @@ from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks, Tasks
 from aileron.values import Approval, Run, RunState, Transition, timestamp
 
 from ._executor import Executor

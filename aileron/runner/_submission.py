@@ -20,7 +20,7 @@ from aileron.runner.limits.admission import EffectGate, Limits
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling import Tasks
 from aileron.values import (
     JSON,
     Action,

@@ -10,7 +10,7 @@ from aileron.runner.approval.decisions import Decisions
 from aileron.runner.reconciliation.recorder import explain_not_done
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks
 from aileron.values import JSON, Actor, Run, RunState, Transition
 
 _WITHDRAWABLE = (RunState.PENDING, RunState.APPROVED, RunState.AWAITING_VAULT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .guard import ANY_ORDER, Guard
 
-_CHECK = "runner/grants/check.py"
+_CHECK = "runner/grants/matcher.py"
 _GRANTING = "runner/grants/matcher.py"
 _BOOK = "vault/_grant_book.py"
 _DECISIONS = "runner/approval/decisions.py"
@@ -71,7 +71,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "a grant is suspended where something changed",
-        "runner/grants/check.py",
+        "runner/grants/matcher.py",
         "    if not changed:\n",
         "    if True:\n",
         _TEST,

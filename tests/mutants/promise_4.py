@@ -24,7 +24,7 @@ GUARDS = (
     Guard(
         4,
         "a decision outlives whoever took it",
-        "runner/scheduling/tasks.py",
+        "runner/scheduling.py",
         "        told: Deferred[T] = Deferred()\n        self._running[told] = task = Deferred.fromCoroutine(work)\n",
         "        return Deferred.fromCoroutine(work)\n"
         "        told: Deferred[T] = Deferred()\n"
@@ -85,7 +85,7 @@ GUARDS = (
     Guard(
         4,
         "one at a time acts on a run",
-        "runner/scheduling/waiters.py",
+        "runner/scheduling.py",
         "            return await lock.run(work)\n",
         "            return await work()\n",
         "KeptTests.test_confirmed_against_denied",

@@ -1,4 +1,4 @@
-"""Which package of a room stands on which: a room's own modules compose its packages, which never import them."""
+"""Which part of a room stands on which: a room's private modules compose its parts, which never import them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from ._source import Source
 LAYERS: Mapping[str, tuple[str, ...]] = {
     "aileron.runner": ("scheduling", "runs", "limits", "approval", "grants", "reconciliation"),
 }
-"""By room, its packages, each of which may import those before it alone."""
+"""By room, its parts (packages, or public modules), each of which may import those before it alone."""
 
 
 def layers(source: Source) -> Iterator[str]:
-    """Find imports that go up within a room: from a package to one above it, or to what composes the packages."""
-    for room, packages in LAYERS.items():
-        package = _package(source.name, room)
-        if package is None:
+    """Find imports that go up within a room: from a part to one above it, or to what composes the parts."""
+    for room, parts in LAYERS.items():
+        part = _part(source.name, room)
+        if part is None:
             continue
-        if package not in packages:
+        if part not in parts:
             yield f"{source.name} is in no layer of {room}"
             continue
-        below = packages[: packages.index(package) + 1]
+        below = parts[: parts.index(part) + 1]
         for imported in source.imports:
-            if _is_within(imported.path, room) and _package(imported.path, room) not in below:
-                yield f"{source.name}:{imported.line} {imported.path} is above {package}"
+            if _is_within(imported.path, room) and _part(imported.path, room) not in below:
+                yield f"{source.name}:{imported.line} {imported.path} is above {part}"
 
 
 def _is_within(name: str, room: str) -> bool:
     return name == room or name.startswith(f"{room}.")
 
 
-def _package(name: str, room: str) -> str | None:
-    """Name the package of C{room} that a module is in; L{None}: it is in none, for what composes them is private."""
+def _part(name: str, room: str) -> str | None:
+    """Name the part of C{room} that a module is in; L{None}: it is in none, for what composes them is private."""
     if not name.startswith(f"{room}."):
         return None
     first = name.removeprefix(f"{room}.").split(".")[0]

@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks
 from aileron.waiting import afterwards
 
 

@@ -13,8 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
 from aileron.interfaces import IRuns
-from aileron.runner.scheduling.tasks import Timers
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks, Timers
 from aileron.values import Fault, Outcome, Page, Run, RunQuery, RunState, VaultState, utc
 
 from .kit import AGENT, OPERATOR, manifest, step

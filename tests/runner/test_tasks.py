@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import NotFound
-from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling import Tasks
 
 
 class TasksTests(SynchronousTestCase):

@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.runner.scheduling.waiters import ResultWaiters
+from aileron.runner.scheduling import ResultWaiters
 
 
 class WaitersTests(SynchronousTestCase):

@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from aileron.errors import StateConflict
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import EventFactory, transition
-from aileron.runner.scheduling.tasks import Callback, Timers
+from aileron.runner.scheduling import Callback, Timers
 from aileron.values import Approval, Run, RunState
 
 

@@ -11,7 +11,7 @@ from aileron.manifests import check_arguments
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks
 from aileron.values import JSON, Actor, Approval, Ask, Run, RunState, Transition, canonical, differences
 
 from .gate import ApprovalGate, make_conflict

@@ -16,8 +16,7 @@ from aileron.runner.runs.plan import PlannedStep
 from aileron.runner.runs.preview import FETCHING, UNAVAILABLE, Preview, parse_preview, render_preview
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import EventFactory
-from aileron.runner.scheduling.tasks import Tasks
-from aileron.runner.scheduling.waiters import ResultWaiters
+from aileron.runner.scheduling import ResultWaiters, Tasks
 from aileron.values import Approval, Outcome, Run, RunState
 from aileron.waiting import afterwards
 

@@ -30,8 +30,7 @@ from aileron.values import (
     timestamp,
 )
 
-from .check import bounds_of_plan, collect_bounds, describe_changes
-from .matcher import GrantMatcher
+from .matcher import GrantMatcher, bounds_of_plan, collect_bounds, describe_changes
 from .predicates import array, parse_domain
 from .validation import select_exact, validate_grant
 

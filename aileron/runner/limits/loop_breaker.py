@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 from aileron.errors import LimitExceeded
 from aileron.interfaces import IAudit
 from aileron.runner.runs.transitions import EventFactory
-from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling import Tasks
 from aileron.values import JSON, Approval, Event, LoopLimits, Run, Session, compact, digest_of_bytes
 
 BROKEN_FOR = timedelta(minutes=10)

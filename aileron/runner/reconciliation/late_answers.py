@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 
 from aileron.runner.runs.outcomes import Meaning, classify, describe_attempt, find_echoes
 from aileron.runner.runs.transitions import EventFactory
-from aileron.runner.scheduling.tasks import Tasks
+from aileron.runner.scheduling import Tasks
 from aileron.values import JSON, AttemptRow, Outcome, Request
 
 from .recorder import LookupResult, OutcomeRecorder, UncertainEffect

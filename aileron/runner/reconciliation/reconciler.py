@@ -17,7 +17,7 @@ from aileron.runner.limits.admission import EffectGate
 from aileron.runner.runs.outcomes import find_echoes
 from aileron.runner.runs.plan import Plan, PlannedStep, step_key
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling.tasks import Tasks, Timers
+from aileron.runner.scheduling import Tasks, Timers
 from aileron.values import (
     DAEMON,
     JSON,

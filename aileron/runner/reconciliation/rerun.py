@@ -11,7 +11,7 @@ from aileron.manifests import check_arguments
 from aileron.runner.runs.plan import Plan, Planner
 from aileron.runner.runs.repository import RunRepository
 from aileron.runner.runs.transitions import transition
-from aileron.runner.scheduling.waiters import KeyedLocks
+from aileron.runner.scheduling import KeyedLocks
 from aileron.values import READ, Actor, Fault, Run, RunQuery, RunState, Transition
 
 from .recorder import OutcomeRecorder, require_unchanged

@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from aileron.errors import Conflict, NotFound
 from aileron.interfaces import ICatalogue, IConfigFile, IConnectors, ITrust, IVault
 from aileron.manifests import preview_paths
-from aileron.runner.scheduling.waiters import ResultWaiters
+from aileron.runner.scheduling import ResultWaiters
 from aileron.values import (
     READ,
     Action,

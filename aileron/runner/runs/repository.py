@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from aileron.errors import NotFound, StoreUnavailable
 from aileron.interfaces import IAudit, IRuns
-from aileron.runner.scheduling.waiters import ResultWaiters
+from aileron.runner.scheduling import ResultWaiters
 from aileron.values import Approval, PendingLimits, Run, RunState, Transition
 
 from .transitions import EventFactory
