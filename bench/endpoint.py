@@ -281,7 +281,10 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
     parts = Parts(
         submission=runner.submission,
         decisions=runner.decisions,
-        governance=runner.governance,
+        trust=runner.trust,
+        grants=runner.grants,
+        limits=runner.limits,
+        reconciliation=runner.reconciliation,
         sessions=store.sessions,
         audit=store.audit,
         signer=example_signer(store, MemoryRecordKeys(vault), MemoryControl(vault), reactor),

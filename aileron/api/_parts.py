@@ -18,14 +18,17 @@ from aileron.interfaces import (
     ICheckpointSigner,
     IConnectors,
     IDecisions,
-    IGovernance,
+    IGrantService,
+    ILimitService,
     IMcp,
     INotifier,
     IOperators,
     IPasskeys,
+    IReconciliation,
     ISessions,
     ISubmission,
     ITotals,
+    ITrustService,
     IVault,
 )
 from aileron.values import GatewaySettings, LongTurns, NoticeSettings, RelayedPath, utc
@@ -71,7 +74,10 @@ class Parts:
 
     submission: ISubmission = field(validator=_provides(ISubmission))
     decisions: IDecisions = field(validator=_provides(IDecisions))
-    governance: IGovernance = field(validator=_provides(IGovernance))
+    trust: ITrustService = field(validator=_provides(ITrustService))
+    grants: IGrantService = field(validator=_provides(IGrantService))
+    limits: ILimitService = field(validator=_provides(ILimitService))
+    reconciliation: IReconciliation = field(validator=_provides(IReconciliation))
     sessions: ISessions = field(validator=_provides(ISessions))
     audit: IAudit = field(validator=_provides(IAudit))
     signer: ICheckpointSigner = field(validator=_provides(ICheckpointSigner))

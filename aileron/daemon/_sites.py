@@ -62,7 +62,10 @@ class Sites:
         self._parts = Parts(
             submission=runner.submission,
             decisions=runner.decisions,
-            governance=runner.governance,
+            trust=runner.trust,
+            grants=runner.grants,
+            limits=runner.limits,
+            reconciliation=runner.reconciliation,
             sessions=store.sessions,
             audit=store.audit,
             signer=signer,

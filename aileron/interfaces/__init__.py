@@ -19,18 +19,21 @@ from ._control import IControl
 from ._credential import ICredential
 from ._decisions import IDecisions
 from ._flags import IBindingFlags
-from ._governance import IGovernance
+from ._grant_service import IGrantService
 from ._grants import IGrants
+from ._limit_service import ILimitService
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
 from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._passkeys import IPasskeyBook, IPasskeys
+from ._reconciliation import IReconciliation
 from ._record_keys import IRecordKeys
 from ._runs import IRuns
 from ._sessions import ISessions
 from ._submission import ISubmission
 from ._trust import ITrust
+from ._trust_service import ITrustService
 from ._vault import IVault
 from ._watermarks import IWatermarks
 
@@ -52,8 +55,9 @@ __all__ = [
     "IControl",
     "ICredential",
     "IDecisions",
-    "IGovernance",
+    "IGrantService",
     "IGrants",
+    "ILimitService",
     "IMcp",
     "IMcpService",
     "IMeter",
@@ -62,12 +66,14 @@ __all__ = [
     "IOperators",
     "IPasskeyBook",
     "IPasskeys",
+    "IReconciliation",
     "IRecordKeys",
     "IRuns",
     "ISessions",
     "ISubmission",
     "ITotals",
     "ITrust",
+    "ITrustService",
     "IVault",
     "IWatermarks",
 ]

@@ -51,13 +51,12 @@ from aileron.values import LoopLimits, PendingLimits
 
 from ._decisions import DecisionService
 from ._executor import Executor
-from ._governance import GovernanceService
-from ._pausing import PauseService
+from ._limits import LimitService
+from ._reconciliation import ReconciliationService, RunTermination
 from ._recovery import Recovery, RollbackDetector
 from ._runner import Runner
 from ._scheduler import RunScheduler
 from ._submission import Proposals, Submission
-from ._termination import RunTermination
 from ._trust import TrustService
 
 
@@ -147,7 +146,7 @@ class _Assembly:
         given = self._with
         breaker = LoopBreaker(audit=given.audit, events=self.events, tasks=self.tasks, rules=given.loops)
         denials = Denials(runs=given.runs, audit=given.audit, events=self.events, breaker=breaker)
-        return Limits(pauses=self.pauses, caps=self.caps, denials=denials)
+        return Limits(effects=self.effects, caps=self.caps, denials=denials)
 
     @cached_property
     def executor(self) -> Executor:
@@ -215,6 +214,7 @@ class _Assembly:
             offerings=self.offerings,
             runs=self.runs,
             note=self.rollbacks.note,
+            tasks=self.tasks,
         )
 
     @cached_property
@@ -268,6 +268,7 @@ class _Assembly:
             matcher=self.matcher,
             requests=self.requests,
             note=self.rollbacks.note,
+            tasks=self.tasks,
         )
 
     @cached_property
@@ -315,14 +316,19 @@ class _Assembly:
         )
 
     @cached_property
-    def governance(self) -> GovernanceService:
-        pausing = PauseService(
+    def limit_service(self) -> LimitService:
+        return LimitService(
             runs=self.runs,
+            limits=self.limits,
             requests=self.requests,
             scheduler=self.scheduler,
-            effects=self.effects,
+            reconciler=self.reconciler,
+            tasks=self.tasks,
             locks=self.locks,
         )
+
+    @cached_property
+    def reconciliation(self) -> ReconciliationService:
         rerun = Rerun(
             runs=self.runs,
             planner=self.planner,
@@ -330,15 +336,8 @@ class _Assembly:
             recorder=self.recorder,
             locks=self.locks,
         )
-        return GovernanceService(
-            trust=self.trust,
-            grants=self.grants,
-            pausing=pausing,
-            limits=self.limits,
-            termination=self.termination,
-            reconciler=self.reconciler,
-            rerun=rerun,
-            tasks=self.tasks,
+        return ReconciliationService(
+            termination=self.termination, reconciler=self.reconciler, rerun=rerun, tasks=self.tasks
         )
 
     @cached_property
@@ -359,9 +358,10 @@ class _Assembly:
         return Runner(
             submission=self.submission,
             decisions=self.decision_service,
-            governance=self.governance,
+            trust=self.trust,
+            grants=self.grants,
+            limits=self.limit_service,
+            reconciliation=self.reconciliation,
             recovery=self.recovery,
-            offerings=self.offerings,
-            effects=self.effects,
             tasks=self.tasks,
         )

@@ -33,6 +33,8 @@ _NOT_ASKED = "The run says that nobody had to be asked, and somebody was."
 class Recovery:
     """Takes up what an earlier life left, and what waited for the vault.
 
+    :ivar limits: what keeps runs from beginning.
+    :ivar previews: what is shown of services' sides.
     :ivar rollbacks: finds whether the record or the vault was put back.
     """
 
@@ -40,7 +42,7 @@ class Recovery:
     _scheduler: RunScheduler
     _expiry: Expiry
     _decisions: Decisions
-    _limits: Limits
+    limits: Limits
     _reconciler: Reconciler
     previews: Previews
     rollbacks: RollbackDetector
@@ -50,7 +52,7 @@ class Recovery:
 
         :raises StoreUnavailable: it cannot be read.
         """
-        await self._limits.learn()
+        await self.limits.learn()
         await self.rollbacks.check()
         await self._reconciler.take_up()
         await self._recover()

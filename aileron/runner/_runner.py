@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from attrs import define
 
-from aileron.runner.limits.admission import EffectGate
-from aileron.runner.runs.offerings import Offerings
+from aileron.runner.grants.service import GrantService
 from aileron.runner.scheduling import Tasks
 
 from ._decisions import DecisionService
-from ._governance import GovernanceService
+from ._limits import LimitService
+from ._reconciliation import ReconciliationService
 from ._recovery import Recovery
 from ._submission import Submission
+from ._trust import TrustService
 
 
 @define(eq=False)
@@ -22,40 +23,45 @@ class Runner:
 
     :ivar submission: what agents reach of it.
     :ivar decisions: where what waits is decided.
-    :ivar governance: what else the operator reaches of it.
+    :ivar trust: where the operator says what may be run.
+    :ivar grants: where standing grants are seen and taken back.
+    :ivar limits: where runs are paused, capped and forgiven.
+    :ivar reconciliation: where what is in doubt is settled.
     """
 
     submission: Submission
     decisions: DecisionService
-    governance: GovernanceService
+    trust: TrustService
+    grants: GrantService
+    limits: LimitService
+    reconciliation: ReconciliationService
     _recovery: Recovery
-    _offerings: Offerings
-    _effects: EffectGate
     _tasks: Tasks
 
     async def start(self) -> None:
         """Take up what an earlier life left, before anybody is served."""
-        self._offerings.refresh()
+        self.submission.planner.offerings.refresh()
         await self._recovery.start()
-        self._effects.could_act = self._recovery.rollbacks.compared
+        self._recovery.limits.effects.could_act = self._recovery.rollbacks.compared
         self._tasks.start("previews that were missed", self._recovery.previews.take_up())
 
     def look(self) -> None:
         """Notice changed files and a changed vault; the daemon's timer calls it."""
-        self._offerings.refresh()
-        could, can = self._effects.could_act, self._effects.may_act() and self._recovery.rollbacks.comparable
-        self._effects.could_act = can
+        self.submission.planner.offerings.refresh()
+        effects = self._recovery.limits.effects
+        could, can = effects.could_act, effects.may_act() and self._recovery.rollbacks.comparable
+        effects.could_act = can
         if can:
-            self._effects.pauses.settle_up()
+            effects.pauses.settle_up()
         if can and not could:
             if not self._tasks.start("what waits for the vault", self._resume()):
-                self._effects.missed()
+                effects.missed()
         elif self._recovery.owing:
             self._tasks.start("how far the vault has come", self._recovery.settle_up())
 
     async def _resume(self) -> None:
         if not await self._recovery.resume():
-            self._effects.missed()
+            self._recovery.limits.effects.missed()
 
     async def stop(self, seconds: float) -> None:
         """Start nothing more; let effects under way finish within C{seconds}, else record them as in doubt."""

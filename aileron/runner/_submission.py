@@ -38,8 +38,8 @@ from aileron.values import (
 )
 
 from ._executor import Executor
+from ._reconciliation import RunTermination
 from ._scheduler import RunScheduler
-from ._termination import RunTermination
 
 
 @define(eq=False)
@@ -79,7 +79,7 @@ class Submission:
     """Takes calls, begins those that nobody is asked about, and tells what became of them."""
 
     _runs: RunRepository
-    _planner: Planner
+    planner: Planner
     _proposals: Proposals
     _executor: Executor
     _tasks: Tasks
@@ -89,12 +89,12 @@ class Submission:
 
     def offering(self) -> Offering:
         """See L{ISubmission.offering}."""
-        self._planner.offerings.look()
-        return self._planner.offerings.current()
+        self.planner.offerings.look()
+        return self.planner.offerings.current()
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
         """See L{ISubmission.offering_after}."""
-        return await self._planner.offerings.after(generation, seconds)
+        return await self.planner.offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
         """See L{ISubmission.submit}."""
@@ -108,7 +108,7 @@ class Submission:
         if not action.approval.required:
             self._effects.require()
         run = self._new_run(call, action, arguments)
-        plan = self._planner.plan(action, arguments, run.effect_key)
+        plan = self.planner.plan(action, arguments, run.effect_key)
         if run.gated:
             await self._limits.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor))
@@ -140,7 +140,7 @@ class Submission:
 
     def _asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
         """The action as it is offered now, and its arguments; whoever plans with them does so before anything else."""
-        action = self._planner.offerings.find(call.action).action
+        action = self.planner.offerings.find(call.action).action
         return action, check_arguments(action, call.arguments)
 
     async def _known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from attrs import evolve, frozen
+from zope.interface import implementer
 
 from aileron.errors import Conflict, NotFound, VaultLocked
-from aileron.interfaces import IContents, ITrust, IVault
+from aileron.interfaces import IContents, ITrust, ITrustService, IVault
 from aileron.runner.runs.offerings import Offerings
 from aileron.runner.runs.repository import RunRepository
+from aileron.runner.scheduling import Tasks
 from aileron.values import (
     Actor,
     Candidate,
@@ -25,6 +27,7 @@ from aileron.values import (
 _Key = tuple[TrustKind, str]
 
 
+@implementer(ITrustService)
 @frozen(eq=False)
 class TrustService:
     """Puts the operator's word on record, then keeps it in the vault: nothing is in force that nobody can read of.
@@ -38,9 +41,10 @@ class TrustService:
     _offerings: Offerings
     _runs: RunRepository
     _note: Callable[[], Awaitable[None]]
+    _tasks: Tasks
 
-    async def items(self) -> tuple[TrustItem, ...]:
-        """See L{IGovernance.trust_items}."""
+    async def trust_items(self) -> tuple[TrustItem, ...]:
+        """See L{ITrustService.trust_items}."""
         if not self._vault.ever_unlocked():
             raise self._locked()
         lying = self._offerings.candidates()
@@ -48,7 +52,10 @@ class TrustService:
         return tuple([await self._item(key, lying.get(key), words.get(key)) for key in sorted({*lying, *words})])
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """See L{IGovernance.trust}."""
+        """See L{ITrustService.trust}."""
+        return await self._tasks.shielded(self._put(items, actor))
+
+    async def _put(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
         self._require_unlocked()
         chosen = _chosen(self._offerings.candidates(), items)
         for candidate in chosen:
@@ -59,7 +66,10 @@ class TrustService:
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """See L{IGovernance.distrust}."""
+        """See L{ITrustService.distrust}."""
+        await self._tasks.shielded(self._remove(kind, name, actor))
+
+    async def _remove(self, kind: TrustKind, name: str, actor: Actor) -> None:
         self._require_unlocked()
         word = self._trust.find(kind, name)
         if word is None:
@@ -68,7 +78,10 @@ class TrustService:
         await self._keep(lambda: self._trust.remove(kind, name))
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """See L{IGovernance.set_enabled}."""
+        """See L{ITrustService.set_enabled}."""
+        return await self._tasks.shielded(self._switch(name, enabled, actor))
+
+    async def _switch(self, name: str, enabled: bool, actor: Actor) -> Offer:
         self._require_unlocked()
         offer = self._offerings.look_up(name)
         word = self._trust.find(TrustKind.ACTION, name)

@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from zope.interface import implementer
 
 from aileron.errors import ApprovalStale, Conflict, InvalidRequest, NotFound
-from aileron.interfaces import IDecisions, IGovernance, ISubmission
+from aileron.interfaces import IDecisions, IGrantService, ILimitService, IReconciliation, ISubmission, ITrustService
 from aileron.values import (
     JSON,
     Action,
@@ -74,7 +74,7 @@ def scripted_offer(name: str = "ship-update", *, gated: bool = True, enabled: bo
     return Offer(action, enabled, read_only=False, idempotent=False)
 
 
-@implementer(ISubmission, IDecisions, IGovernance)
+@implementer(ISubmission, IDecisions, ITrustService, IGrantService, ILimitService, IReconciliation)
 @define
 class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
     """Keeps runs in memory; a gated one waits for L{decide}, an ungated one for L{finish} unless C{usual} finishes it.
@@ -157,17 +157,17 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self._offering
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """See L{IGovernance.set_enabled}."""
+        """See L{ITrustService.set_enabled}."""
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
 
     async def trust_items(self) -> tuple[TrustItem, ...]:
-        """See L{IGovernance.trust_items}."""
+        """See L{ITrustService.trust_items}."""
         return tuple(self._item(key) for key in sorted({*self._lying, *self._trusted}))
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """See L{IGovernance.trust}."""
+        """See L{ITrustService.trust}."""
         if any((kind, name) not in self._lying for kind, name, _ in items):
             raise NotFound("There is no such file.")
         moved = [self._lying[kind, name] for kind, name, seen in items if self._lying[kind, name].digest != seen]
@@ -179,7 +179,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return tuple(self._item((kind, name)) for kind, name, _ in items)
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """See L{IGovernance.distrust}."""
+        """See L{ITrustService.distrust}."""
         if self._trusted.pop((kind, name), None) is None:
             raise NotFound("That is not trusted.")
 
@@ -277,14 +277,14 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self.finish(run_id, RunState.CANCELLED, reason=reason)
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """See L{IGovernance.settle}."""
+        """See L{IReconciliation.settle}."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
         return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """See L{IGovernance.find_out}; C{findings}, one a call, then that nobody can say."""
+        """See L{IReconciliation.find_out}; C{findings}, one a call, then that nobody can say."""
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
@@ -295,7 +295,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{IGovernance.run_again}."""
+        """See L{IReconciliation.run_again}."""
         parent = self._present(run_id)
         open_ = [run for run in self._runs.values() if run.parent_id == run_id and not run.state.settled]
         if parent.state is not RunState.UNKNOWN or open_:
@@ -313,7 +313,7 @@ class ScriptedRunner(ScriptedBrakes, ScriptedGrants):
         return len(list(self._matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
     async def hold(self) -> None:
-        """See L{IGovernance.hold}."""
+        """See L{ILimitService.hold}."""
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)

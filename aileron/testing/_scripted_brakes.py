@@ -16,7 +16,7 @@ from aileron.values import Actor, Approval, Halt, OwnCap, Page, Pause, Run, RunQ
 
 @define
 class ScriptedBrakes:
-    """Pauses and limits, and counts, as L{IGovernance} says."""
+    """Pauses and limits, and counts, as L{ILimitService} says."""
 
     _pauses: dict[str | None, Pause] = field(factory=dict, init=False)
     _caps: dict[tuple[str, str, bool, float], OwnCap] = field(factory=dict, init=False)
@@ -44,39 +44,39 @@ class ScriptedBrakes:
         return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """See L{IGovernance.forgive}; nothing that is scripted remembers a denial."""
+        """See L{ILimitService.forgive}; nothing that is scripted remembers a denial."""
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.DENIED:
             raise Conflict("It was not denied.", {"state": approval.run.state.value})
         return approval
 
     def pauses(self) -> tuple[Pause, ...]:
-        """See L{IGovernance.pauses}."""
+        """See L{ILimitService.pauses}."""
         return tuple(self._pauses.values())
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """See L{IGovernance.pause}; nothing that is scripted obeys it."""
+        """See L{ILimitService.pause}; nothing that is scripted obeys it."""
         pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
         return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """See L{IGovernance.resume}; a run that is approved waits again."""
+        """See L{ILimitService.resume}; a run that is approved waits again."""
         if self._pauses.pop(session_id, None) is None:
             return ()
         approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items
         return tuple(self.finish(run.id, RunState.PENDING) for run in approved)
 
     def caps(self) -> tuple[OwnCap, ...]:
-        """See L{IGovernance.caps}."""
+        """See L{ILimitService.caps}."""
         return tuple(self._caps[name] for name in sorted(self._caps))
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """See L{IGovernance.set_caps}."""
+        """See L{ILimitService.set_caps}."""
         fresh = {each.name: evolve(each, set_at=self._now(), set_by=actor.id) for each in caps}
         self._caps |= fresh
         return tuple(fresh.values())
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        """See L{IGovernance.remove_cap}."""
+        """See L{ILimitService.remove_cap}."""
         if self._caps.pop(which.name, None) is None:
             raise NotFound("There is no such cap.")

@@ -53,17 +53,17 @@ class ScriptedGrants:
         return approval, grant
 
     async def grants(self) -> tuple[StandingGrant, ...]:
-        """See L{IGovernance.grants}."""
+        """See L{IGrantService.grants}."""
         return tuple(map(self._standing, self._made.values()))
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """See L{IGovernance.grant}."""
+        """See L{IGrantService.grant}."""
         if grant_id not in self._made:
             raise NotFound("There is no such grant.")
         return self._standing(self._made[grant_id])
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """See L{IGovernance.revoke_grant}."""
+        """See L{IGrantService.revoke_grant}."""
         grant = (await self.grant(grant_id)).grant
         self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
         return await self.grant(grant_id)

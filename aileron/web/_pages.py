@@ -97,7 +97,7 @@ def _query(request: IRequest) -> Mapping[str, str]:
 
 def _paused(parts: PageParts) -> bytes:
     """Since when everything is paused, or C{no}."""
-    since = next((pause.since for pause in parts.governance.pauses() if pause.session_id is None), None)
+    since = next((pause.since for pause in parts.limits.pauses() if pause.session_id is None), None)
     return b"no" if since is None else timestamp(since).encode("ascii")
 
 

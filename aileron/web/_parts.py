@@ -19,13 +19,16 @@ from aileron.interfaces import (
     ICheckpointSigner,
     IConnectors,
     IDecisions,
-    IGovernance,
+    IGrantService,
+    ILimitService,
     INotifier,
     IOperators,
     IPasskeys,
+    IReconciliation,
     ISessions,
     ISubmission,
     ITotals,
+    ITrustService,
     IVault,
 )
 from aileron.values import JSON, Actor, GatewaySettings, OperatorSession, SignedRequest, utc
@@ -77,7 +80,10 @@ class PageParts:
 
     submission: ISubmission
     decisions: IDecisions
-    governance: IGovernance
+    trust: ITrustService
+    grants: IGrantService
+    limits: ILimitService
+    reconciliation: IReconciliation
     sessions: ISessions
     operators: IOperators
     passkeys: IPasskeys

@@ -80,7 +80,10 @@ class ApiCase(SynchronousTestCase):
         self.parts = Parts(
             submission=self.runner,
             decisions=self.runner,
-            governance=self.runner,
+            trust=self.runner,
+            grants=self.runner,
+            limits=self.runner,
+            reconciliation=self.runner,
             sessions=self.store.sessions,
             audit=self.store.audit,
             signer=self.signer,
@@ -107,7 +110,7 @@ class ApiCase(SynchronousTestCase):
         :param runner: what stands for all parts of the runner from now on.
         """
         if runner is not None:
-            changes |= dict.fromkeys(("submission", "decisions", "governance"), runner)
+            changes |= dict.fromkeys(("submission", "decisions", "trust", "grants", "limits", "reconciliation"), runner)
         self.parts = evolve(self.parts, **changes)
         self.agents = Site(self, agent_site(self.parts), agent_routes())
         self.operator = Site(self, operator_site(self.parts), operator_routes())

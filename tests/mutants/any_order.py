@@ -119,7 +119,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was approved before a pause is asked anew",
-        "runner/_pausing.py",
+        "runner/_limits.py",
         "            if not run.gated or self._stays_paused(run, session_id):\n",
         "            if True:\n",
         _TEST,
@@ -199,7 +199,7 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "what was taken back does not begin",
-        "runner/_termination.py",
+        "runner/_reconciliation.py",
         '            await self._decisions.give_up(run)\n        event = self._runs.events.of_run("run.cancelled"',
         '            return run\n        event = self._runs.events.of_run("run.cancelled"',
         _TEST,

@@ -126,7 +126,7 @@ GUARDS = (
     Guard(
         2,
         "what was taken back counts no more",
-        "runner/_termination.py",
+        "runner/_reconciliation.py",
         "        if run.state is not RunState.PENDING:\n            await self._decisions.give_up(run)\n",
         "",
         "WrittenRowsTests.test_given_way",

@@ -99,7 +99,7 @@ GUARDS = (
     Guard(
         5,
         "only what is in doubt is settled",
-        "runner/_termination.py",
+        "runner/_reconciliation.py",
         "        if run.state is not RunState.UNKNOWN:\n            raise",
         "        if False:\n            raise",
         "DoubtTests",
@@ -123,7 +123,7 @@ GUARDS = (
     Guard(
         5,
         "what is under way cannot be taken back",
-        "runner/_termination.py",
+        "runner/_reconciliation.py",
         "        if run.state not in _WITHDRAWABLE:\n",
         "        if False:\n",
         "OnceTests.test_under_way",

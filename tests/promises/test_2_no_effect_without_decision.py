@@ -75,7 +75,7 @@ class NoDecisionTests(PromiseCase):
 
     def test_untrusted_connector(self) -> None:
         """Nothing runs through a connector that the operator does not trust."""
-        self.sync(self.runner.governance.distrust(TrustKind.CONNECTOR, self.connector.description.fqn, OPERATOR))
+        self.sync(self.runner.trust.distrust(TrustKind.CONNECTOR, self.connector.description.fqn, OPERATOR))
         self.fails(self.runner.submission.submit(self.call("open")), AileronError)
         self.assertEqual(self.sent, 0)
 
@@ -102,7 +102,7 @@ class NoDecisionTests(PromiseCase):
     def test_switched_off(self) -> None:
         """What is switched off cannot be called, and what waits of it cannot be approved."""
         run = self.submit()
-        self.sync(self.runner.governance.set_enabled("gated", False, OPERATOR))
+        self.sync(self.runner.trust.set_enabled("gated", False, OPERATOR))
         self.fails(self.runner.submission.submit(self.call("gated", {"text": "other"})), Conflict)
         shown = self.sync(self.runner.decisions.approval(run.id))
         self.fails(self.runner.decisions.decide(run.id, Decision(True, shown.digest, OPERATOR.id)), ApprovalStale)
@@ -110,7 +110,7 @@ class NoDecisionTests(PromiseCase):
 
     def test_paused(self) -> None:
         """While everything is paused no call gets in, gated or not."""
-        self.sync(self.runner.governance.pause(None, None, OPERATOR))
+        self.sync(self.runner.limits.pause(None, None, OPERATOR))
         for name in ("open", "gated"):
             self.fails(self.runner.submission.submit(self.call(name)), Paused)
         self.assertEqual(self.sent, 0)
@@ -118,7 +118,7 @@ class NoDecisionTests(PromiseCase):
     def test_paused_run(self) -> None:
         """What was approved does not begin while everything is paused, in this life or another."""
         run = self.held()
-        self.sync(self.runner.governance.pause(None, None, OPERATOR))
+        self.sync(self.runner.limits.pause(None, None, OPERATOR))
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("approved", 0))
 

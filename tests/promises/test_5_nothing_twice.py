@@ -74,8 +74,8 @@ class DoubtTests(PromiseCase):
         self.connector.script.append(NO_ANSWER)
         run = self.submit()
         self.approve(run)
-        self.sync(self.runner.governance.settle(run.id, True, "seen", OPERATOR))
-        self.fails(self.runner.governance.settle(run.id, False, "", OPERATOR), Conflict)
+        self.sync(self.runner.reconciliation.settle(run.id, True, "seen", OPERATOR))
+        self.fails(self.runner.reconciliation.settle(run.id, False, "", OPERATOR), Conflict)
         self.restart()
         self.assertEqual((self.state(run), self.sent), ("completed", 1))
 
@@ -83,7 +83,7 @@ class DoubtTests(PromiseCase):
         """What has ended stays as it ended, and what has not begun is not settled."""
         ended, waiting = self.submit("open"), self.submit()
         for run in (ended, waiting):
-            self.fails(self.runner.governance.settle(run.id, False, "", OPERATOR), Conflict)
+            self.fails(self.runner.reconciliation.settle(run.id, False, "", OPERATOR), Conflict)
         self.assertEqual((self.state(ended), self.state(waiting)), ("completed", "pending_approval"))
 
     def test_settled_and_put_back(self) -> None:

@@ -51,11 +51,11 @@ class GrantedCase(RunnerCase):
 
     def standing(self, grant: Grant) -> StandingGrant:
         """A grant as it is shown now."""
-        return self.sync(self.runner.governance.grant(grant.id))
+        return self.sync(self.runner.grants.grant(grant.id))
 
     def revoke(self, grant: Grant) -> None:
         """Take it back."""
-        self.sync(self.runner.governance.revoke_grant(grant.id, OPERATOR))
+        self.sync(self.runner.grants.revoke_grant(grant.id, OPERATOR))
 
     def state(self, run: Run) -> RunState:
         """Where it stands."""

@@ -259,7 +259,7 @@ class RunnerCase(SynchronousTestCase):
     def approved_and_locked(self) -> Run:
         """A run that was approved while the runner was held, and then the vault was locked."""
         run = self.submit()
-        self.sync(self.runner.governance.hold())
+        self.sync(self.runner.limits.hold())
         self.approve(run)
         self.vault.lock()
         return run

@@ -31,7 +31,7 @@ class AgainTests(DoubtCase):
 
     def again(self, run: Run, note: str = "Once more.") -> Run:
         """Have it done again."""
-        return self.sync(self.runner.governance.run_again(run.id, note, OPERATOR))
+        return self.sync(self.runner.reconciliation.run_again(run.id, note, OPERATOR))
 
     def test_asked(self) -> None:
         """What needs no approval is asked about all the same, as a run of the same session that names the old one."""
@@ -73,21 +73,21 @@ class AgainTests(DoubtCase):
         """The old one can still be settled, found, or found out of by the daemon."""
         parent = self.doubtful("sent")
         self.again(parent)
-        self.sync(self.runner.governance.settle(parent.id, False, "I looked.", OPERATOR))
+        self.sync(self.runner.reconciliation.settle(parent.id, False, "I looked.", OPERATOR))
         self.assertEqual((self.now(parent).state, self.now(parent).reason), (RunState.FAILED, "I looked."))
 
     def test_once(self) -> None:
         """While one that does it again is open, or unknown itself, there is no second; after that there may be."""
         parent = self.doubtful("open")
         first = self.again(parent)
-        refused = self.fails(self.runner.governance.run_again(parent.id, "", OPERATOR), Conflict)
+        refused = self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
         self.assertEqual((refused.details["run_id"], refused.details["state"]), (first.id, "pending_approval"))
         self.approve(first, approved=False)
         second = self.again(parent)
         self.connector.script.append(evolve(Outcome(), classified=False, fault=parent.fault))
         self.approve(second)
         self.assertIs(self.now(second).state, RunState.UNKNOWN)
-        self.fails(self.runner.governance.run_again(parent.id, "", OPERATOR), Conflict)
+        self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
         third = self.again(second)
         self.assertEqual(third.parent_id, second.id)
 
@@ -95,7 +95,7 @@ class AgainTests(DoubtCase):
         """Of two that come at once one is refused."""
         parent = self.doubtful("open")
         self.pool.hold()
-        both = [self.later(self.runner.governance.run_again(parent.id, "", OPERATOR)) for _ in range(2)]
+        both = [self.later(self.runner.reconciliation.run_again(parent.id, "", OPERATOR)) for _ in range(2)]
         self.pool.release()
         self.successResultOf(both[0])
         self.failureResultOf(both[1], Conflict)
@@ -106,10 +106,10 @@ class AgainTests(DoubtCase):
         for _ in range(12):
             self.connector.findings.append(Finding(True))
         self.pool.hold()
-        again = self.later(self.runner.governance.run_again(parent.id, "", OPERATOR))
+        again = self.later(self.runner.reconciliation.run_again(parent.id, "", OPERATOR))
         looks = []
         for _ in range(12):
-            looks.append(self.later(self.runner.governance.find_out(parent.id, OPERATOR)))
+            looks.append(self.later(self.runner.reconciliation.find_out(parent.id, OPERATOR)))
             self.pool.step()
         self.pool.release()
         fault = self.now(parent).fault
@@ -121,12 +121,12 @@ class AgainTests(DoubtCase):
 
     def test_refused(self) -> None:
         """What is not unknown, not there, or not offered any more is not done again."""
-        self.fails(self.runner.governance.run_again("nothing", "", OPERATOR), NotFound)
-        self.fails(self.runner.governance.run_again(self.submit("open").id, "", OPERATOR), Conflict)
+        self.fails(self.runner.reconciliation.run_again("nothing", "", OPERATOR), NotFound)
+        self.fails(self.runner.reconciliation.run_again(self.submit("open").id, "", OPERATOR), Conflict)
         parent = self.doubtful("open")
         (self.directory / "open.md").unlink()
         self.runner.look()
-        self.fails(self.runner.governance.run_again(parent.id, "", OPERATOR), NotFound)
+        self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), NotFound)
         self.assertEqual(self.sync(self.store.audit.list(AuditQuery(type="run.run_again"))).items, ())
 
     def test_limits(self) -> None:
@@ -135,14 +135,14 @@ class AgainTests(DoubtCase):
         self.runner = self.build()
         self.sync(self.runner.start())
         parent = self.doubtful("open")
-        self.fails(self.runner.governance.run_again(parent.id, "", OPERATOR), LimitExceeded)
+        self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), LimitExceeded)
         self.assertEqual(self.now(parent).fault, parent.fault)
 
     def test_caller_leaves(self) -> None:
         """A caller that leaves leaves no half of it."""
         parent = self.doubtful("open")
         self.pool.hold()
-        asked = self.later(self.runner.governance.run_again(parent.id, "", OPERATOR))
+        asked = self.later(self.runner.reconciliation.run_again(parent.id, "", OPERATOR))
         asked.cancel()
         self.failureResultOf(asked)
         self.pool.release()
@@ -157,7 +157,7 @@ class AgainTests(DoubtCase):
         parent = self.doubtful("open")
         child = self.again(parent)
         shown = self.sync(self.runner.decisions.approval(child.id))
-        self.sync(self.runner.governance.settle(parent.id, True, "I looked.", OPERATOR))
+        self.sync(self.runner.reconciliation.settle(parent.id, True, "I looked.", OPERATOR))
         yes = Decision(True, shown.digest, OPERATOR.id)
         self.fails(self.runner.decisions.decide(child.id, yes), ApprovalStale)
         self.assertIs(self.approve(child, approved=False).run.state, RunState.DENIED)
@@ -169,7 +169,7 @@ class AgainTests(DoubtCase):
         shown = self.sync(self.runner.decisions.approval(child.id))
         later = Decision(True, shown.digest, OPERATOR.id, not_before=utc(self.clock.seconds() + 60.0))
         self.sync(self.runner.decisions.decide(child.id, later))
-        self.sync(self.runner.governance.settle(parent.id, True, "I looked.", OPERATOR))
+        self.sync(self.runner.reconciliation.settle(parent.id, True, "I looked.", OPERATOR))
         return parent, child
 
     def forge(self, statement: str, run: Run) -> None:
@@ -277,5 +277,5 @@ class AgainTests(DoubtCase):
         child = self.again(parent)
         self.connector.script.append(evolve(Outcome(), classified=False, fault=parent.fault))
         self.approve(child)
-        self.sync(self.runner.governance.find_out(child.id, OPERATOR))
+        self.sync(self.runner.reconciliation.find_out(child.id, OPERATOR))
         self.assertEqual(self.connector.looks[-1].effect_key.partition(".")[0], child.effect_key)

@@ -75,7 +75,7 @@ class BoundCase(RunnerCase):
         """The same for a change after the decision."""
         run = self.submit()
         digest = self.sync(self.runner.decisions.approval(run.id)).digest
-        self.sync(self.runner.governance.hold())
+        self.sync(self.runner.limits.hold())
         self.decide(run, digest)
         change(run)
         self.restart()
@@ -173,7 +173,7 @@ class BetweenTests(BoundCase):
     def test_nothing(self) -> None:
         """Where nothing changes the decision holds."""
         run = self.submit()
-        self.sync(self.runner.governance.hold())
+        self.sync(self.runner.limits.hold())
         self.approve(run)
         self.restart()
         self.assertIs(self.now(run).state, RunState.COMPLETED)

@@ -30,7 +30,7 @@ class CappedCase(DecidedCase):
 
     def cap(self, cap: Cap, action: str | None = None) -> None:
         """Let the operator set a cap."""
-        self.sync(self.runner.governance.set_caps([OwnCap(cap, utc(0), "", action)], OPERATOR))
+        self.sync(self.runner.limits.set_caps([OwnCap(cap, utc(0), "", action)], OPERATOR))
 
     def full(self, *args: str | None, **kwargs: str | None) -> LimitExceeded:
         """A call that is refused for a limit."""
@@ -162,11 +162,11 @@ class OwnTests(CappedCase):
         self.cap(Cap(2, HOUR), "open")
         self.submit("open")
         self.full("open")
-        which = self.runner.governance.caps()[0]
+        which = self.runner.limits.caps()[0]
         self.assertEqual((which.cap.most, which.set_by, which.set_at), (2, OPERATOR.id, utc(START)))
-        self.sync(self.runner.governance.remove_cap(which, OPERATOR))
+        self.sync(self.runner.limits.remove_cap(which, OPERATOR))
         self.submit("open")
-        self.fails(self.runner.governance.remove_cap(which, OPERATOR), NotFound)
+        self.fails(self.runner.limits.remove_cap(which, OPERATOR), NotFound)
         found = self.sql("SELECT type FROM audit_events WHERE type LIKE 'cap.%' ORDER BY seq")
         self.assertEqual(found, [("cap.set",), ("cap.set",), ("cap.removed",)])
 
@@ -182,8 +182,8 @@ class OwnTests(CappedCase):
         """What could not be kept does not count."""
         self.brakes.full = True
         own = OwnCap(Cap(1, HOUR), utc(0), "", "open")
-        self.fails(self.runner.governance.set_caps([own], OPERATOR), StoreUnavailable)
-        self.assertEqual(self.runner.governance.caps(), ())
+        self.fails(self.runner.limits.set_caps([own], OPERATOR), StoreUnavailable)
+        self.assertEqual(self.runner.limits.caps(), ())
 
 
 class GatedTests(CappedCase):

@@ -136,7 +136,7 @@ class ForgedTests(DecidedCase):
     def make_other(self) -> Run:
         """Another run of the same call."""
         self.restart()
-        self.sync(self.runner.governance.hold())
+        self.sync(self.runner.limits.hold())
         return self.submit("gated", {"text": "other"})
 
     def test_each_thing_it_says(self) -> None:
@@ -458,7 +458,7 @@ class UsedTests(DecidedCase):
         self.restart()
         self.unlock_anew()
         self.restart()
-        self.sync(self.runner.governance.settle(run.id, True, "seen", OPERATOR))
+        self.sync(self.runner.reconciliation.settle(run.id, True, "seen", OPERATOR))
         self.put_back(run, row)
         self.forget(run)
         self.given_way(run)
@@ -476,9 +476,9 @@ class UsedTests(DecidedCase):
     def test_withdrawn_from_a_lost_vault(self) -> None:
         """What was withdrawn while the vault was gone stays so at once, and in later lives once it is there again."""
         run = self.submit()
-        self.runner._effects.hold()
+        self.runner._recovery.limits.effects.hold()
         self.approve(run)
-        row, self.runner._effects._held = self.row(run), False
+        row, self.runner._recovery.limits.effects._held = self.row(run), False
         self.vault._state = VaultState.LOST
         self.runner.look()
         self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
@@ -610,7 +610,7 @@ class EndsTests(DecidedCase):
     def test_holds(self) -> None:
         """It holds for 24 hours to the microsecond, whatever the rest of the row says."""
         run = self.submit()
-        self.sync(self.runner.governance.hold())
+        self.sync(self.runner.limits.hold())
         approval = self.approve(run)
         self.assertEqual(approval.not_after, utc(self.clock.seconds()) + APPROVAL_HOLDS)
         decisions = Decisions(self.control, self.store.audit, EventFactory(self.clock, self.fresh_id))

@@ -130,7 +130,7 @@ class ForgiveTests(DeniedCase):
         """It can be asked again at once, also in the next life, and that is on record once."""
         run = self.deny()
         for _ in range(2):
-            self.sync(self.runner.governance.forgive(run.id, OPERATOR))
+            self.sync(self.runner.limits.forgive(run.id, OPERATOR))
         self.submit()
         self.assertEqual(self.events(run).count("approval.forgiven"), 1)
         self.sync(self.runner.stop(1.0))
@@ -141,20 +141,20 @@ class ForgiveTests(DeniedCase):
         """Another denial stays."""
         self.deny()
         other = self.deny("another")
-        self.sync(self.runner.governance.forgive(other.id, OPERATOR))
+        self.sync(self.runner.limits.forgive(other.id, OPERATOR))
         self.turned_away()
 
     def test_nothing_to_forgive(self) -> None:
         """What was not denied cannot be forgiven."""
         run = self.submit()
-        self.fails(self.runner.governance.forgive(run.id, OPERATOR), Conflict)
-        self.fails(self.runner.governance.forgive("nobody", OPERATOR), NotFound)
+        self.fails(self.runner.limits.forgive(run.id, OPERATOR), Conflict)
+        self.fails(self.runner.limits.forgive("nobody", OPERATOR), NotFound)
 
     def test_goes_on(self) -> None:
         """Who was stopped for denials goes on."""
         runs = [self.deny(f"number {number}") for number in range(MOST.denials)]
         self.stopped("open", {"text": "x"}, "session-1")
-        self.sync(self.runner.governance.forgive(runs[0].id, OPERATOR))
+        self.sync(self.runner.limits.forgive(runs[0].id, OPERATOR))
         self.submit("open")
 
 

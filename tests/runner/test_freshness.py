@@ -212,7 +212,7 @@ class VaultTests(FreshnessCase):
     def test_noted_after_trust(self) -> None:
         """It is remembered before the operator is told that something is trusted."""
         self.control.file_revision = 7
-        self.sync(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR))
+        self.sync(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR))
         self.assertEqual(self.sync(self.store.watermarks.all())["vault memory"].split()[0], "7")
 
     def test_noted_when_it_can_be(self) -> None:

@@ -470,7 +470,7 @@ class LockedTests(RunnerCase):
         answer: Deferred[Outcome] = Deferred()
         self.connector.script.append(answer)
         running, waiting = self.submit("open"), self.submit()
-        held = self.later(self.runner.governance.hold())
+        held = self.later(self.runner.limits.hold())
         self.approve(waiting)
         self.fails(self.runner.submission.submit(self.call("open")), VaultLocked)
         self.assertNoResult(held)

@@ -217,7 +217,7 @@ class IssueTests(GrantedCase):
         """Where a wish is refused; nothing is granted or decided then."""
         run = self.submit() if run is None else run
         error = self.fails(self.runner.decisions.approve_and_grant(run.id, self.yes(run), wish), InvalidRequest)
-        self.assertEqual((self.sync(self.runner.governance.grants()), self.state(run)), ((), RunState.PENDING))
+        self.assertEqual((self.sync(self.runner.grants.grants()), self.state(run)), ((), RunState.PENDING))
         return [problem["pointer"] for problem in error.details["problems"]]
 
     def test_made(self) -> None:
@@ -311,9 +311,9 @@ class IssueTests(GrantedCase):
         """Where the call is not approved after all, the grant is revoked, and both are on record."""
         run, decision = self.submit(), None
         decision = self.yes(run)
-        self.sync(self.runner.governance.pause(None, "stop", OPERATOR))
+        self.sync(self.runner.limits.pause(None, "stop", OPERATOR))
         self.fails(self.runner.decisions.approve_and_grant(run.id, decision, self.wish(ANY_TEXT)), Paused)
-        (standing,) = self.sync(self.runner.governance.grants())
+        (standing,) = self.sync(self.runner.grants.grants())
         self.assertEqual(standing.state, "revoked")
         self.assertEqual([len(self.told(each)) for each in ("grant.issued", "grant.revoked")], [1, 1])
 
@@ -365,8 +365,8 @@ class RevokeTests(GrantedCase):
 
     def test_unknown(self) -> None:
         """One that is not there cannot be seen or revoked."""
-        self.fails(self.runner.governance.revoke_grant("no", OPERATOR), NotFound)
-        self.fails(self.runner.governance.grant("no"), NotFound)
+        self.fails(self.runner.grants.revoke_grant("no", OPERATOR), NotFound)
+        self.fails(self.runner.grants.grant("no"), NotFound)
 
     def test_approved_by_it(self) -> None:
         """What it approved and has not begun is asked about."""
@@ -441,8 +441,8 @@ class SuspensionTests(GrantedCase):
     def suspended(self, *calls: str) -> str:
         """Why a grant that was made before allows nothing now; it is told once."""
         self.assertIs(self.submit().state, RunState.PENDING)
-        (standing,) = self.sync(self.runner.governance.grants())
-        self.sync(self.runner.governance.grants())
+        (standing,) = self.sync(self.runner.grants.grants())
+        self.sync(self.runner.grants.grants())
         self.assertEqual((standing.state, standing.grant.used), ("live", 0))
         (event,) = self.told("grant.suspended")
         self.assertEqual((event.payload["grant"], event.payload["reason"]), (standing.grant.id, standing.suspended))
@@ -603,7 +603,7 @@ class TamperTests(GrantedCase):
         self.grant(ANY_TEXT)
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
-        self.fails(self.runner.governance.grants(), VaultLocked)
+        self.fails(self.runner.grants.grants(), VaultLocked)
         self.assertIs(self.submit().state, RunState.PENDING)
 
 

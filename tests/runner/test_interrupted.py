@@ -92,7 +92,7 @@ class CallersLeaveTests(TroubledCase):
     def test_switching_off(self) -> None:
         """An action that was switched off on record is off, also if the operator's connection broke meanwhile."""
         self.pool.hold()
-        self.leave(self.later(self.runner.governance.set_enabled("open", False, OPERATOR)))
+        self.leave(self.later(self.runner.trust.set_enabled("open", False, OPERATOR)))
         self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
 
     def test_withdrawal(self) -> None:
@@ -292,7 +292,7 @@ class StopsTests(TroubledCase):
         call = self.call("open")
         self.pool.hold()
         submitting = self.later(self.runner.submission.submit(call))
-        held = self.later(self.runner.governance.hold())
+        held = self.later(self.runner.limits.hold())
         self.assertNoResult(held)
         self.pool.release()
         self.successResultOf(held)

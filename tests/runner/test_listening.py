@@ -94,7 +94,7 @@ class LateTests(LateCase):
         """What a person has settled stays; the answer is on record alone."""
         for happened, state in ((True, RunState.COMPLETED), (False, RunState.FAILED)):
             run = self.overdue()
-            self.sync(self.runner.governance.settle(run.id, happened, "I looked.", OPERATOR))
+            self.sync(self.runner.reconciliation.settle(run.id, happened, "I looked.", OPERATOR))
             settled = self.now(run)
             self.answer.callback(_DONE)
             self.assertEqual((self.now(run), settled.state), (settled, state))
@@ -104,7 +104,7 @@ class LateTests(LateCase):
         """Whoever commits first has settled it; a person who is late is told so."""
         run = self.overdue()
         self.pool.hold()
-        settling = self.later(self.runner.governance.settle(run.id, False, "I looked.", OPERATOR))
+        settling = self.later(self.runner.reconciliation.settle(run.id, False, "I looked.", OPERATOR))
         self.answer.callback(_DONE)
         self.pool.release()
         state = self.now(run).state
@@ -254,7 +254,7 @@ class CrowdTests(LateCase):
         """Neither a stop nor a lock waits for late answers: the connections are dropped at once."""
         for end in ("hold", "stop"):
             run = self.overdue()
-            self.sync(self.runner.governance.hold() if end == "hold" else self.runner.stop(20.0))
+            self.sync(self.runner.limits.hold() if end == "hold" else self.runner.stop(20.0))
             self.assertTrue(self.answer.called)
             self.assertIs(self.now(run).state, RunState.UNKNOWN)
             self.restart()
@@ -263,7 +263,7 @@ class CrowdTests(LateCase):
         """What is overdue once the vault is about to be locked is not listened for at all."""
         self.connector.script.append(self.answer)
         run = self.submit("open")
-        held = self.later(self.runner.governance.hold())
+        held = self.later(self.runner.limits.hold())
         self.assertNoResult(held)
         self.clock.advance(30.0)
         self.successResultOf(held)

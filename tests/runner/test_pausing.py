@@ -28,11 +28,11 @@ class PausedCase(DecidedCase):
 
     def pause(self, session: str | None = None, reason: str | None = None) -> Halt:
         """Pause, as the operator does."""
-        return self.sync(self.runner.governance.pause(session, reason, OPERATOR))
+        return self.sync(self.runner.limits.pause(session, reason, OPERATOR))
 
     def resume(self, session: str | None = None) -> tuple[str, ...]:
         """Resume; the runs that were asked anew."""
-        return tuple(run.id for run in self.sync(self.runner.governance.resume(session, OPERATOR)))
+        return tuple(run.id for run in self.sync(self.runner.limits.resume(session, OPERATOR)))
 
     def new_life(self, state: VaultState = VaultState.UNLOCKED) -> Runner:
         """Stop the daemon, and start it with the vault in this state."""
@@ -84,7 +84,7 @@ class PauseTests(PausedCase):
         self.resume()
         self.resume()
         self.assertEqual(self.types(), ["pause.begun", "pause.ended"])
-        self.assertEqual((self.runner.governance.pauses(), self.brakes.pauses()), ((), ()))
+        self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((), ()))
 
     def test_twice(self) -> None:
         """The first pause stands when another comes."""
@@ -163,14 +163,14 @@ class ResumeTests(PausedCase):
         """While the vault is locked nothing is lifted."""
         self.pause()
         self.vault.lock()
-        self.fails(self.runner.governance.resume(None, OPERATOR), VaultLocked)
-        self.assertEqual(len(self.runner.governance.pauses()), 1)
+        self.fails(self.runner.limits.resume(None, OPERATOR), VaultLocked)
+        self.assertEqual(len(self.runner.limits.pauses()), 1)
 
     def test_disk(self) -> None:
         """Where that cannot be written it stays paused, in this life and the next."""
         self.pause()
         self.brakes.full = True
-        self.fails(self.runner.governance.resume(None, OPERATOR), StoreUnavailable)
+        self.fails(self.runner.limits.resume(None, OPERATOR), StoreUnavailable)
         self.fails(self.runner.submission.submit(self.call()), Paused)
         self.brakes.full = False
         self.new_life()
@@ -191,7 +191,7 @@ class SessionTests(PausedCase):
         mine, other = self.submit("held"), self.submit("held", session="session-2")
         self.approve(mine)
         self.approve(other)
-        self.sync(self.runner.governance.pause("session-1", None, AGENT))
+        self.sync(self.runner.limits.pause("session-1", None, AGENT))
         self.fails(self.runner.submission.submit(self.call("open")), Paused)
         self.clock.advance(61)
         states = [self.now(run).state for run in (mine, other)]
@@ -204,7 +204,7 @@ class SessionTests(PausedCase):
         mine, other = self.submit("held"), self.submit("held", session="session-2")
         self.approve(mine)
         self.approve(other)
-        self.sync(self.runner.governance.pause("session-1", None, AGENT))
+        self.sync(self.runner.limits.pause("session-1", None, AGENT))
         self.pause()
         self.assertEqual(self.resume(), (other.id,))
         self.clock.advance(100)
@@ -215,18 +215,18 @@ class SessionTests(PausedCase):
 
     def pause_own(self, session: str) -> None:
         """Pause a session, as its agent does."""
-        self.sync(self.runner.governance.pause(session, None, Actor("agent", session)))
+        self.sync(self.runner.limits.pause(session, None, Actor("agent", session)))
 
     def test_bounded(self) -> None:
         """Very many sessions that pause themselves push no other pause out, and keep the operator from none."""
         self.pause("session-1")
         for number in range(MOST_SESSIONS):
             self.pause_own(f"agent-{number}")
-        refused = self.fails(self.runner.governance.pause("one-more", None, Actor("agent", "one-more")), LimitExceeded)
+        refused = self.fails(self.runner.limits.pause("one-more", None, Actor("agent", "one-more")), LimitExceeded)
         self.assertIn("ask your user", refused.message)
         self.pause_own("agent-3")  # which is paused already
         self.pause("session-2")
-        kept = [pause.session_id for pause in self.runner.governance.pauses()]
+        kept = [pause.session_id for pause in self.runner.limits.pauses()]
         self.assertEqual((len(kept), kept[0], kept[-1]), (MOST_SESSIONS + 2, "session-1", "session-2"))
         self.fails(self.runner.submission.submit(self.call()), Paused)
 
@@ -235,7 +235,7 @@ class SessionTests(PausedCase):
         self.pause_own("session-0")
         self.pause("session-0", "look at this")
         self.pause_own("session-0")
-        self.assertEqual([pause.reason for pause in self.runner.governance.pauses()], ["look at this"])
+        self.assertEqual([pause.reason for pause in self.runner.limits.pauses()], ["look at this"])
         self.assertEqual(self.types().count("pause.begun"), 2)
 
 
@@ -250,7 +250,7 @@ class DurableTests(PausedCase):
         """It is paused in the next life, with reason and time."""
         pause = self.pause(reason="look at this").pause
         self.new_life()
-        self.assertEqual(self.runner.governance.pauses(), (pause,))
+        self.assertEqual(self.runner.limits.pauses(), (pause,))
         self.assert_paused()
 
     def test_row_gone(self) -> None:
@@ -274,9 +274,9 @@ class DurableTests(PausedCase):
         pause = self.pause().pause
         self.assertEqual(self.brakes.pauses(), ())
         self.new_life(VaultState.LOCKED)
-        self.assertEqual(self.runner.governance.pauses(), (pause,))
+        self.assertEqual(self.runner.limits.pauses(), (pause,))
         self.new_life()
-        self.assertEqual((self.runner.governance.pauses(), self.brakes.pauses()), ((pause,), (pause,)))
+        self.assertEqual((self.runner.limits.pauses(), self.brakes.pauses()), ((pause,), (pause,)))
 
     def test_vault_full(self) -> None:
         """What the vault could not be told it is told as soon as it can be."""
@@ -300,7 +300,7 @@ class RaceTests(PausedCase):
         at_answer: list[int] = []
         for now in range(30):
             if now == moment:
-                paused = self.later(self.runner.governance.pause(None, None, OPERATOR))
+                paused = self.later(self.runner.limits.pause(None, None, OPERATOR))
                 paused.addCallback(self._answered, at_answer)
             if self.pool.todo:
                 self.pool.step()

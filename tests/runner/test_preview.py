@@ -205,7 +205,7 @@ class MissedTests(PreviewedCase):
         run = self.submit()
         self.runner.look()
         self.unlock_anew()
-        self.runner._effects._vault = self.vault
+        self.runner._recovery.limits.effects._vault = self.vault
         self.runner.look()
         (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual((listed.run.id, self.looks()), (run.id, 1))
@@ -283,7 +283,7 @@ class CrowdTests(PreviewedCase):
         self.say_nothing()
         for _ in range(8):
             self.submit()
-        held = self.later(self.runner.governance.hold())
+        held = self.later(self.runner.limits.hold())
         self.clock.advance(5.1)
         self.successResultOf(held)
         self.assertEqual(self.looks(), 6)
@@ -463,7 +463,7 @@ class TiedTests(PreviewedCase):
             error = self.fails(self.runner.decisions.decide(run.id, evolve(YES, digest=shown.digest)), ApprovalStale)
             self.assertIn(why, error.message)
             self.approve(run, approved=False)
-            self.sync(self.runner.governance.forgive(run.id, OPERATOR))
+            self.sync(self.runner.limits.forgive(run.id, OPERATOR))
         self.assertEqual(self.effects(), [])
 
     def test_only_preconditions(self) -> None:

@@ -45,10 +45,10 @@ class _Race(LateCase):
             return None
         if what == "look":
             self.connector.findings.append(told)
-            return self.later(self.runner.governance.find_out(run.id, OPERATOR))
+            return self.later(self.runner.reconciliation.find_out(run.id, OPERATOR))
         if what == "settle":
-            return self.later(self.runner.governance.settle(run.id, told, "I looked.", OPERATOR))
-        return self.later(self.runner.governance.run_again(run.id, "", OPERATOR))
+            return self.later(self.runner.reconciliation.settle(run.id, told, "I looked.", OPERATOR))
+        return self.later(self.runner.reconciliation.run_again(run.id, "", OPERATOR))
 
     def race(self, run: Run, who: list[tuple[str, int]]) -> None:
         """All at once, with some pieces of the database's work done between."""

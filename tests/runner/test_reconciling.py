@@ -168,11 +168,11 @@ class ScheduleTests(DoubtCase):
     def test_paused(self) -> None:
         """While it is paused nothing is looked for of itself; the operator may."""
         run = self.doubtful()
-        self.sync(self.runner.governance.pause(None, None, OPERATOR))
+        self.sync(self.runner.limits.pause(None, None, OPERATOR))
         self.clock.pump([1.0] * 20)
         self.assertEqual(self.connector.looks, [])
-        self.sync(self.runner.governance.find_out(run.id, OPERATOR))
-        self.sync(self.runner.governance.resume(None, OPERATOR))
+        self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
+        self.sync(self.runner.limits.resume(None, OPERATOR))
         self.connector.findings.append(_HERE)
         self.clock.pump([1.0] * 45)
         self.assertEqual((self.now(run).state, len(self.connector.looks)), (RunState.COMPLETED, 2))
@@ -181,7 +181,7 @@ class ScheduleTests(DoubtCase):
         """Before the vault is locked, and when the daemon stops, nothing is looked for any more, nor waited for."""
         for end in ("hold", "stop"):
             run = self.doubtful()
-            self.sync(self.runner.governance.hold() if end == "hold" else self.runner.stop(20.0))
+            self.sync(self.runner.limits.hold() if end == "hold" else self.runner.stop(20.0))
             self.clock.pump([1.0] * 400)
             self.assertEqual((self.now(run).state, self.connector.looks), (RunState.UNKNOWN, []))
             self.restart()
@@ -203,7 +203,7 @@ class ScheduleTests(DoubtCase):
         run, looking = self.doubtful(), Deferred[Finding]()
         self.connector.findings.append(looking)
         self.clock.advance(2.0)
-        self.sync(self.runner.governance.settle(run.id, False, "I looked.", OPERATOR))
+        self.sync(self.runner.reconciliation.settle(run.id, False, "I looked.", OPERATOR))
         looking.callback(_HERE)
         self.assertEqual((self.now(run).state, self.now(run).reason), (RunState.FAILED, "I looked."))
         self.assertEqual([event.payload["happened"] for event in self.record(run)], [True])
@@ -213,7 +213,7 @@ class ScheduleTests(DoubtCase):
     def test_settled_before(self) -> None:
         """What a person settled is not looked for."""
         run = self.doubtful()
-        self.sync(self.runner.governance.settle(run.id, True, "I looked.", OPERATOR))
+        self.sync(self.runner.reconciliation.settle(run.id, True, "I looked.", OPERATOR))
         self.clock.pump([1.0] * 400)
         self.assertEqual(self.connector.looks, [])
 
@@ -245,7 +245,7 @@ class ClockTests(DoubtCase):
         run = self.doubtful()
         self.passed -= 3600.0
         self.clock.advance(3600.0)
-        self.sync(self.runner.governance.find_out(run.id, OPERATOR))
+        self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
         self.assertEqual(self.connector.looks[-1].last_at, utc(self.clock.seconds()))
         self.assertEqual(self.connector.looks[-1].first_at, run.received_at)
 
@@ -281,7 +281,7 @@ class StepsTests(DoubtCase):
         run = self.doubtful("first")
         self.connector.findings.append(_HERE)
         self.clock.advance(2.0)
-        settled = self.sync(self.runner.governance.settle(run.id, True, "Did the rest by hand.", OPERATOR))
+        settled = self.sync(self.runner.reconciliation.settle(run.id, True, "Did the rest by hand.", OPERATOR))
         self.assertEqual(settled.result, {"output": None, "steps": {"one": {"ts": "1.2"}}})
 
 
@@ -351,7 +351,7 @@ class LaterLifeTests(DoubtCase):
             self.restart()
             self.clock.pump([1.0] * 400)
             self.assertEqual((self.now(run).state, self.connector.looks), (RunState.UNKNOWN, []))
-            self.fails(self.runner.governance.find_out(run.id, OPERATOR), Conflict)
+            self.fails(self.runner.reconciliation.find_out(run.id, OPERATOR), Conflict)
             self.write("sent", manifest("sent", step("send"), gated=False))
             self.connectors.add(self.connector)
             self.believe_connectors()
@@ -391,7 +391,7 @@ class AskedTests(DoubtCase):
         """It is looked at once, by the operator, and what is found settles it."""
         run = self.doubtful()
         self.connector.findings.append(_HERE)
-        found, finding = self.sync(self.runner.governance.find_out(run.id, OPERATOR))
+        found, finding = self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
         self.assertEqual((found.state, finding), (RunState.COMPLETED, _HERE))
         self.assertEqual(self.record(run)[0].actor, OPERATOR)
 
@@ -399,23 +399,23 @@ class AskedTests(DoubtCase):
         """Who asks is told that nobody can say, as often as they ask."""
         run = self.doubtful()
         for _ in range(3):
-            found, finding = self.sync(self.runner.governance.find_out(run.id, OPERATOR))
+            found, finding = self.sync(self.runner.reconciliation.find_out(run.id, OPERATOR))
             self.assertEqual((found.state, finding.happened), (RunState.UNKNOWN, None))
 
     def test_refused(self) -> None:
         """It is refused where nothing can be looked for."""
-        self.fails(self.runner.governance.find_out("nothing", OPERATOR), NotFound)
-        self.fails(self.runner.governance.find_out(self.doubtful("open").id, OPERATOR), CapabilityDenied)
-        self.fails(self.runner.governance.find_out(self.submit().id, OPERATOR), Conflict)
+        self.fails(self.runner.reconciliation.find_out("nothing", OPERATOR), NotFound)
+        self.fails(self.runner.reconciliation.find_out(self.doubtful("open").id, OPERATOR), CapabilityDenied)
+        self.fails(self.runner.reconciliation.find_out(self.submit().id, OPERATOR), Conflict)
         run = self.doubtful()
         self.vault.lock()
-        self.fails(self.runner.governance.find_out(run.id, OPERATOR), VaultLocked)
+        self.fails(self.runner.reconciliation.find_out(run.id, OPERATOR), VaultLocked)
 
     def test_at_once(self) -> None:
         """Two looks at once settle it once; the second is on record alone."""
         run, first, second = self.doubtful(), Deferred[Finding](), Deferred[Finding]()
         self.connector.findings.extend([first, second])
-        looks = [self.later(self.runner.governance.find_out(run.id, OPERATOR)) for _ in range(2)]
+        looks = [self.later(self.runner.reconciliation.find_out(run.id, OPERATOR)) for _ in range(2)]
         second.callback(_HERE)
         first.callback(_GONE)
         states = [self.successResultOf(look)[0].state for look in looks]
@@ -426,7 +426,7 @@ class AskedTests(DoubtCase):
         """A caller that leaves leaves the look, and what it finds is kept."""
         run, looking = self.doubtful(), Deferred[Finding]()
         self.connector.findings.append(looking)
-        asked = self.later(self.runner.governance.find_out(run.id, OPERATOR))
+        asked = self.later(self.runner.reconciliation.find_out(run.id, OPERATOR))
         asked.cancel()
         self.failureResultOf(asked)
         looking.callback(_HERE)

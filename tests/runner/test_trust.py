@@ -56,11 +56,11 @@ class TrustCase(RunnerCase):
 
     def items(self) -> dict[str, TrustItem]:
         """What the operator is asked about, by name."""
-        return {item.name: item for item in self.sync(self.runner.governance.trust_items())}
+        return {item.name: item for item in self.sync(self.runner.trust.trust_items())}
 
     def give(self, name: str, text: str, kind: TrustKind = TrustKind.ACTION) -> tuple[TrustItem, ...]:
         """Trust a file as the page would."""
-        return self.sync(self.runner.governance.trust([(kind, name, _digest(text))], OPERATOR))
+        return self.sync(self.runner.trust.trust([(kind, name, _digest(text))], OPERATOR))
 
     def recorded(self, type_: str) -> list[tuple[object, ...]]:
         """What is on record of events of one type, oldest first."""
@@ -271,7 +271,7 @@ class DeskTests(TrustCase):
         self.connectors.of_files = frozenset({_CONNECTOR})
         self.trust.remove(TrustKind.CONNECTOR, _CONNECTOR)
         digest = self.connector.description.content_hash
-        self.sync(self.runner.governance.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
+        self.sync(self.runner.trust.trust([(TrustKind.CONNECTOR, _CONNECTOR, digest)], OPERATOR))
         self.assertEqual(set(self.runner.submission.offering().offers), {"gated", "open"})
         self.assertEqual(self.recorded("trust.given")[0][1:3], (None, _CONNECTOR))
 
@@ -282,7 +282,7 @@ class DeskTests(TrustCase):
         wanted = [(TrustKind.ACTION, "new", _digest(_TEXT)), (TrustKind.ACTION, "other", "sha256:shown")]
         present = self.items()["other"].candidate
         assert present is not None
-        error = self.fails(self.runner.governance.trust(wanted, OPERATOR), Conflict)
+        error = self.fails(self.runner.trust.trust(wanted, OPERATOR), Conflict)
         self.assertEqual(error.details["items"], [{"kind": "action", "name": "other", "digest": present.digest}])
         self.assertIsNone(self.trust.find(TrustKind.ACTION, "new"))
         self.assertEqual(self.recorded("trust.given"), [])
@@ -291,22 +291,22 @@ class DeskTests(TrustCase):
         """What does not lie there cannot be trusted, nor what is no action."""
         self.write("broken", "no action", trusted=False)
         for name in ("nothing", "broken"):
-            self.fails(self.runner.governance.trust([(TrustKind.ACTION, name, "sha256:00")], OPERATOR), NotFound)
+            self.fails(self.runner.trust.trust([(TrustKind.ACTION, name, "sha256:00")], OPERATOR), NotFound)
 
     def test_taken(self) -> None:
         """Trust that is taken back withdraws the action, on record before; there is nothing to take twice."""
-        self.sync(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR))
+        self.sync(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR))
         self.assertEqual(set(self.runner.submission.offering().offers), {"gated"})
         self.assertEqual(self.recorded("trust.taken")[0][:2], (OPERATOR.id, "open"))
-        self.fails(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR), NotFound)
+        self.fails(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR), NotFound)
 
     def test_locked(self) -> None:
         """While locked nothing is trusted, taken back or switched, and nothing is recorded as if it were."""
         self.write("new", _TEXT, trusted=False)
         self.vault.lock()
-        self.fails(self.runner.governance.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), VaultLocked)
-        self.fails(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR), VaultLocked)
-        self.fails(self.runner.governance.set_enabled("open", False, OPERATOR), VaultLocked)
+        self.fails(self.runner.trust.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), VaultLocked)
+        self.fails(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR), VaultLocked)
+        self.fails(self.runner.trust.set_enabled("open", False, OPERATOR), VaultLocked)
         self.assertEqual(self.items()["new"].state, TrustState.NEW)
         for type_ in ("trust.given", "trust.taken", "action.disabled"):
             self.assertEqual(self.recorded(type_), [])
@@ -315,15 +315,13 @@ class DeskTests(TrustCase):
         """While nobody's word is known nobody can be asked about files."""
         self.unlock_anew(VaultState.LOCKED)
         self.restart()
-        self.fails(self.runner.governance.trust_items(), VaultLocked)
+        self.fails(self.runner.trust.trust_items(), VaultLocked)
 
     def test_full(self) -> None:
         """A word that could not be kept is not in force."""
         self.write("new", _TEXT, trusted=False)
         self.trust.full = True
-        self.fails(
-            self.runner.governance.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), StoreUnavailable
-        )
+        self.fails(self.runner.trust.trust([(TrustKind.ACTION, "new", _digest(_TEXT))], OPERATOR), StoreUnavailable)
         self.assertEqual(self.items()["new"].state, TrustState.NEW)
         self.assertNotIn("new", self.runner.submission.offering().offers)
 
@@ -333,19 +331,19 @@ class SwitchTests(TrustCase):
 
     def test_off_and_on(self) -> None:
         """An action that is off is listed as such and does not run, in later lives too, until it is on again."""
-        offer = self.sync(self.runner.governance.set_enabled("open", False, OPERATOR))
+        offer = self.sync(self.runner.trust.set_enabled("open", False, OPERATOR))
         self.assertFalse(offer.enabled)
         self.restart()
         self.assertFalse(self.runner.submission.offering().offers["open"].enabled)
         error = self.fails(self.runner.submission.submit(self.call("open")), Conflict)
         self.assertEqual(error.details["enabled"], False)
-        self.assertTrue(self.sync(self.runner.governance.set_enabled("open", True, OPERATOR)).enabled)
+        self.assertTrue(self.sync(self.runner.trust.set_enabled("open", True, OPERATOR)).enabled)
         self.submit("open")
         self.assertEqual(len(self.recorded("action.disabled") + self.recorded("action.enabled")), 2)
 
     def test_stays_off(self) -> None:
         """An action that is off stays off when its changed file is trusted."""
-        self.sync(self.runner.governance.set_enabled("open", False, OPERATOR))
+        self.sync(self.runner.trust.set_enabled("open", False, OPERATOR))
         changed = manifest("open", step("put"), gated=False)
         self.write("open", changed, trusted=False)
         self.give("open", changed)
@@ -354,8 +352,8 @@ class SwitchTests(TrustCase):
     def test_taken_meanwhile(self) -> None:
         """An action whose trust is taken back while it is switched is not trusted again by that."""
         self.pool.hold()
-        taken = self.later(self.runner.governance.distrust(TrustKind.ACTION, "open", OPERATOR))
-        switched = self.later(self.runner.governance.set_enabled("open", False, OPERATOR))
+        taken = self.later(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR))
+        switched = self.later(self.runner.trust.set_enabled("open", False, OPERATOR))
         while self.pool.todo:
             self.pool.step()
         self.successResultOf(taken)
@@ -366,7 +364,7 @@ class SwitchTests(TrustCase):
         """An action that is trusted anew while it is switched stays trusted as it was read last."""
         changed = manifest("open", step("put"), gated=False)
         self.pool.hold()
-        switched = self.later(self.runner.governance.set_enabled("open", False, OPERATOR))
+        switched = self.later(self.runner.trust.set_enabled("open", False, OPERATOR))
         self.write("open", changed)
         self.pool.release()
         self.failureResultOf(switched, Conflict)
@@ -378,4 +376,4 @@ class SwitchTests(TrustCase):
         """What is not offered cannot be switched."""
         self.write("new", _TEXT, trusted=False)
         for name in ("new", "nothing"):
-            self.fails(self.runner.governance.set_enabled(name, True, AGENT), NotFound)
+            self.fails(self.runner.trust.set_enabled(name, True, AGENT), NotFound)

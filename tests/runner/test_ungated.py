@@ -54,11 +54,11 @@ class UngatedTests(RunnerCase):
 
     def test_switched_off(self) -> None:
         """An action that the operator switched off is refused until it is on again."""
-        self.sync(self.runner.governance.set_enabled("open", False, AGENT))
+        self.sync(self.runner.trust.set_enabled("open", False, AGENT))
         self.fails(self.runner.submission.submit(self.call("open")), Conflict)
         self.restart()
         self.fails(self.runner.submission.submit(self.call("open")), Conflict)
-        self.sync(self.runner.governance.set_enabled("open", True, AGENT))
+        self.sync(self.runner.trust.set_enabled("open", True, AGENT))
         self.submit("open")
 
     def test_locked(self) -> None:
@@ -190,8 +190,8 @@ class UngatedTests(RunnerCase):
         for happened, end in ((True, RunState.COMPLETED), (False, RunState.FAILED)):
             self.connector.script.append(Outcome(fault=Fault("external_api_error", "?", "external"), classified=False))
             run = self.submit("open")
-            self.assertIs(self.sync(self.runner.governance.settle(run.id, happened, "I looked", AGENT)).state, end)
-            self.fails(self.runner.governance.settle(run.id, happened, "again", AGENT), Conflict)
+            self.assertIs(self.sync(self.runner.reconciliation.settle(run.id, happened, "I looked", AGENT)).state, end)
+            self.fails(self.runner.reconciliation.settle(run.id, happened, "again", AGENT), Conflict)
             self.assertEqual(self.events(run)[-1], "run.settled")
 
 

@@ -208,7 +208,10 @@ class WebCase(SynchronousTestCase):
         self.parts = PageParts(
             submission=self.runner,
             decisions=self.runner,
-            governance=self.runner,
+            trust=self.runner,
+            grants=self.runner,
+            limits=self.runner,
+            reconciliation=self.runner,
             sessions=self.sessions,
             operators=self.operators,
             passkeys=Passkeys(MemoryPasskeyBook(self.vault), lambda: (ADDRESS,), self.clock),

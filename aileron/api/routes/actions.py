@@ -49,7 +49,7 @@ async def show_action(visit: Visit, parts: Parts, name: str) -> Answer:
 async def switch_action(visit: Visit, parts: Parts, name: str) -> Answer:
     """Switch an action on or off."""
     enabled = visit.body["enabled"] is True
-    return answer(action_json(await parts.governance.set_enabled(name, enabled, visit.caller.actor)))
+    return answer(action_json(await parts.trust.set_enabled(name, enabled, visit.caller.actor)))
 
 
 @TABLE.route(

@@ -42,7 +42,7 @@ _CAPS = made_of({"items": list_of(_CAP)})
 )
 async def pause(visit: Visit, parts: Parts) -> Answer:
     """Let nothing more begin, of all or of one session; an agent, of its own. What has begun is told, and goes on."""
-    halt = await parts.governance.pause(await _session(visit, parts), visit.text("reason"), visit.caller.actor)
+    halt = await parts.limits.pause(await _session(visit, parts), visit.text("reason"), visit.caller.actor)
     return answer({"pause": pause_json(halt.pause), "under_way": _runs(halt.under_way)})
 
 
@@ -55,7 +55,7 @@ async def pause(visit: Visit, parts: Parts) -> Answer:
 )
 async def resume(visit: Visit, parts: Parts) -> Answer:
     """Lift a pause; what was approved and had not begun is asked anew, to be released one by one."""
-    asked = await parts.governance.resume(visit.text("session"), visit.caller.actor)
+    asked = await parts.limits.resume(visit.text("session"), visit.caller.actor)
     return answer({"asked_anew": _runs(asked)})
 
 
@@ -77,7 +77,7 @@ async def set_caps(visit: Visit, parts: Parts) -> Answer:
     found = [_own(visit, parts, name) for name in _WINDOWS if name in visit.body]
     if not found:
         raise InvalidRequest("Say how many may begin within an hour, within a day, or both.")
-    kept = await parts.governance.set_caps(found, visit.caller.actor)
+    kept = await parts.limits.set_caps(found, visit.caller.actor)
     return answer({"items": [_cap_json(own) for own in kept]})
 
 
@@ -90,7 +90,7 @@ async def set_caps(visit: Visit, parts: Parts) -> Answer:
 )
 async def remove_cap(visit: Visit, parts: Parts) -> Answer:
     """Remove one of the operator's own caps; the others are answered."""
-    await parts.governance.remove_cap(_own(visit, parts, visit.text("window") or ""), visit.caller.actor)
+    await parts.limits.remove_cap(_own(visit, parts, visit.text("window") or ""), visit.caller.actor)
     return _own_caps(parts)
 
 
@@ -102,12 +102,12 @@ async def remove_cap(visit: Visit, parts: Parts) -> Answer:
 )
 async def forgive(visit: Visit, parts: Parts, approval_id: str) -> Answer:
     """Let agents ask again what was denied, before its cool-down is over."""
-    forgiven = await parts.governance.forgive(approval_id, visit.caller.actor)
+    forgiven = await parts.limits.forgive(approval_id, visit.caller.actor)
     return answer(approval_json(forgiven, parts.review_url))
 
 
 def _own_caps(parts: Parts) -> Answer:
-    return answer({"items": [_cap_json(own) for own in parts.governance.caps()]})
+    return answer({"items": [_cap_json(own) for own in parts.limits.caps()]})
 
 
 async def _session(visit: Visit, parts: Parts) -> str | None:
@@ -153,5 +153,5 @@ def _runs(runs: tuple[Run, ...]) -> list[JSON]:
 
 def paused_for(parts: Parts, session_id: str | None) -> Pause | None:
     """What keeps the runs of a session from beginning; of everybody's, where there is no session."""
-    pauses = {pause.session_id: pause for pause in parts.governance.pauses()}
+    pauses = {pause.session_id: pause for pause in parts.limits.pauses()}
     return pauses.get(None) or (pauses.get(session_id) if session_id is not None else None)

@@ -43,13 +43,13 @@ _APPROVED_WITH = made_of(
 @TABLE.route("GET", "/v1/grants", operators=Who.OPERATOR, answers={200: made_of({"items": list_of(ref("Grant"))})})
 async def list_grants(visit: Visit, parts: Parts) -> Answer:
     """All grants, oldest first; those that ended some days ago are forgotten."""
-    return answer({"items": [grant_json(each) for each in await parts.governance.grants()]})
+    return answer({"items": [grant_json(each) for each in await parts.grants.grants()]})
 
 
 @TABLE.route("GET", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
 async def show_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
     """One grant: what it allows, and whether it does now."""
-    return answer(grant_json(await parts.governance.grant(grant_id)))
+    return answer(grant_json(await parts.grants.grant(grant_id)))
 
 
 @TABLE.route("POST", "/v1/grants", operators=Who.OPERATOR, body=_APPROVED_WITH, answers={201: ref("Grant")})
@@ -63,7 +63,7 @@ async def make_grant(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("DELETE", "/v1/grants/<grant_id>", operators=Who.OPERATOR, answers={200: ref("Grant")})
 async def revoke_grant(visit: Visit, parts: Parts, grant_id: str) -> Answer:
     """Revoke a grant: nothing more begins by it.  Twice is safe."""
-    return answer(grant_json(await parts.governance.revoke_grant(grant_id, visit.caller.actor)))
+    return answer(grant_json(await parts.grants.revoke_grant(grant_id, visit.caller.actor)))
 
 
 async def decided(visit: Visit, parts: Parts, approval_id: str, decision: Decision) -> tuple[Approval, Grant | None]:

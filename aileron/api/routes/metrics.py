@@ -32,7 +32,7 @@ async def metrics(visit: Visit, parts: Parts) -> Answer:
 async def _facts(parts: Parts) -> Facts:
     offering = parts.submission.offering()
     pending, sessions = await _kept(parts)
-    paused = {pause.session_id for pause in parts.governance.pauses()}
+    paused = {pause.session_id for pause in parts.limits.pauses()}
     return Facts(
         version=parts.version,
         uptime_seconds=(parts.now() - parts.started_at).total_seconds(),

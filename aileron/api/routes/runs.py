@@ -152,14 +152,14 @@ async def resolve_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
     outcome, note, actor = visit.text("outcome"), visit.text("note") or "", visit.caller.actor
     if outcome == "run_again":
-        return answer(run_json(await parts.governance.run_again(run_id, note, actor)))
-    return answer(run_json(await parts.governance.settle(run_id, outcome == "happened", note, actor)))
+        return answer(run_json(await parts.reconciliation.run_again(run_id, note, actor)))
+    return answer(run_json(await parts.reconciliation.settle(run_id, outcome == "happened", note, actor)))
 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
 async def reconcile_run(visit: Visit, parts: Parts, run_id: str) -> Answer:
     """Look now whether a run whose outcome is unknown happened."""
-    run, finding = await parts.governance.find_out(run_id, visit.caller.actor)
+    run, finding = await parts.reconciliation.find_out(run_id, visit.caller.actor)
     failure = None if finding.fault is None else finding.fault.as_json()
     return answer({"run": run_json(run), "happened": finding.happened, "failure": failure})
 

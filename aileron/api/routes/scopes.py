@@ -49,7 +49,7 @@ async def trusted_target(parts: Parts, fqn: str, base_url: str | None) -> Target
         return _provider_target(parts, fqn, base_url)
     if fqn.startswith(NOTICE):
         return _channel_target(parts, fqn, base_url)
-    items = await parts.governance.trust_items()  # reads the files, so that what follows is about the same bytes
+    items = await parts.trust.trust_items()  # reads the files, so that what follows is about the same bytes
     unread = next((item for item in items if _is_unread(item, fqn)), None)
     if unread is not None:
         raise Conflict(

@@ -26,13 +26,13 @@ _ITEMS = made_of({"items": list_of(ref("TrustItem"))})
 @TABLE.route("GET", "/v1/trust", operators=Who.OPERATOR, answers={200: _ITEMS})
 async def list_trust(visit: Visit, parts: Parts) -> Answer:
     """Every file that can be trusted, with what to read before it is."""
-    return _listed(await parts.governance.trust_items())
+    return _listed(await parts.trust.trust_items())
 
 
 @TABLE.route("POST", "/v1/trust", operators=Who.OPERATOR, body=made_of({"items": _MANY}), answers={200: _ITEMS})
 async def trust(visit: Visit, parts: Parts) -> Answer:
     """Trust exactly these digests, all or none; 409 says what lies there where one is another by now."""
-    return _listed(await parts.governance.trust(_wanted(visit.body), visit.caller.actor))
+    return _listed(await parts.trust.trust(_wanted(visit.body), visit.caller.actor))
 
 
 @TABLE.route(
@@ -45,7 +45,7 @@ async def trust(visit: Visit, parts: Parts) -> Answer:
 async def distrust(visit: Visit, parts: Parts) -> Answer:
     """Take trust back: what was trusted is inert, and what waits of it becomes stale."""
     kind, name = TrustKind(str(visit.body["kind"])), str(visit.body["name"])
-    await parts.governance.distrust(kind, name, visit.caller.actor)
+    await parts.trust.distrust(kind, name, visit.caller.actor)
     return answer({"kind": kind.value, "name": name})
 
 

@@ -30,7 +30,7 @@ async def vault_status(visit: Visit, parts: Parts) -> Answer:
 @TABLE.route("POST", "/v1/vault/lock", operators=Who.OPERATOR, answers={200: _STATE})
 async def lock_vault(visit: Visit, parts: Parts) -> Answer:
     """Lock the vault, once what runs has ended or ten seconds are over, and end every operator session."""
-    holding = Deferred.fromCoroutine(parts.governance.hold())
+    holding = Deferred.fromCoroutine(parts.limits.hold())
     try:
         await holding.addTimeout(LOCK_WITHIN_SECONDS, parts.clock)
     except Overdue:

@@ -6,14 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from attrs import define, evolve
 from twisted.logger import Logger
+from zope.interface import implementer
 
 from aileron.errors import AileronError, InvalidRequest, NotFound, VaultLocked
-from aileron.interfaces import IGrants, IVault
+from aileron.interfaces import IGrants, IGrantService, IVault
 from aileron.runner.approval.gate import ApprovalGate
 from aileron.runner.approval.requests import ApprovalRequests
 from aileron.runner.runs.plan import Plan
 from aileron.runner.runs.preview import Preview
 from aileron.runner.runs.repository import RunRepository
+from aileron.runner.scheduling import Tasks
 from aileron.values import (
     JSON,
     Actor,
@@ -37,6 +39,7 @@ from .validation import select_exact, validate_grant
 _log = Logger()
 
 
+@implementer(IGrantService)
 @define(eq=False)
 class GrantService:
     """Puts a grant on record, keeps it in the vault, then approves its call: none is in force unread.
@@ -51,6 +54,7 @@ class GrantService:
     _matcher: GrantMatcher
     _requests: ApprovalRequests
     _note: Callable[[], Awaitable[None]]
+    _tasks: Tasks
 
     async def approve(
         self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
@@ -75,27 +79,30 @@ class GrantService:
                 await self._take_back(grant, actor)
         return approved, grant
 
-    async def all(self) -> tuple[StandingGrant, ...]:
-        """See L{IGovernance.grants}."""
+    async def grants(self) -> tuple[StandingGrant, ...]:
+        """See L{IGrantService.grants}."""
         if not self._vault.ever_unlocked():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": self._vault.state().value})
         self._requests.planner.offerings.refresh()
         self._matcher.end_what_is_over()
         return tuple([await self._shown(grant) for grant in self._grants.all()])
 
-    async def one(self, grant_id: str) -> StandingGrant:
-        """See L{IGovernance.grant}."""
-        for shown in await self.all():
+    async def grant(self, grant_id: str) -> StandingGrant:
+        """See L{IGrantService.grant}."""
+        for shown in await self.grants():
             if shown.grant.id == grant_id:
                 return shown
         raise NotFound("There is no such grant.", {"grant": grant_id})
 
-    async def revoke(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """See L{IGovernance.revoke_grant}.
+    async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
+        """See L{IGrantService.revoke_grant}.
 
         The vault first, and then the record: what is to end ends at once, whatever the database does.
         """
-        before = (await self.one(grant_id)).grant
+        return await self._tasks.shielded(self._revoke(grant_id, actor))
+
+    async def _revoke(self, grant_id: str, actor: Actor) -> StandingGrant:
+        before = (await self.grant(grant_id)).grant
         revoked = self._grants.revoke(grant_id, self._runs.events.now())
         await self._note()
         if before.revoked_at is None:

@@ -20,7 +20,7 @@ from .pauses import Pauses
 class Limits:
     """Admits calls that nothing stops: no pause, no limit, no earlier denial, no loop."""
 
-    pauses: Pauses
+    effects: EffectGate
     caps: Caps
     denials: Denials
 
@@ -29,7 +29,7 @@ class Limits:
 
         :raises StoreUnavailable: it cannot be read.
         """
-        await self.pauses.learn()
+        await self.effects.pauses.learn()
         await self.denials.learn()
 
     def admit(self, session: Session | None, action: Action, arguments: Mapping[str, JSON]) -> None:
@@ -37,7 +37,7 @@ class Limits:
 
         :raises Paused, LimitExceeded, ApprovalDenied: it may not be now.
         """
-        self.pauses.refuse(None if session is None else session.id)
+        self.effects.pauses.refuse(None if session is None else session.id)
         if session is not None:
             self.denials.admit(session, action, arguments)
 

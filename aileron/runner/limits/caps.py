@@ -124,7 +124,7 @@ class Caps:
         return self._brakes.caps()
 
     async def put(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """See L{IGovernance.set_caps}."""
+        """See L{ILimitService.set_caps}."""
         now = self._events.now()
         fresh = {each.name: evolve(each, set_at=now, set_by=actor.id) for each in caps}
         for each in fresh.values():
@@ -134,7 +134,7 @@ class Caps:
         return tuple(fresh.values())
 
     async def remove(self, which: OwnCap, actor: Actor) -> None:
-        """See L{IGovernance.remove_cap}."""
+        """See L{ILimitService.remove_cap}."""
         if which.name not in {each.name for each in self.own()}:
             raise NotFound("There is no such cap.")
         await self._audit.append(self._events.of_home("cap.removed", actor, **_describe(which)))

@@ -97,7 +97,7 @@ class Reconciler:
         self._late_answers.drop()
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """See L{IGovernance.find_out}."""
+        """See L{IReconciliation.find_out}."""
         if not self._effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`.")
         run = await self._runs.run(run_id)

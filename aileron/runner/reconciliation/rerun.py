@@ -30,7 +30,7 @@ class Rerun:
     _locks: KeyedLocks
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """See L{IGovernance.run_again}."""
+        """See L{IReconciliation.run_again}."""
         return await self._locks.run(run_id, lambda: self._run_again(run_id, note, actor))
 
     async def _run_again(self, run_id: str, note: str, actor: Actor) -> Run:

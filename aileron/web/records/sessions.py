@@ -98,7 +98,7 @@ def _traffic(parts: PageParts, session: Session) -> Traffic | None:
 
 
 def _paused(parts: PageParts, session: Session) -> bool:
-    return any(each.session_id == session.id for each in parts.governance.pauses())
+    return any(each.session_id == session.id for each in parts.limits.pauses())
 
 
 def _state(parts: PageParts, session: Session) -> Tag:

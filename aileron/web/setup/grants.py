@@ -23,7 +23,7 @@ _DAY_SECONDS = 86400
 
 async def draw_grants(parts: PageParts, visit: Visit) -> Tag:
     """Grants, limits and pauses."""
-    standing = sorted(await parts.governance.grants(), key=lambda each: each.grant.made_at, reverse=True)
+    standing = sorted(await parts.grants.grants(), key=lambda each: each.grant.made_at, reverse=True)
     live = [each for each in standing if each.state is GrantState.LIVE]
     past = [each for each in standing if each.state is not GrantState.LIVE]
     return page(
@@ -35,7 +35,7 @@ async def draw_grants(parts: PageParts, visit: Visit) -> Tag:
         *([] if live else [quiet("None is in force.")]),
         *(part for each in live for part in _grant(each)),
         tags.h2("Your own limits"),
-        table("Limits", ("Of", "Most", "Since", ""), map(_cap, parts.governance.caps()), "You set none."),
+        table("Limits", ("Of", "Most", "Since", ""), map(_cap, parts.limits.caps()), "You set none."),
         _new_cap(),
         tags.h2("Grants that allow nothing any more"),
         table("Past grants", ("Action", "State", "Made", "Used"), map(_past, past), "There are none."),

@@ -79,7 +79,7 @@ class TrustPage(Element):
 
 async def draw_trust(parts: PageParts, visit: Visit) -> Drawing:
     """What there is to trust now."""
-    items = await parts.governance.trust_items()
+    items = await parts.trust.trust_items()
     return Drawing(lambda: TrustPage(items))
 
 

@@ -42,7 +42,7 @@ class _Granted(Pairs):
 
     def revoked(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
-        return _call(home, "gated", "one"), lambda: home.runner.governance.revoke_grant(self.grant.id, OPERATOR)
+        return _call(home, "gated", "one"), lambda: home.runner.grants.revoke_grant(self.grant.id, OPERATOR)
 
     def not_after_it(self, home: Home, told: list[Any]) -> str | None:
         """It is done if it had begun before the grant was ended; else it is asked about, or ends unsent."""
@@ -92,7 +92,7 @@ class _Paused(Pairs):
     """Around a pause."""
 
     def call(self, home: Home) -> tuple[Act, Act]:
-        return _call(home, "open"), lambda: home.runner.governance.pause(None, None, OPERATOR)
+        return _call(home, "open"), lambda: home.runner.limits.pause(None, None, OPERATOR)
 
     def before_it(self, home: Home, told: list[Any]) -> str | None:
         """What begins has begun before the pause stood on record; what was refused left nothing."""
@@ -109,12 +109,12 @@ class _Paused(Pairs):
         home.runner.look()
         self.run = home.submit()
         home.approve(self.run)
-        home.sync(home.runner.governance.pause(None, None, OPERATOR))
+        home.sync(home.runner.limits.pause(None, None, OPERATOR))
         home.clock.advance(60.0)
 
     def resume_or_withdraw(self, home: Home) -> tuple[Act, Act]:
         self.hold(home)
-        return lambda: home.runner.governance.resume(None, OPERATOR), self.withdraw(home)
+        return lambda: home.runner.limits.resume(None, OPERATOR), self.withdraw(home)
 
     def asked_or_gone(self, home: Home, told: list[Any]) -> str | None:
         """Nothing that was held back begins by itself, and what was taken back stays so."""
@@ -125,8 +125,8 @@ class _Paused(Pairs):
     def resume_or_approve(self, home: Home) -> tuple[Act, Act]:
         self.run = home.submit()
         approve = self.approve(home)
-        home.sync(home.runner.governance.pause(None, None, OPERATOR))
-        return lambda: home.runner.governance.resume(None, OPERATOR), approve
+        home.sync(home.runner.limits.pause(None, None, OPERATOR))
+        return lambda: home.runner.limits.resume(None, OPERATOR), approve
 
     def done_if_told(self, home: Home, told: list[Any]) -> str | None:
         """A yes that was confirmed is done; one that was refused is not."""

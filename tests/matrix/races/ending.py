@@ -66,7 +66,7 @@ class _Again(Pairs):
     def prepare(self, home: Home) -> Act:
         home.connector.script.append(NO_ANSWER)
         self.run = home.submit("open")
-        return lambda: home.runner.governance.run_again(self.run.id, "", OPERATOR)
+        return lambda: home.runner.reconciliation.run_again(self.run.id, "", OPERATOR)
 
     def children(self, home: Home) -> tuple[Run, ...]:
         """The runs that do it again."""

@@ -30,4 +30,4 @@ class Pairs:
 
     def settle(self, home: Home, happened: bool) -> Act:
         """Say what became of it."""
-        return lambda: home.runner.governance.settle(self.run.id, happened, "", OPERATOR)
+        return lambda: home.runner.reconciliation.settle(self.run.id, happened, "", OPERATOR)

@@ -48,13 +48,13 @@ class _Deciding(Pairs):
 
     def against_pause(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
-        return self.approve(home), lambda: home.runner.governance.pause(None, None, OPERATOR)
+        return self.approve(home), lambda: home.runner.limits.pause(None, None, OPERATOR)
 
     def against_lock(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
 
         async def lock() -> None:
-            await home.runner.governance.hold()
+            await home.runner.limits.hold()
             home.vault.lock()
 
         return self.approve(home), lock
@@ -102,7 +102,7 @@ class _Deciding(Pairs):
             return None
         if home.sent or state not in ("approved", "pending_approval"):
             return f"{state}, sent {home.sent} times"
-        home.sync(home.runner.governance.resume(None, OPERATOR))
+        home.sync(home.runner.limits.resume(None, OPERATOR))
         home.approve(self.run)
         after = (home.state(self.run), home.sent)
         return None if after == ("completed", 1) else f"it is {after} after it was resumed"
@@ -164,7 +164,7 @@ class _Settling(Pairs):
     def against_look(self, home: Home) -> tuple[Act, Act]:
         self.prepare(home)
         home.connector.findings.append(Finding(True, {"found": True}))
-        return self.settle(home, False), lambda: home.runner.governance.find_out(self.run.id, OPERATOR)
+        return self.settle(home, False), lambda: home.runner.reconciliation.find_out(self.run.id, OPERATOR)
 
     def one_word(self, home: Home, told: list[Any]) -> str | None:
         """One of them settles it, and it stays as that one said."""

@@ -92,7 +92,7 @@ class Allowing(Calling):
 
     def end_grant(self, grant_id: str, fate: Fate) -> None:
         """The operator ends it."""
-        told = self.meets(fate, lambda: self.home.runner.governance.revoke_grant(grant_id, OPERATOR))
+        told = self.meets(fate, lambda: self.home.runner.grants.revoke_grant(grant_id, OPERATOR))
         if told is not None and told is not UNCLEAR:
             self.model.grants[grant_id].ended = True
 
@@ -103,7 +103,7 @@ class Allowing(Calling):
         runner = self.home.runner
         if pauses:
             who = OPERATOR if name is None else Actor("agent", name)
-            told = self.meets(fate, lambda: runner.governance.pause(name, None, who))
+            told = self.meets(fate, lambda: runner.limits.pause(name, None, who))
             if told is not None and told is not UNCLEAR:
                 self.model.paused.add(name)
             return
@@ -111,8 +111,8 @@ class Allowing(Calling):
 
     def resume(self, name: str | None, fate: Fate) -> None:
         """The operator resumes."""
-        paused, standing = {pause.session_id for pause in self.home.runner.governance.pauses()}, dict(self.last)
-        told = self.meets(fate, lambda: self.home.runner.governance.resume(name, OPERATOR))
+        paused, standing = {pause.session_id for pause in self.home.runner.limits.pauses()}, dict(self.last)
+        told = self.meets(fate, lambda: self.home.runner.limits.resume(name, OPERATOR))
         if told is UNCLEAR:
             self.model.paused.discard(name)
         elif told is not None:
@@ -128,9 +128,7 @@ class Allowing(Calling):
         runner = self.home.runner
         self.meets(
             fate,
-            lambda: (
-                runner.governance.set_caps([cap], OPERATOR) if most else runner.governance.remove_cap(cap, OPERATOR)
-            ),
+            lambda: runner.limits.set_caps([cap], OPERATOR) if most else runner.limits.remove_cap(cap, OPERATOR),
         )
 
     @rule(which=NUMBER, written=st.sampled_from(("{}", "\n{}  ", " {}\t")), who=SESSION)
@@ -147,4 +145,4 @@ class Allowing(Calling):
         run = self.of(which, "denied")
         if run is not None:
             self.model.forgiven.add(run.id)
-            self.meets(fate, lambda: self.home.runner.governance.forgive(run.id, OPERATOR))
+            self.meets(fate, lambda: self.home.runner.limits.forgive(run.id, OPERATOR))

@@ -79,7 +79,7 @@ class Calling(Acting):
     def settle(self, run_id: str, happened: bool, fate: Fate) -> None:
         """The operator says what became of a run."""
         self.model.settled.add(run_id)
-        self.meets(fate, lambda: self.home.runner.governance.settle(run_id, happened, "", OPERATOR))
+        self.meets(fate, lambda: self.home.runner.reconciliation.settle(run_id, happened, "", OPERATOR))
 
     @precondition(lambda self: self.runs)
     @rule(which=NUMBER)

@@ -49,7 +49,7 @@ class Disturbing(Acting):
     def secure(self, which: int) -> None:
         """The passphrase is changed, or the vault locked, which it then is for the rest of this life."""
         if which == 0:
-            self.home.later(self.home.runner.governance.hold())
+            self.home.later(self.home.runner.limits.hold())
             self.home.vault.lock()
         elif which < 4:
             self.home.control.change_key(bytes([which]) * 32)

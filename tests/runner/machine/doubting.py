@@ -21,7 +21,7 @@ class Doubting(Calling):
         """The operator has it looked for."""
         run = self.of(which, "unknown")
         assert run is not None
-        self.meets(fate, lambda: self.home.runner.governance.find_out(run.id, OPERATOR))
+        self.meets(fate, lambda: self.home.runner.reconciliation.find_out(run.id, OPERATOR))
 
     @precondition(lambda self: self.of(0, "unknown"))
     @rule(which=NUMBER, fate=FATE)
@@ -29,7 +29,7 @@ class Doubting(Calling):
         """The operator has it done again."""
         run = self.of(which, "unknown")
         assert run is not None
-        self.meets(fate, lambda: self.home.runner.governance.run_again(run.id, "", OPERATOR))
+        self.meets(fate, lambda: self.home.runner.reconciliation.run_again(run.id, "", OPERATOR))
 
     @precondition(lambda self: self.of(0, "executing"))
     @rule(which=NUMBER, kind=st.sampled_from(sorted(ANSWERS)), settled=st.sampled_from((None, None, True, False)))

@@ -30,8 +30,8 @@ class Judging(Allowing, Doubting, Disturbing):
 
     def standing(self) -> None:
         """Remember what stands now, for what the next step may do."""
-        self.paused = {pause.session_id for pause in self.home.runner.governance.pauses()}
-        self.caps = {own.name: (own.action, own.cap) for own in self.home.runner.governance.caps()}
+        self.paused = {pause.session_id for pause in self.home.runner.limits.pauses()}
+        self.caps = {own.name: (own.action, own.cap) for own in self.home.runner.limits.caps()}
 
     def judge(self, story: list[Told]) -> None:
         """All of it.  What began in this step did so under what stood before it and still stands."""
@@ -48,7 +48,7 @@ class Judging(Allowing, Doubting, Disturbing):
 
     def judge_pauses(self, fresh: list[Told]) -> None:
         """Nothing begins that is paused, and nothing is resumed but by the operator."""
-        now = {pause.session_id for pause in self.home.runner.governance.pauses()}
+        now = {pause.session_id for pause in self.home.runner.limits.pauses()}
         assert self.model.paused <= now, (self.model.paused, now)
         for told in fresh:
             session_id = self.last[told.run_id].session_id
@@ -56,7 +56,7 @@ class Judging(Allowing, Doubting, Disturbing):
 
     def judge_limits(self, fresh: list[Told]) -> None:
         """No limit is exceeded: the manifest's, or the operator's own while they stand."""
-        now = {own.name: (own.action, own.cap) for own in self.home.runner.governance.caps()}
+        now = {own.name: (own.action, own.cap) for own in self.home.runner.limits.caps()}
         stood = [(name, *self.caps[name], now[name][1]) for name in now.keys() & self.caps.keys()]
         for told in fresh:
             run = self.last[told.run_id]

@@ -1,17 +1,20 @@
-"""Pauses everything at once, and puts what had not begun up for decision again one by one."""
+"""Keeps runs from beginning: pauses, caps and denials, as the operator says."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from attrs import define, evolve
+from zope.interface import implementer
 
 from aileron.errors import ApprovalStale, VaultLocked
+from aileron.interfaces import ILimitService
 from aileron.runner.approval.requests import ApprovalRequests
-from aileron.runner.limits.admission import EffectGate
+from aileron.runner.limits.admission import Limits
+from aileron.runner.reconciliation.reconciler import Reconciler
 from aileron.runner.runs.repository import RunRepository
-from aileron.runner.scheduling import KeyedLocks
-from aileron.values import Actor, Halt, Pause, Run, RunQuery, RunState
+from aileron.runner.scheduling import KeyedLocks, Tasks
+from aileron.values import Actor, Approval, Halt, OwnCap, Pause, Run, RunQuery, RunState
 
 from ._scheduler import RunScheduler
 
@@ -21,34 +24,65 @@ _AGAIN = "It was approved before everything was paused: approve it once more to 
 _AGAIN_HERE = "It was approved before its session was paused: approve it once more to release it."
 
 
+@implementer(ILimitService)
 @define(eq=False)
-class PauseService:
-    """Pauses and resumes all runs, or those of one session."""
+class LimitService:
+    """Pauses everything at once, resumes one by one, and keeps the operator's caps; no write ends with its caller."""
 
+    _runs: RunRepository
+    _limits: Limits
     _requests: ApprovalRequests
     _scheduler: RunScheduler
-    _effects: EffectGate
-    _runs: RunRepository
+    _reconciler: Reconciler
+    _tasks: Tasks
     _locks: KeyedLocks
 
-    def hold(self) -> None:
-        """Let no effect begin any more in this life."""
-        self._effects.hold()
+    async def hold(self) -> None:
+        """See L{ILimitService.hold}."""
+        self._limits.effects.hold()
+        self._reconciler.stop()
+        await self._tasks.at_rest()
+
+    def pauses(self) -> tuple[Pause, ...]:
+        """See L{ILimitService.pauses}."""
+        return self._limits.effects.pauses.all()
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """See L{IGovernance.pause}."""
-        pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
-        standing = await self._effects.pauses.pause(pause, actor)
-        return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
+        """See L{ILimitService.pause}."""
+        return await self._tasks.shielded(self._pause(session_id, reason, actor))
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """See L{IGovernance.resume}."""
-        if session_id not in {pause.session_id for pause in self._effects.pauses.all()}:
+        """See L{ILimitService.resume}."""
+        return await self._tasks.shielded(self._resume(session_id, actor))
+
+    def caps(self) -> tuple[OwnCap, ...]:
+        """See L{ILimitService.caps}."""
+        return self._limits.caps.own()
+
+    async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
+        """See L{ILimitService.set_caps}."""
+        return await self._tasks.shielded(self._limits.caps.put(caps, actor))
+
+    async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
+        """See L{ILimitService.remove_cap}."""
+        await self._tasks.shielded(self._limits.caps.remove(which, actor))
+
+    async def forgive(self, run_id: str, actor: Actor) -> Approval:
+        """See L{ILimitService.forgive}."""
+        return await self._tasks.shielded(self._limits.denials.forgive(run_id, actor))
+
+    async def _pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
+        pause = Pause(self._runs.events.now(), actor.id, reason, session_id)
+        standing = await self._limits.effects.pauses.pause(pause, actor)
+        return Halt(standing, tuple([run async for run in self._matching(_UNDER_WAY, session_id)]))
+
+    async def _resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
+        if session_id not in {pause.session_id for pause in self.pauses()}:
             return ()
-        if not self._effects.may_act():
+        if not self._limits.effects.may_act():
             raise VaultLocked("The vault is locked: run `aileron vault unlock`, then resume.")
         asked = [run async for run in self._ask_anew(session_id)]
-        await self._effects.pauses.lift(session_id, actor)
+        await self._limits.effects.pauses.lift(session_id, actor)
         async for run in self._matching(_NOT_BEGUN, session_id):
             self._scheduler.start(run)  # it was approved while the others were asked anew
         return tuple(asked)
@@ -72,7 +106,7 @@ class PauseService:
 
     def _stays_paused(self, run: Run, resumed: str | None) -> bool:
         """Whether its session is paused for itself: it is asked anew when that is resumed."""
-        paused = {pause.session_id for pause in self._effects.pauses.all()} - {None, resumed}
+        paused = {pause.session_id for pause in self.pauses()} - {None, resumed}
         return run.session_id in paused
 
     async def _matching(self, query: RunQuery, session_id: str | None) -> AsyncIterator[Run]:
