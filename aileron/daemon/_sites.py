@@ -14,8 +14,8 @@ from aileron import __version__
 from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
+from aileron.interfaces import IStore
 from aileron.runner import Runner
-from aileron.store import Store
 from aileron.values import timestamp, utc
 from aileron.vault import Operators, Passkeys, VaultFile
 
@@ -42,7 +42,7 @@ class Sites:
         self,
         reactor: Any,
         settings: Settings,
-        store: Store,
+        store: IStore,
         vault: VaultFile,
         passkeys: Passkeys,
         runner: Runner,

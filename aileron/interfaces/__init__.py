@@ -4,20 +4,16 @@ An C{async def} of an interface is implemented by an C{async def}; callers await
 """
 
 from ._anchor import IAnchor
-from ._archive import IArchive
-from ._audit import IAudit
+from ._audit import IArchive, IAudit, ICommitObserver
 from ._bindings import IBindings
 from ._brakes import IBrakes
 from ._catalogue import ICatalogue
 from ._checkpoint_signer import ICheckpointSigner
-from ._commit_observer import ICommitObserver
 from ._config import IConfigFile
 from ._connector import IConnector
 from ._connectors import IConnectors
-from ._contents import IContents
 from ._control import IControl
 from ._credential import ICredential
-from ._flags import IBindingFlags
 from ._grants import IGrants
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
@@ -28,9 +24,9 @@ from ._record_keys import IRecordKeys
 from ._runner import IRunner
 from ._runs import IRuns
 from ._sessions import ISessions
+from ._store import IBindingFlags, IContents, IStore, IWatermarks
 from ._trust import ITrust
 from ._vault import IVault
-from ._watermarks import IWatermarks
 
 __all__ = [
     "IAnchor",
@@ -62,6 +58,7 @@ __all__ = [
     "IRunner",
     "IRuns",
     "ISessions",
+    "IStore",
     "ITotals",
     "ITrust",
     "IVault",

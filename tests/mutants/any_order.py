@@ -79,9 +79,9 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "limits are looked at in the transaction that begins a run",
-        "store/_charges_table.py",
-        "        if not tallies.has_room(each, since):",
-        "        if not each:",
+        "store/_details_tables.py",
+        "    check_room(cursor, charges, at)\n",
+        "",
         _TEST,
         (
             (
