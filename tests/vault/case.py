@@ -112,7 +112,6 @@ class OpenCase(VaultCase):
         binding = Binding("api_key/slack/me", "api_key", "slack", "me", "builtin://slack", NOON)
         for use in (
             vault.list,
-            vault.credential(binding, example_scope()).reveal,
             lambda: vault.put([trusted_word("another")]),
             lambda: vault.remove(TrustKind.ACTION, "another"),
             vault.void,
@@ -125,6 +124,11 @@ class OpenCase(VaultCase):
             lambda: vault.spend(b"mark", NOON, 1, "head"),
         ):
             self.assertRaises(VaultDamaged, use)
-        for change in (vault.set_up(new_binding("x")), vault.revoke("x"), vault.rebind("x", example_scope())):
+        for change in (
+            vault.set_up(new_binding("x")),
+            vault.revoke("x"),
+            vault.rebind("x", example_scope()),
+            vault.credential(binding, example_scope()).reveal(),
+        ):
             self.failureResultOf(Deferred.fromCoroutine(change), VaultDamaged)
         self.assertEqual(self.path.read_bytes(), before)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from aileron.errors import Conflict, StoreUnavailable
-from aileron.testing import example_scope, new_binding, trusted_word
+from aileron.testing import example_scope, new_binding, opened, trusted_word
 from aileron.vault import DataKey, VaultDamaged, VaultFile, keys
 from aileron.vault.keys import NoVault, WeakPassphrase, WrongPassphrase
 
@@ -42,7 +42,10 @@ class ChangeTests(RekeyCase):
         key = keys.change_passphrase(self.path, PASSPHRASE, _NEW)
         vault = self.opened(key)
         self.assertEqual((vault.list(), vault.trusted()), ((self.made,), (trusted_word(),)))
-        self.assertEqual(vault.credential(self.made, example_scope()).reveal(), new_binding().secret)
+        self.assertEqual(
+            opened(self, vault.credential(self.made, example_scope())),
+            new_binding().secret,
+        )
         self.assertEqual((vault.spent(b"mark"), vault.sealed()), (True, (7, "head-7")))
         self.assertEqual(keys.open_vault(self.path, _NEW)._secret, key._secret)
 

@@ -10,7 +10,7 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable, VaultLocked
-from aileron.testing import BindingsContract, VaultContract, example_scope, new_binding, trusted_word
+from aileron.testing import BindingsContract, VaultContract, example_scope, new_binding, opened, trusted_word
 from aileron.values import VaultState
 from aileron.vault import DataKey, NoVault, VaultDamaged, VaultFile
 
@@ -105,7 +105,10 @@ class FileTests(OpenCase):
         made = self.set_up(new_binding())
         again = self.unlocked()
         self.assertEqual(again.list(), (made,))
-        self.assertEqual(again.credential(made, example_scope()).reveal(), new_binding().secret)
+        self.assertEqual(
+            opened(self, again.credential(made, example_scope())),
+            new_binding().secret,
+        )
 
     def test_listed_while_locked(self) -> None:
         """A daemon that starts locked lists what is bound."""
