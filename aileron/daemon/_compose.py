@@ -22,7 +22,7 @@ from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build, remember_older
 from aileron.store import Seals, make_store
 from aileron.values import AuditQuery, utc
-from aileron.vault import Passkeys, VaultFile
+from aileron.vault import Passkeys, Vault
 
 from ._config_file import ConfigFile
 from ._heap import settle_heap
@@ -71,7 +71,7 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     observer = make_observer(home)
     store = await _open_store(reactor, home, observer, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
-    vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
+    vault = Vault(home.secrets, reactor, lambda: has_history, settings.key)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
@@ -108,7 +108,7 @@ async def _start_runner(
     reactor: Any,
     settings: Settings,
     store: IStore,
-    vault: VaultFile,
+    vault: Vault,
     config_file: ConfigFile,
     own: _Own,
     life: Life,

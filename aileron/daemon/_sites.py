@@ -17,7 +17,7 @@ from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_disc
 from aileron.interfaces import IStore
 from aileron.runner import Runner
 from aileron.values import timestamp, utc
-from aileron.vault import Operators, Passkeys, VaultFile
+from aileron.vault import Operators, Passkeys, Vault
 
 from ._descriptors import allow_descriptors, most_connections
 from ._ids import fresh_ids
@@ -43,7 +43,7 @@ class Sites:
         reactor: Any,
         settings: Settings,
         store: IStore,
-        vault: VaultFile,
+        vault: Vault,
         passkeys: Passkeys,
         runner: Runner,
         connectors: Registry,

@@ -5,28 +5,23 @@ An C{async def} of an interface is implemented by an C{async def}; callers await
 
 from ._anchor import IAnchor
 from ._audit import IArchive, IAudit, ICommitObserver
-from ._bindings import IBindings
-from ._brakes import IBrakes
+from ._authority import IBrakes, IGrants, ITrust
 from ._catalogue import ICatalogue
 from ._checkpoint_signer import ICheckpointSigner
 from ._config import IConfigFile
 from ._connector import IConnector
 from ._connectors import IConnectors
-from ._control import IControl
-from ._credential import ICredential
-from ._grants import IGrants
+from ._control import IControl, IRecordKeys
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
 from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._passkeys import IPasskeyBook, IPasskeys
-from ._record_keys import IRecordKeys
 from ._runner import IRunner
 from ._runs import IRuns
 from ._sessions import ISessions
 from ._store import IBindingFlags, IContents, IStore, IWatermarks
-from ._trust import ITrust
-from ._vault import IVault
+from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
     "IAnchor",

@@ -15,18 +15,18 @@ from aileron.interfaces import IBindings, ICredential
 from aileron.values import Binding, NewBinding, Scope, utc
 
 from ._cipher import DataKey
-from ._document import Document, Entry
+from ._document import Entry, VaultDocument
 from ._errors import VaultDamaged
 from ._names import binding_of, check_address, check_binding, check_scope, check_secret
-from ._open_file import OpenFile
 from ._sealing import seal_entry, unseal_entry
+from ._vault_file import OpenVault
 
 
 @implementer(IBindings)
 class FileBindings:
     """Bindings; a secret opens only if everything that its entry says is what was sealed."""
 
-    def __init__(self, file: OpenFile, clock: IReactorTime) -> None:
+    def __init__(self, file: OpenVault, clock: IReactorTime) -> None:
         self._file = file
         self._clock = clock
         self._turns: defaultdict[str, DeferredLock] = defaultdict(DeferredLock)
@@ -75,7 +75,7 @@ class FileBindings:
         return _Credential(self._file, binding, scope, self._turns[binding.name])
 
 
-def _found(document: Document, name: str) -> Entry:
+def _found(document: VaultDocument, name: str) -> Entry:
     entry = document.find(name)
     if entry is None:
         raise NotFound("There is no such binding.")
@@ -89,7 +89,7 @@ class _Credential:
     :param turn: whoever has it opens the binding; others wait, so that what runs out is renewed once.
     """
 
-    def __init__(self, file: OpenFile, binding: Binding, scope: Scope, turn: DeferredLock) -> None:
+    def __init__(self, file: OpenVault, binding: Binding, scope: Scope, turn: DeferredLock) -> None:
         self._file = file
         self._binding = binding
         self._scope = scope
@@ -122,7 +122,7 @@ class _Credential:
         sealed = seal_entry(document, key, entry.binding, renewed)
         self._file.write(document.without(entry.binding.name).with_entry(sealed))
 
-    def _entry(self) -> tuple[DataKey, Document, Entry]:
+    def _entry(self) -> tuple[DataKey, VaultDocument, Entry]:
         key, document = self._file.opened()
         entry = document.find(self._binding.name)
         if entry is None or entry.binding != self._binding:

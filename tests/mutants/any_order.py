@@ -9,7 +9,7 @@ from .guard import ANY_ORDER, Guard
 
 _CHECK = "runner/granting/check.py"
 _GRANTING = "runner/granting/granting.py"
-_BOOK = "vault/_grant_book.py"
+_BOOK = "vault/_grants.py"
 _DECISIONS = "runner/asking/decisions.py"
 _UNDO = "runner/asking/undo.py"
 _PAUSING = "runner/brakes/pausing.py"

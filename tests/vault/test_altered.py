@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.errors import BindingFailed
 from aileron.testing import does_not_open, example_scope, new_binding, opened, trusted_word
 from aileron.values import TrustKind
-from aileron.vault import VaultDamaged, VaultFile, keys
+from aileron.vault import Vault, VaultDamaged, keys
 from aileron.vault._format import decode
 
 from .case import NOON, PASSPHRASE, OpenCase
@@ -31,7 +31,7 @@ class FullCase(OpenCase):
         self.vault.put([trusted_word(), trusted_word("config.yaml", TrustKind.CONFIG)])
         self.vault.spend(b"mark", NOON, 7, "head-7")
 
-    def still_good(self, vault: VaultFile) -> None:
+    def still_good(self, vault: Vault) -> None:
         """Check that C{vault} says what it said, and opens."""
         self.assertEqual(
             opened(self, vault.credential(self.made, example_scope())),
@@ -231,7 +231,7 @@ class EntryTests(FullCase):
         other = Path(self.mktemp())
         key = keys.create(other, PASSPHRASE)
         other.write_text(json.dumps(json.loads(other.read_text()) | {"entries": entries}))
-        self.assertRaises(VaultDamaged, VaultFile, other, self.clock, lambda: True, key)
+        self.assertRaises(VaultDamaged, Vault, other, self.clock, lambda: True, key)
         self.assertRaises(VaultDamaged, keys.open_vault, other, PASSPHRASE)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aileron.errors import Conflict, StoreUnavailable
 from aileron.testing import example_scope, new_binding, opened, trusted_word
-from aileron.vault import DataKey, VaultDamaged, VaultFile, keys
+from aileron.vault import DataKey, Vault, VaultDamaged, keys
 from aileron.vault.keys import NoVault, WeakPassphrase, WrongPassphrase
 
 from .case import NOON, PASSPHRASE, OpenCase
@@ -27,8 +27,8 @@ class RekeyCase(OpenCase):
         self.vault_id = self.vault.revision()[0]
         self.before = self.path.read_bytes()
 
-    def opened(self, key: DataKey) -> VaultFile:
-        return VaultFile(self.path, self.clock, lambda: True, key)
+    def opened(self, key: DataKey) -> Vault:
+        return Vault(self.path, self.clock, lambda: True, key)
 
     def unchanged(self) -> None:
         """Check that nothing lies there but the file as it was."""
