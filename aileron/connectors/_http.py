@@ -88,7 +88,7 @@ class HttpConnector:
         except InvalidRequest as error:
             return Finding(None, fault=error.fault())
         outcome = await self.read(request, credential, seconds)
-        echo = Redactor.of(*self._opened(credential)[0])
+        echo = Redactor.of(*(await self._opened(credential))[0])
         return echo.outcome(lookup.finding(self.spec.description.fqn, outcome, sought, self.now(), echo))
 
     def _declared(self, operation: str) -> HttpOperation:
@@ -122,14 +122,14 @@ class HttpConnector:
         seconds: float,
         late_seconds: float = 0.0,
     ) -> Outcome:
-        secrets, header = self._opened(credential)
+        secrets, header = await self._opened(credential)
         echo = Redactor.of(*secrets)
         within = min(seconds, operation.operation.timeout_seconds)
         attempt = _Attempt(self, operation, echo, within, late_seconds)
         message = Message(request.method, request.url, (*request.headers, *header), request.body)
         return await attempt.outcome(message)
 
-    def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    async def _opened(self, credential: ICredential | None) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """What is secret in the header that will be sent, and the header; nothing for a connector that wants none.
 
         :raises BindingRequired: it wants one and none was given.
@@ -141,7 +141,7 @@ class HttpConnector:
         if credential is None:
             raise BindingRequired(f"{self.spec.description.fqn} needs a credential, and none is bound to it.")
         try:
-            secret = header_value(credential.reveal().decode("ascii"))
+            secret = header_value((await credential.reveal()).decode("ascii"))
         except ValueError:
             raise _unfit(self.spec.description.fqn) from None
         if not secret:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from aileron.addresses import BaseUrl, read_host_and_port
+from aileron.credentials import KINDS
 from aileron.toml import NotToml, Toml, read_toml
 from aileron.values import READ, SEMVER, ConnectorDescription, CredentialNeed, LoadError, digest_of_bytes
 
@@ -131,7 +132,7 @@ def _credential(table: Table | None) -> CredentialNeed | None:
     if table is None:
         return None
     need = CredentialNeed(
-        kind=table.choice("kind", "", "api_key"),
+        kind=table.choice("kind", "", *KINDS),
         header=table.read("header", credential_header, "", required=True),
         format=table.read("format", credential_format, "{key}"),
     )

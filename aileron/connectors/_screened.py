@@ -29,9 +29,9 @@ class _Overheard:
     credential: ICredential
     revealed: set[bytes] = field(factory=set, repr=False)
 
-    def reveal(self) -> bytes:
+    async def reveal(self) -> bytes:
         """See L{ICredential.reveal}."""
-        secret = self.credential.reveal()
+        secret = await self.credential.reveal()
         self.revealed.add(secret)
         return secret
 

@@ -17,11 +17,12 @@ from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, payload_digest, seal
 from aileron.connectors import HttpConnector, Registry, system_transport
 from aileron.home import Home, acquire_lock, prepare, release_lock
+from aileron.interfaces import IStore
 from aileron.manifests import DirectoryCatalogue
 from aileron.runner import Collaborators, Runner, build, remember_older
-from aileron.store import Seals, Store, make_store
+from aileron.store import Seals, make_store
 from aileron.values import AuditQuery, utc
-from aileron.vault import Passkeys, VaultFile
+from aileron.vault import Passkeys, Vault
 
 from ._config_file import ConfigFile
 from ._heap import settle_heap
@@ -70,7 +71,7 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     observer = make_observer(home)
     store = await _open_store(reactor, home, observer, life)
     has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
-    vault = VaultFile(home.secrets, reactor, lambda: has_history, settings.key)
+    vault = Vault(home.secrets, reactor, lambda: has_history, settings.key)
     config_file = ConfigFile(home, vault)
     settings = settings.over(config_file.config)
     await remember_older(vault, store.watermarks)
@@ -95,7 +96,7 @@ async def start(reactor: Any, settings: Settings, life: Life, around: Around = a
     _watch_turns(sites, life)
 
 
-async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: Life) -> Store:
+async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: Life) -> IStore:
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), observer)
     store = make_store(home.database, reactor, reactor, seals)
     life.at_end(store.close)
@@ -106,8 +107,8 @@ async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: 
 async def _start_runner(
     reactor: Any,
     settings: Settings,
-    store: Store,
-    vault: VaultFile,
+    store: IStore,
+    vault: Vault,
     config_file: ConfigFile,
     own: _Own,
     life: Life,

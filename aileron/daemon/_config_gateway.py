@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from attrs import evolve
 
 from aileron.addresses import read_base_url
+from aileron.credentials import DEFAULT_KIND
 from aileron.values import BUILT_IN_PROVIDERS, Dialect, GatewaySettings, Provider, UpstreamSource
 
 from ._nodes import NotConfig, entries, keys, line_of, number, scalar, switch
@@ -101,7 +102,7 @@ def _dialect(node: Node, name: str, line: int) -> Dialect:
 def _credential(node: Node, name: str, line: int) -> str:
     found = _CREDENTIAL.fullmatch(scalar(node, "str") or "")
     if found is None:
-        raise NotConfig(f"{name} must name a binding, such as vault:api_key/openai/default", line)
+        raise NotConfig(f"{name} must name a binding, such as vault:{DEFAULT_KIND}/openai/default", line)
     return found[1]
 
 

@@ -6,17 +6,17 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from aileron.interfaces import IStore
 from aileron.notices import MessageComposer, Notifier, build_channels
-from aileron.store import Store
 from aileron.values import NoticeSettings
-from aileron.vault import VaultFile
+from aileron.vault import Vault
 
 from ._ids import fresh_ids
 from ._threads import in_thread
 
 
 def make_notifier(
-    reactor: Any, settings: NoticeSettings, store: Store, vault: VaultFile, operator_url: Callable[[], str]
+    reactor: Any, settings: NoticeSettings, store: IStore, vault: Vault, operator_url: Callable[[], str]
 ) -> Notifier:
     """Build the notifier; it tells once it is started."""
     composer = MessageComposer(

@@ -12,9 +12,9 @@ from twisted.logger import Logger
 
 from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, Retention
 from aileron.home import Home
-from aileron.store import Store
+from aileron.interfaces import IStore
 from aileron.values import DAEMON, JSON, Event, utc
-from aileron.vault import VaultFile
+from aileron.vault import Vault
 
 from ._anchors import Anchor, file_anchor, web_anchor
 from ._config import AuditSettings
@@ -33,7 +33,7 @@ def make_observer(home: Home) -> CommitObserver:
 
 
 async def take_over(
-    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, observer: CommitObserver, life: Life
+    reactor: Any, settings: AuditSettings, store: IStore, vault: Vault, observer: CommitObserver, life: Life
 ) -> CheckpointSigner:
     """Answer for the record from here on; nothing else of this life was put on it yet."""
     anchors = _anchors(reactor, settings)
@@ -56,7 +56,7 @@ async def take_over(
 
 
 async def keep_on(
-    reactor: Any, settings: AuditSettings, store: Store, vault: VaultFile, signer: CheckpointSigner, life: Life
+    reactor: Any, settings: AuditSettings, store: IStore, vault: Vault, signer: CheckpointSigner, life: Life
 ) -> None:
     """Everything else has started: say so on record, then sign and delete as time goes on."""
     await signer.tell_unlocked()

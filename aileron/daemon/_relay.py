@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from aileron.interfaces import ITotals
-from aileron.store import Store
+from aileron.interfaces import IStore, ITotals
 from aileron.values import GatewaySettings, RelayedPath
-from aileron.vault import VaultFile
+from aileron.vault import Vault
 
 from ._ids import fresh_ids
 
@@ -32,7 +31,7 @@ class Relay:
     published: Callable[[], Sequence[RelayedPath]]
 
 
-def make_relay(reactor: Any, settings: GatewaySettings, store: Store, vault: VaultFile) -> Relay:
+def make_relay(reactor: Any, settings: GatewaySettings, store: IStore, vault: Vault) -> Relay:
     """The gateway; it takes requests once it is opened."""
     from aileron.gateway import Parts, Tally, build, published
 

@@ -14,10 +14,10 @@ from aileron import __version__
 from aileron.audit import CheckpointSigner
 from aileron.connectors import Registry
 from aileron.home import Discovery, Ports, load_ports, save_ports, withdraw_discovery, write_discovery
+from aileron.interfaces import IStore
 from aileron.runner import Runner
-from aileron.store import Store
 from aileron.values import timestamp, utc
-from aileron.vault import Operators, Passkeys, VaultFile
+from aileron.vault import Operators, Passkeys, Vault
 
 from ._descriptors import allow_descriptors, most_connections
 from ._ids import fresh_ids
@@ -42,8 +42,8 @@ class Sites:
         self,
         reactor: Any,
         settings: Settings,
-        store: Store,
-        vault: VaultFile,
+        store: IStore,
+        vault: Vault,
         passkeys: Passkeys,
         runner: Runner,
         connectors: Registry,

@@ -34,6 +34,7 @@ from ._silence import Silence
 from ._terms import Terms
 from ._ways import Asked, Dismissed
 from .injecting.injection import Injection
+from .injecting.screen import Screen
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -172,19 +173,31 @@ class Gateway:
             exchange.fail(hindrance, to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
+        elif provider.credential is not None:
+            Deferred.fromCoroutine(self._send_with_key(exchange, asked, session)).addErrback(_failed, exchange)
         else:
-            self._send(exchange, asked, session)
+            self._send(exchange, asked, session, asked.onward.telling(exchange.length))
 
-    def _send(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
-        to, screen = asked.to, None
-        destination = self._destinations[to.provider.name]
-        onward = asked.onward.telling(exchange.length)
-        if to.provider.credential is not None:
-            try:
-                onward, screen = self._injection.inject(onward, to.provider, session, inference=to.inference)
-            except AileronError as error:
+    async def _send_with_key(self, exchange: Exchange[Asked], asked: Asked, session: Session | None) -> None:
+        to, onward = asked.to, asked.onward.telling(exchange.length)
+        try:
+            onward, screen = await self._injection.inject(onward, to.provider, session, inference=to.inference)
+        except AileronError as error:
+            if not exchange.over:
                 exchange.fail(error, to.refusal)
-                return
+            return
+        if not exchange.over:
+            self._send(exchange, asked, session, onward, screen)
+
+    def _send(
+        self,
+        exchange: Exchange[Asked],
+        asked: Asked,
+        session: Session | None,
+        onward: bytes,
+        screen: Screen | None = None,
+    ) -> None:
+        destination = self._destinations[asked.to.provider.name]
         account = self._budget.account(None if session is None else session.id)
         exchange.open(destination.for_proxy(onward), account, screen)
         if not exchange.over:
@@ -193,7 +206,7 @@ class Gateway:
 
 
 def _failed(failure: Failure, exchange: Exchange[Asked]) -> None:
-    """The rim of a request whose session had to be looked for."""
+    """The rim of a request that had to wait for its session or its key."""
     error = failure.value
     if not isinstance(error, AileronError):
         _log.failure("beginning to relay", failure)

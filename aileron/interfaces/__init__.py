@@ -4,23 +4,16 @@ An C{async def} of an interface is implemented by an C{async def}; callers await
 """
 
 from ._anchor import IAnchor
-from ._archive import IArchive
-from ._audit import IAudit
-from ._bindings import IBindings
-from ._brakes import IBrakes
+from ._audit import IArchive, IAudit, ICommitObserver
+from ._authority import IBrakes, IGrants, ITrust
 from ._catalogue import ICatalogue
 from ._checkpoint_signer import ICheckpointSigner
-from ._commit_observer import ICommitObserver
 from ._config import IConfigFile
 from ._connector import IConnector
 from ._connectors import IConnectors
-from ._contents import IContents
-from ._control import IControl
-from ._credential import ICredential
+from ._control import IControl, IRecordKeys
 from ._decisions import IDecisions
-from ._flags import IBindingFlags
 from ._grant_service import IGrantService
-from ._grants import IGrants
 from ._limit_service import ILimitService
 from ._mcp import IMcp, IMcpService
 from ._meters import IMeter, IMeters, ITotals
@@ -28,14 +21,12 @@ from ._notices import IChannel, INotifier
 from ._operators import IOperators
 from ._passkeys import IPasskeyBook, IPasskeys
 from ._reconciliation import IReconciliation
-from ._record_keys import IRecordKeys
 from ._runs import IRuns
 from ._sessions import ISessions
+from ._store import IBindingFlags, IContents, IStore, IWatermarks
 from ._submission import ISubmission
-from ._trust import ITrust
 from ._trust_service import ITrustService
-from ._vault import IVault
-from ._watermarks import IWatermarks
+from ._vault import IBindings, ICredential, IVault
 
 __all__ = [
     "IAnchor",
@@ -70,6 +61,7 @@ __all__ = [
     "IRecordKeys",
     "IRuns",
     "ISessions",
+    "IStore",
     "ISubmission",
     "ITotals",
     "ITrust",

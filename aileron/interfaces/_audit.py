@@ -1,10 +1,13 @@
-"""The record."""
+"""The record: appended to, read, seen while it is written, and kept as a whole."""
 
 from __future__ import annotations
 
-from zope.interface import Interface
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
-from aileron.values import AuditQuery, Event, Page, Record
+from zope.interface import Attribute, Interface
+
+from aileron.values import AuditQuery, Checkpoint, Event, Maced, Page, Record, Row
 
 
 class IAudit(Interface):
@@ -41,3 +44,70 @@ class IAudit(Interface):
 
         :raises InvalidRequest: a cursor that this list did not give.
         """
+
+
+class IArchive(Interface):
+    """What is done with the whole record rather than with one event of it.
+
+    Every method raises L{aileron.errors.StoreUnavailable} where the database refuses.
+    """
+
+    async def rows(after: int, limit: int, until: int | None = None) -> Sequence[Row]:
+        """Records above the sequence C{after}, up to C{until}, oldest first, at most C{limit}."""
+
+    async def bounds(since: datetime | None, until: datetime | None) -> tuple[int, int]:
+        """The sequence before the first record at or after C{since}, and of the last before C{until}."""
+
+    async def checkpoints(after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
+        """Those about records above C{after}, up to C{until}, in their order."""
+
+    async def latest_checkpoint() -> Checkpoint | None:
+        """The newest, or L{None}."""
+
+    async def put_checkpoint(checkpoint: Checkpoint) -> None:
+        """Keep C{checkpoint} after all others; durable when it returns."""
+
+    async def first_of(period: str) -> int | None:
+        """The sequence of the first record of a locked period, or L{None}: there is none."""
+
+    async def count_of(period: str) -> int:
+        """How many records of a locked period there are."""
+
+    async def macs(after: int, limit: int) -> Sequence[Maced]:
+        """Records above the sequence C{after}, oldest first, at most C{limit}, with their MACs."""
+
+    async def oldest_contents() -> int | None:
+        """The sequence of the oldest record that has its contents, or L{None}: none has."""
+
+    async def prune(up_to: int, limit: int) -> int:
+        """Delete the contents of at most C{limit} of the oldest records up to the sequence C{up_to}, for good.
+
+        :return: how many; 0: none is left.
+        """
+
+
+class ICommitObserver(Interface):
+    """Sees each event in the transaction that keeps it, and learns when that was committed.
+
+    Everything here is called in the thread that writes, one call at a time; nothing of it may raise.
+    """
+
+    wants_commit = Attribute("Whether L{note_commit} has to be called after the next commit.")
+
+    def compare_end(end: tuple[int, str]) -> None:
+        """Compare the end of the record, sequence and hash, before more is put there: nobody else may write."""
+
+    def expect_end(end: tuple[int, str]) -> None:
+        """Expect this end from now on.  That may still be undone."""
+
+    def note_events(events: Iterable[Event]) -> None:
+        """Note that C{events} are being kept.  They may still be undone, and seen again."""
+
+    def make_mac(sequence: int, sealed: str) -> tuple[str, bytes] | None:
+        """Make the MAC over a record's hash while the vault is locked; it comes with the locked period it belongs to.
+
+        Asked twice for one sequence, because the first was undone, it answers under the same key.
+        """
+
+    def note_commit(end: tuple[int, str]) -> None:
+        """Note that all records up to this one, sequence and hash, are durable."""

@@ -8,7 +8,7 @@ from zope.interface import Interface
 
 from aileron.values import JSON, ConnectorDescription, Finding, Outcome, Request, Sought
 
-from ._credential import ICredential
+from ._vault import ICredential
 
 
 class IConnector(Interface):

@@ -1,11 +1,11 @@
-"""The vault's state."""
+"""The vault's state, and which of its credentials is bound to which connector."""
 
 from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
-from aileron.values import VaultState
+from aileron.values import Binding, NewBinding, Scope, VaultState
 
 
 class IVault(Interface):
@@ -25,3 +25,60 @@ class IVault(Interface):
 
     def locked() -> Deferred[None]:
         """Fires when the vault becomes locked.  Each caller its own."""
+
+
+class ICredential(Interface):
+    """A bound credential that is not open.  Rooms above the connectors pass it on and never call L{reveal}."""
+
+    async def reveal() -> bytes:
+        """Open it: the secret that is sent now, which is asked for anew at each use.
+
+        A kind of credential that runs out is renewed here, once for all who wait, and what came of it is kept before it
+        is told.  Cancelling ends the wait.
+
+        :raises VaultLocked: the vault was locked meanwhile.
+        :raises BindingFailed: the entry is gone, changed, or does not open.
+        """
+
+
+class IBindings(Interface):
+    """Which credential is bound to which connector."""
+
+    def list() -> tuple[Binding, ...]:
+        """All, by name.  Works while locked."""
+
+    def get(name: str) -> Binding | None:
+        """One, or L{None}."""
+
+    def for_connector(fqn: str) -> tuple[Binding, ...]:
+        """All of one connector."""
+
+    async def set_up(new: NewBinding) -> Binding:
+        """Keep a credential, encrypted, durably.
+
+        :raises VaultLocked: the vault is not unlocked.
+        :raises Conflict: there is a binding of that name.
+        :raises InvalidRequest: a malformed name, base URL or secret.
+        """
+
+    async def revoke(name: str) -> Binding:
+        """Remove a binding and its secret; the binding as it was.
+
+        :raises NotFound: there is none.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    async def rebind(name: str, scope: Scope, base_url: str | None = None) -> Binding:
+        """Seal the credential anew for C{scope}; the binding as it is now, with another revision.
+
+        :param base_url: for this binding from now on; L{None}: the connector's own.
+        :raises NotFound: there is no such binding.
+        :raises InvalidRequest: a malformed base URL or scope.
+        :raises VaultLocked: the vault is not unlocked.
+        """
+
+    def credential(binding: Binding, scope: Scope) -> ICredential:
+        """The credential of exactly this revision of this binding, not yet open.
+
+        It opens only where C{scope}, which is the one in force now, is the one that it was sealed for.
+        """

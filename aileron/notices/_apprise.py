@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from attrs import define, field
@@ -33,7 +33,7 @@ class AppriseChannel:
     """
 
     name: str
-    _open_address: Callable[[], bytes]
+    _open_address: Callable[[], Awaitable[bytes]]
     _in_thread: InThread
     _notify: Callable[[str, Message], str | None] = field(factory=lambda: notify)
     kind: str = "apprise"
@@ -41,9 +41,9 @@ class AppriseChannel:
 
     async def deliver(self, message: Message) -> None:
         """See L{IChannel}.  A thread cannot be called back: while one is under way there is no second."""
+        address = (await self._open_address()).decode("ascii")
         if self._busy:
             raise Undelivered("It has not yet come back from an earlier message.")
-        address = self._open_address().decode("ascii")
         telling = self._in_thread(self._notify, address, message)
         self._busy = True
         answered: Deferred[str | None] = Deferred()

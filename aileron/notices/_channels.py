@@ -39,7 +39,7 @@ def build_channels(
     return tuple(build())
 
 
-def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
+async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
     """Open the address or key of a channel, for one message: it is not kept, so that it is locked with the vault.
 
     :raises Undelivered: there is none, or it does not open; not now at least.
@@ -51,7 +51,7 @@ def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
     if len(bound) > 1:
         raise Undelivered("More than one secret is bound to it: aileron binding revoke", again=False)
     try:
-        return bindings.credential(bound[0], scope).reveal()
+        return await bindings.credential(bound[0], scope).reveal()
     except VaultLocked:
         raise Undelivered("The vault is locked, and what it needs lies there.", again=False) from None
     except BindingFailed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 from io import BytesIO
 from types import MappingProxyType
@@ -42,22 +42,22 @@ class WebhookChannel:
     name: str
     _url: str
     _reactor: Any
-    _open_key: Callable[[], bytes] | None = None
+    _open_key: Callable[[], Awaitable[bytes]] | None = None
     kind: str = "webhook"
 
     async def deliver(self, message: Message) -> None:
         """See L{IChannel}."""
         body = json.dumps(message.as_json()).encode("ascii")
-        headers = {"Aileron-Delivery": message.id, **self._signature(body)}
+        headers = {"Aileron-Delivery": message.id, **await self._signature(body)}
         status = await post(self._url, body, self._reactor, headers)
         if not 200 <= status < 300:
             raise Undelivered(f"It answered {status}.", again=status not in _NO_USE or status in _TOO_SOON)
 
-    def _signature(self, body: bytes) -> dict[str, str]:
+    async def _signature(self, body: bytes) -> dict[str, str]:
         if self._open_key is None:
             return {}
         seconds = int(self._reactor.seconds())
-        signed = hmac.digest(self._open_key(), b"%d." % seconds + body, sha256).hex()
+        signed = hmac.digest(await self._open_key(), b"%d." % seconds + body, sha256).hex()
         return {"Aileron-Signature": f"t={seconds},v1={signed}"}
 
 

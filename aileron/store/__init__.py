@@ -1,13 +1,12 @@
-"""The only SQL: one writer, readers apart, numbered schema files, one module a table.
+"""The only SQL: one writer, readers apart, numbered schema files, each table described once.
 
 A new file is made under a temporary name and then renamed; an older one is copied aside, then stepped through the
 numbered files; a newer one is refused.
 """
 
-from ._chain import Seals
-from ._connections import Threads, Tuning
+from ._audit import Seals
+from ._connections import ForeignDatabase, NewerDatabase, Threads, Tuning
 from ._migration import Schema
-from ._refusals import ForeignDatabase, NewerDatabase
 from ._store import Store, make_store
 
 __all__ = [

@@ -1,31 +1,86 @@
-"""The record over SQLite."""
+"""The record over SQLite: events are numbered, salted and sealed to the one before, with what they record."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from attrs import frozen
 from twisted.internet.defer import TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from aileron.interfaces import IAudit
-from aileron.values import AuditQuery, Event, Page, Record
+from aileron.interfaces import IArchive, IAudit, ICommitObserver
+from aileron.values import AuditQuery, Checkpoint, Event, Link, Maced, Page, Record, Row, compact
 
-from . import _audit_events_table as events_table
-from ._chain import Seals, keep
-from ._cursors import after, page
-from ._readers import Readers
-from ._shield import shielded
+from . import _audit_tables as tables
+from ._queries import make_page, read_cursor
+from ._readers import Readers, shielded
 from ._writer import Writer
 
 _MOST_NEWS = 256
 
 
+@frozen
+class Seals:
+    """How the record is sealed; the store only applies it.
+
+    :ivar genesis: the previous hash of the first record.
+    :ivar seal: the hash of a record from the previous one's and its own link.
+    :ivar payload_digest: of a salt and a payload's text.
+    :ivar salt: a fresh one at each call, from a source that nobody can guess.
+    :ivar observer: sees what is kept, if anybody does.
+    """
+
+    genesis: str
+    seal: Callable[[str, Link], str]
+    payload_digest: Callable[[str, str], str]
+    salt: Callable[[], str]
+    observer: ICommitObserver | None = None
+
+    def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
+        """Write C{events} at the chain's end, in order."""
+        last, previous = self._end(cursor)
+        if self.observer is not None:
+            self.observer.compare_end((last, previous))
+        records, payloads = [], []
+        for sequence, event in enumerate(events, last + 1):
+            salt, payload = self.salt(), compact(event.payload)
+            link = Link(sequence, event, self.payload_digest(salt, payload))
+            record = Record(sequence, event, previous, self.seal(previous, link), link.payload_digest, salt)
+            records.append(record)
+            payloads.append((sequence, salt, payload))
+            previous = record.hash
+        tables.insert(cursor, records, payloads)
+        if self.observer is not None and records:
+            _show(cursor, self.observer, records)
+
+    def before_commit(self, cursor: sqlite3.Cursor) -> Callable[[], None] | None:
+        """What a transaction asks at its end: what to call once it is durable, or L{None}."""
+        observer = self.observer
+        if observer is None or not observer.wants_commit:
+            return None
+        end = self._end(cursor)
+        return lambda: observer.note_commit(end)
+
+    def _end(self, cursor: sqlite3.Cursor) -> tuple[int, str]:
+        return tables.head(cursor) or (0, self.genesis)
+
+
+def _show(cursor: sqlite3.Cursor, observer: ICommitObserver, records: Sequence[Record]) -> None:
+    last = records[-1]
+    observer.expect_end((last.sequence, last.hash))
+    observer.note_events(record.event for record in records)
+    macs = [(record.sequence, observer.make_mac(record.sequence, record.hash)) for record in records]
+    tables.insert_macs(cursor, [(sequence, *mac) for sequence, mac in macs if mac is not None])
+
+
 @implementer(IAudit)
 @frozen
 class SQLiteAudit:
-    """See L{IAudit}."""
+    """Appends to the record, and reads events of it."""
 
     _writer: Writer
     _readers: Readers
@@ -34,26 +89,26 @@ class SQLiteAudit:
 
     async def append(self, *events: Event) -> None:
         """See L{IAudit.append}."""
-        await shielded(self._writer.write(keep, self._seals, events))
+        await shielded(self._writer.write(self._seals.append, events))
 
     async def head(self) -> tuple[int, str] | None:
         """See L{IAudit.head}."""
-        return await self._readers.read(events_table.head)
+        return await self._readers.read(tables.head)
 
     async def at(self, sequence: int) -> str | None:
         """See L{IAudit.at}."""
-        return await self._readers.read(events_table.hash_at, sequence)
+        return await self._readers.read(tables.hash_at, sequence)
 
     async def get(self, audit_id: str) -> Record | None:
         """See L{IAudit.get}."""
-        return await self._readers.read(events_table.get, self._seals.payload_digest, audit_id)
+        return await self._readers.read(tables.get, self._seals.payload_digest, audit_id)
 
     async def news(self, sequence: int, seconds: float) -> tuple[Record, ...]:
         """See L{IAudit.news}."""
         deadline = self._clock.seconds() + seconds
         while True:
             commits = self._writer.commits
-            found = await self._readers.read(events_table.after, self._seals.payload_digest, sequence, _MOST_NEWS)
+            found = await self._readers.read(tables.after, self._seals.payload_digest, sequence, _MOST_NEWS)
             left = deadline - self._clock.seconds()
             if found or left <= 0:
                 return found
@@ -62,6 +117,55 @@ class SQLiteAudit:
 
     async def list(self, query: AuditQuery) -> Page[Record]:
         """See L{IAudit.list}."""
-        before = after("audit", query.cursor)
-        rows = await self._readers.read(events_table.select, self._seals.payload_digest, query, before)
-        return page("audit", rows, query.limit)
+        before = read_cursor("audit", query.cursor)
+        rows = await self._readers.read(tables.select, self._seals.payload_digest, query, before)
+        return make_page("audit", rows, query.limit)
+
+
+@implementer(IArchive)
+@frozen
+class SQLiteArchive:
+    """Reads the record as a whole, and keeps what vouches for it."""
+
+    _writer: Writer
+    _readers: Readers
+
+    async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:
+        """See L{IArchive.rows}."""
+        return await self._readers.read(tables.rows, after, limit, until)
+
+    async def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
+        """See L{IArchive.bounds}."""
+        return await self._readers.read(tables.bounds, since, until)
+
+    async def checkpoints(self, after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
+        """See L{IArchive.checkpoints}."""
+        return await self._readers.read(tables.checkpoints, after, until)
+
+    async def latest_checkpoint(self) -> Checkpoint | None:
+        """See L{IArchive.latest_checkpoint}."""
+        return await self._readers.read(tables.latest_checkpoint)
+
+    async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """See L{IArchive.put_checkpoint}."""
+        await shielded(self._writer.write(tables.insert_checkpoint, checkpoint))
+
+    async def first_of(self, period: str) -> int | None:
+        """See L{IArchive.first_of}."""
+        return await self._readers.read(tables.first_mac, period)
+
+    async def count_of(self, period: str) -> int:
+        """See L{IArchive.count_of}."""
+        return await self._readers.read(tables.count_macs, period)
+
+    async def macs(self, after: int, limit: int) -> Sequence[Maced]:
+        """See L{IArchive.macs}."""
+        return await self._readers.read(tables.macs_along, after, limit)
+
+    async def oldest_contents(self) -> int | None:
+        """See L{IArchive.oldest_contents}."""
+        return await self._readers.read(tables.oldest_payload)
+
+    async def prune(self, up_to: int, limit: int) -> int:
+        """See L{IArchive.prune}."""
+        return await shielded(self._writer.write(tables.delete_payloads, up_to, limit))

@@ -1,4 +1,4 @@
-"""Connection pools as SQLite wants them: one that writes, some that only read."""
+"""Connection pools as SQLite wants them, one that writes, some that only read; and what its errors become."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 from attrs import frozen
 from twisted.enterprise.adbapi import ConnectionPool
 from twisted.python.threadpool import ThreadPool
+
+from aileron.errors import StoreUnavailable
 
 Threads: TypeAlias = Callable[[int, int], ThreadPool]
 """Makes a thread pool of at least and at most so many threads."""
@@ -55,7 +57,8 @@ def _writing(tuning: Tuning) -> tuple[str, ...]:
 
 
 def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas: tuple[str, ...]) -> ConnectionPool:
-    def told(connection: sqlite3.Connection) -> None:
+    def prepare(connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
 
@@ -68,7 +71,7 @@ def _pool(path: Path, reactor: Any, threads: ThreadPool, tuning: Tuning, pragmas
         check_same_thread=False,  # the pool closes from the reactor's thread
         timeout=tuning.busy_seconds,
         cp_noisy=False,
-        cp_openfun=told,
+        cp_openfun=prepare,
         cp_reactor=reactor,
     )
 
@@ -88,3 +91,28 @@ class _Pool(ConnectionPool):
         """Start the given threads."""
         self.threadpool = self._given
         super().start()  # type: ignore[no-untyped-call]
+
+
+def refusal(cause: BaseException | None) -> StoreUnavailable:
+    """C{cause} as callers may see it: SQLite's name of the error, never its text or parameters."""
+    name = getattr(cause, "sqlite_errorname", None) or type(cause).__name__
+    return StoreUnavailable(f"The database is not available ({name}).")
+
+
+def closing() -> StoreUnavailable:
+    """The store is being closed."""
+    return StoreUnavailable("The database is closing.")
+
+
+class DatabaseRefused(StoreUnavailable):
+    """The file cannot be used by this version; trying again will not help."""
+
+    retriable = False
+
+
+class NewerDatabase(DatabaseRefused):
+    """The file was written by a newer version."""
+
+
+class ForeignDatabase(DatabaseRefused):
+    """The file is no database of ours."""

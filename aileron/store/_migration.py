@@ -12,7 +12,7 @@ from attrs import frozen
 
 from aileron.errors import StoreUnavailable
 
-from ._refusals import ForeignDatabase, NewerDatabase, refusal
+from ._connections import ForeignDatabase, NewerDatabase, refusal
 
 APPLICATION_ID = 0x41494C52  # "AILR", in the header of each of our files
 _SUFFIX = ".sql"

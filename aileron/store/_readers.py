@@ -14,8 +14,7 @@ from twisted.python.failure import Failure
 
 from aileron.waiting import Waiting
 
-from ._refusals import closing, refusal
-from ._shield import shielded
+from ._connections import closing, refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,3 +85,15 @@ def _translated(failure: Failure) -> Failure:
     refused = refusal(failure.value)
     _log.error("a read failed: {cause}", cause=refused)
     return Failure(refused)
+
+
+def shielded(inner: Deferred[T]) -> Deferred[T]:
+    """The result of C{inner}, for a caller that may be cancelled; C{inner} and its callbacks go on."""
+    outer: Deferred[T] = Deferred()
+
+    def pass_on(result: T | Failure) -> None:
+        if not outer.called:
+            outer.callback(result)
+
+    inner.addBoth(pass_on)
+    return outer

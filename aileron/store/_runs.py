@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
@@ -29,17 +29,13 @@ from aileron.values import (
 )
 
 from . import _approvals_table as approvals_table
-from . import _binding_flags_table as flags_table
-from . import _charges_table as charges_table
-from . import _run_attempts_table as attempts_table
-from . import _run_steps_table as steps_table
+from . import _details_tables as details_tables
 from . import _runs_table as runs_table
-from ._batch import Batch, Later
-from ._chain import Seals, keep
-from ._cursors import after, page
+from ._audit import Seals
+from ._memories import put_flags
+from ._queries import make_page, read_cursor
 from ._readers import Readers
-from ._standing import Standing, advanced
-from ._tallies import Tallies
+from ._transitions import Standing, advanced
 from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
@@ -47,27 +43,19 @@ _RETRY_AFTER_SECONDS = 30
 _MOST_DENIALS = 1000
 
 
-@frozen
-class _Books:
-    """What a transition is entered in beside the tables of runs."""
-
-    seals: Seals
-    tallies: Tallies = field(factory=Tallies)
-
-
 @implementer(IRuns)
 @frozen
 class SQLiteRuns:
-    """See L{IRuns}."""
+    """Keeps runs, and all that changes with them in the same transaction."""
 
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
-    _books: _Books = field(converter=_Books)
+    _seals: Seals
 
     async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
         """See L{IRuns.receive}."""
-        return await self._writer.write(_receive, self._books, run, tuple(transitions), limits)
+        return await self._writer.write(_receive, self._seals, run, tuple(transitions), limits)
 
     async def find_by_key(self, session_id: str | None, action: str, idempotency_key: str) -> Run | None:
         """See L{IRuns.find_by_key}."""
@@ -78,11 +66,11 @@ class SQLiteRuns:
         """See L{IRuns.apply}."""
         if not transitions:
             raise ValueError("no transition")
-        return await self._writer.write(_apply, self._books, transitions)
+        return await self._writer.write(_apply, self._seals, transitions)
 
     async def progress(self, progress: Progress) -> None:
         """See L{IRuns.progress}."""
-        await self._writer.write(_progress, self._books, progress)
+        await self._writer.write(_progress, self._seals, progress)
 
     async def get(self, run_id: str) -> Run | None:
         """See L{IRuns.get}."""
@@ -95,14 +83,14 @@ class SQLiteRuns:
     async def list(self, query: RunQuery) -> Page[Run]:
         """See L{IRuns.list}."""
         kind = "runs-up" if query.oldest_first else "runs"
-        rows = await self._readers.read(runs_table.select, query, after(kind, query.cursor))
-        return page(kind, rows, query.limit)
+        rows = await self._readers.read(runs_table.select, query, read_cursor(kind, query.cursor))
+        return make_page(kind, rows, query.limit)
 
     async def approvals(self, query: RunQuery) -> Page[Approval]:
         """See L{IRuns.approvals}."""
-        key = after("approvals", query.cursor)
+        key = read_cursor("approvals", query.cursor)
         rows = await self._readers.read(approvals_table.select, evolve(query, gated=None), key)
-        return page("approvals", rows, query.limit)
+        return make_page("approvals", rows, query.limit)
 
     async def denials(self, since: datetime) -> tuple[Approval, ...]:
         """See L{IRuns.denials}."""
@@ -118,15 +106,15 @@ class SQLiteRuns:
 
     async def steps(self, run_id: str) -> tuple[StepRow, ...]:
         """See L{IRuns.steps}."""
-        return await self._readers.read(steps_table.of_run, run_id)
+        return await self._readers.read(details_tables.steps_of_run, run_id)
 
     async def attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
         """See L{IRuns.attempts}."""
-        return await self._readers.read(attempts_table.of_run, run_id)
+        return await self._readers.read(details_tables.attempts_of_run, run_id)
 
     async def room(self, charges: Sequence[Charge]) -> None:
         """See L{IRuns.room}."""
-        await self._readers.read(charges_table.room, tuple(charges), utc(self._clock.seconds()))
+        await self._readers.read(details_tables.check_room, tuple(charges), utc(self._clock.seconds()))
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
         """See L{IRuns.most_used}."""
@@ -138,25 +126,24 @@ class SQLiteRuns:
 
 
 def _receive(
-    batch: Batch, books: _Books, run: Run, transitions: Sequence[Transition], limits: PendingLimits
+    cursor: sqlite3.Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
 ) -> tuple[Run, bool]:
-    earlier = _earlier(batch, run)
+    earlier = _earlier(cursor, run)
     if earlier is not None:
         return earlier, False
     standing = advanced(Standing(run), transitions)
     if standing.run.state is RunState.PENDING:
-        _refuse_beyond(batch, run, limits)
-    batch.owe(runs_table.insert, (standing.run,))
-    _keep_rest(batch, books, standing.approval, transitions)
+        _refuse_beyond(cursor, run, limits)
+    runs_table.insert(cursor, standing.run)
+    _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run, True
 
 
-def _earlier(batch: Batch, run: Run) -> Run | None:
+def _earlier(cursor: sqlite3.Cursor, run: Run) -> Run | None:
     if run.idempotency_key is None:
         return None
-    _write_out(batch)
     since: datetime = run.received_at - _KEY_LIVES
-    earlier = runs_table.by_key(batch, run.session_id, run.action, run.idempotency_key, since)
+    earlier = runs_table.by_key(cursor, run.session_id, run.action, run.idempotency_key, since)
     if earlier is None or _same_call(earlier, run):
         return earlier
     raise Conflict(
@@ -170,88 +157,71 @@ def _same_call(earlier: Run, run: Run) -> bool:
     return same_arguments and earlier.manifest_digest == run.manifest_digest
 
 
-def _refuse_beyond(batch: Batch, run: Run, limits: PendingLimits) -> None:
+def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
     """:raises LimitExceeded: as many approvals wait as may."""
-    _write_out(batch)
     details = {"retry_after": _RETRY_AFTER_SECONDS}
-    if run.session_id is not None and runs_table.pending(batch, session_id=run.session_id) >= limits.per_session:
+    if run.session_id is not None and runs_table.pending(cursor, session_id=run.session_id) >= limits.per_session:
         raise LimitExceeded("Too many approvals of this session wait for a decision.", details)
-    if runs_table.pending(batch, action=run.action) >= limits.per_action:
+    if runs_table.pending(cursor, action=run.action) >= limits.per_action:
         raise LimitExceeded("Too many approvals of this action wait for a decision.", details)
-    if runs_table.pending(batch) >= limits.per_home:
+    if runs_table.pending(cursor) >= limits.per_home:
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
-def _apply(batch: Batch, books: _Books, transitions: Sequence[Transition]) -> Run | Later[Run]:
-    if _are_plain(transitions):
-        batch.owe(runs_table.insert, ())  # it may be one of those
-        moved = batch.expect(runs_table.move, transitions[0])
-        _keep_rest(batch, books, None, transitions)
-        return moved
-    standing = _changed(batch, transitions)
-    _keep_rest(batch, books, standing.approval, transitions)
+def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
+    standing = _changed(cursor, transitions)
+    _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run
 
 
-def _are_plain(transitions: Sequence[Transition]) -> bool:
-    """Whether it is one that needs no look at the row beforehand, as nearly all are that end a run."""
-    change, *others = transitions
-    return not (others or change.verify or change.ask or change.decision or change.edited is not None)
-
-
-def _changed(batch: Batch, transitions: Sequence[Transition]) -> Standing:
-    before = _standing(batch, transitions)
+def _changed(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
+    before = _standing(cursor, transitions)
     standing = advanced(before, transitions)
-    if not runs_table.update(batch, standing.run, before.run.state):
+    if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):
-        runs_table.edit(batch, standing.run)
+        runs_table.edit(cursor, standing.run)
     return standing
 
 
-def _keep_rest(batch: Batch, books: _Books, approval: Approval | None, transitions: Sequence[Transition]) -> None:
+def _keep_rest(
+    cursor: sqlite3.Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]
+) -> None:
     """What belongs to a changed run: its approval, if it changed, its steps and attempts, and the events."""
     if approval is not None and any(each.ask or each.decision for each in transitions):
-        batch.pay(runs_table.insert)
-        approvals_table.put(batch, approval)
-    batch.owe(runs_table.insert, ())  # before what refers to them
+        approvals_table.put(cursor, approval)
     for transition in transitions:
-        charges_table.charge(batch, books.tallies, transition.charges, transition.at)
-        batch.owe(steps_table.put, transition.steps)
-        batch.owe(attempts_table.put, transition.attempts)
-        flags_table.put(batch, transition.flags)
-    keep(batch, books.seals, [event for transition in transitions for event in transition.events])
+        details_tables.charge(cursor, transition.charges, transition.at)
+        _keep_details(cursor, transition)
+    seals.append(cursor, [event for transition in transitions for event in transition.events])
 
 
-def _progress(batch: Batch, books: _Books, progress: Progress) -> None:
-    run = _known(batch, progress.run_id)
+def _keep_details(cursor: sqlite3.Cursor, done: Transition | Progress) -> None:
+    details_tables.put_steps(cursor, done.steps)
+    details_tables.put_attempts(cursor, done.attempts)
+    put_flags(cursor, done.flags)
+
+
+def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
+    run = _known(cursor, progress.run_id)
     if run.state is not RunState.EXECUTING:
         raise StateConflict(run)
-    batch.owe(steps_table.put, progress.steps)
-    batch.owe(attempts_table.put, progress.attempts)
-    flags_table.put(batch, progress.flags)
-    keep(batch, books.seals, progress.events)
+    _keep_details(cursor, progress)
+    seals.append(cursor, progress.events)
 
 
-def _standing(batch: Batch, transitions: Sequence[Transition]) -> Standing:
+def _standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> Standing:
     """The run, and its approval if it is asked for, whatever the run's own row says of being gated."""
-    run = _known(batch, transitions[0].run_id)
+    run = _known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
-    return Standing(run, approvals_table.of_run(batch, run) if about_it else None)
+    return Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
 
 
-def _known(batch: Batch, run_id: str) -> Run:
-    _write_out(batch)
-    run = runs_table.get(batch, run_id)
+def _known(cursor: sqlite3.Cursor, run_id: str) -> Run:
+    run = runs_table.get(cursor, run_id)
     if run is None:
         raise NotFound("There is no such run.")
     return run
-
-
-def _write_out(batch: Batch) -> None:
-    """Have the table say what this transaction has done to it so far."""
-    batch.pay(runs_table.insert)
-    batch.pay(runs_table.move)
 
 
 def _approval(cursor: sqlite3.Cursor, run_id: str) -> Approval | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -18,12 +19,9 @@ from aileron.interfaces import ISessions
 from aileron.values import Event, Page, Session, SessionEnding, SessionTally, utc
 
 from . import _sessions_table as sessions_table
-from ._batch import Batch
-from ._chain import Seals, keep
-from ._cursors import after, page
-from ._readers import Readers
-from ._recent import Recent
-from ._shield import shielded
+from ._audit import Seals
+from ._queries import make_page, read_cursor
+from ._readers import Readers, shielded
 from ._writer import Writer
 
 MOST_LIVE = 64
@@ -41,17 +39,54 @@ _Find = Callable[[sqlite3.Cursor, bytes], Session | None]
 _log = Logger()
 
 
+@define(eq=False)
+class SessionCache:
+    """Sessions that were used last, by the digest of their token or gateway key; one that ended is never live here.
+
+    :param size: most that are remembered.
+    """
+
+    _size: int = 256
+    _sessions: OrderedDict[bytes, Session] = field(factory=OrderedDict, init=False)
+    _endings: int = field(default=0, init=False)
+
+    def get(self, digest: bytes) -> Session | None:
+        """What is remembered, or L{None}."""
+        session = self._sessions.get(digest)
+        if session is not None:
+            self._sessions.move_to_end(digest)
+        return session
+
+    def ticket(self) -> int:
+        """To be taken before a session is read, and handed to L{put} with it."""
+        return self._endings
+
+    def put(self, digest: bytes, session: Session, ticket: int) -> None:
+        """Remember C{session}, unless a session ended since C{ticket}: it may be this one, as it was before."""
+        if ticket != self._endings:
+            return
+        self._sessions[digest] = session
+        if len(self._sessions) > self._size:
+            self._sessions.popitem(last=False)
+
+    def drop(self, session_id: str) -> None:
+        """Forget a session that ended."""
+        self._endings += 1
+        for digest in [digest for digest, session in self._sessions.items() if session.id == session_id]:
+            del self._sessions[digest]
+
+
 @implementer(ISessions)
 @define(eq=False)
 class SQLiteSessions:
-    """See L{ISessions}.  Who was seen when is written once a minute at most, all together."""
+    """Keeps sessions, those in use at hand.  Who was seen when is written once a minute at most, all together."""
 
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
     _seals: Seals
-    _by_token: Recent = field(factory=Recent, init=False)
-    _by_gateway_key: Recent = field(factory=Recent, init=False)
+    _by_token: SessionCache = field(factory=SessionCache, init=False)
+    _by_gateway_key: SessionCache = field(factory=SessionCache, init=False)
     _seen: dict[str, datetime] = field(factory=dict, init=False)
     _flushed_at: float = field(init=False)
 
@@ -102,8 +137,8 @@ class SQLiteSessions:
 
     async def list(self, live_only: bool, limit: int, cursor: str | None) -> Page[Session]:
         """See L{ISessions.list}."""
-        rows = await self._readers.read(sessions_table.select, live_only, limit, after("sessions", cursor))
-        return page("sessions", [(ordinal, self._fresh(session)) for ordinal, session in rows], limit)
+        rows = await self._readers.read(sessions_table.select, live_only, limit, read_cursor("sessions", cursor))
+        return make_page("sessions", [(ordinal, self._fresh(session)) for ordinal, session in rows], limit)
 
     def flush(self) -> Deferred[None]:
         """Write who was seen when; a database that refuses only costs these times."""
@@ -113,7 +148,7 @@ class SQLiteSessions:
             return succeed(None)
         return self._writer.write(sessions_table.note_seen, seen).addErrback(_note_lost)
 
-    async def _known(self, recent: Recent, find: _Find, digest: bytes) -> Session | None:
+    async def _known(self, recent: SessionCache, find: _Find, digest: bytes) -> Session | None:
         session = recent.get(digest)
         if session is None:
             ticket = recent.ticket()
@@ -161,25 +196,27 @@ class _Ending:
     ending: SessionEnding | None
 
 
-def _open(batch: Batch, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime) -> None:
-    sessions_table.note_seen(batch, seen)
-    if sessions_table.live(batch, since) >= MOST_LIVE:
+def _open(
+    cursor: sqlite3.Cursor, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime
+) -> None:
+    sessions_table.note_seen(cursor, seen)
+    if sessions_table.live(cursor, since) >= MOST_LIVE:
         raise LimitExceeded(f"{MOST_LIVE} sessions are live; end one first.", {"retry_after": _RETRY_AFTER_SECONDS})
-    if sessions_table.opened(batch, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
+    if sessions_table.opened(cursor, MOST_A_MINUTE) > new.session.started_at - _MINUTE:
         raise LimitExceeded(
             f"{MOST_A_MINUTE} sessions were opened within a minute; wait.", {"retry_after": _RETRY_AFTER_SECONDS}
         )
-    sessions_table.insert(batch, new.session, new.token_digest, new.gateway_digest)
-    sessions_table.forget(batch, MOST_KEPT, since)
-    keep(batch, seals, new.events)
+    sessions_table.insert(cursor, new.session, new.token_digest, new.gateway_digest)
+    sessions_table.forget(cursor, MOST_KEPT, since)
+    seals.append(cursor, new.events)
 
 
-def _end(batch: Batch, seals: Seals, session_id: str, ending: _Ending) -> Session:
+def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _Ending) -> Session:
     if ending.seen_at is not None:
-        sessions_table.note_seen(batch, [(session_id, ending.seen_at)])
-    if sessions_table.end(batch, session_id, ending.at, ending.exit_code, ending.ending):
-        keep(batch, seals, ending.events)
-    session = sessions_table.get(batch, session_id)
+        sessions_table.note_seen(cursor, [(session_id, ending.seen_at)])
+    if sessions_table.end(cursor, session_id, ending.at, ending.exit_code, ending.ending):
+        seals.append(cursor, ending.events)
+    session = sessions_table.get(cursor, session_id)
     if session is None:
         raise NotFound("There is no such session.")
     return session

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
-from aileron.values import Process, Session, SessionEnding, SessionTally, from_timestamp, timestamp
+from aileron.values import Process, Session, SessionEnding, SessionTally, compact, from_timestamp, timestamp
 
-from ._columns import conditions, json_of, moment_of, of_json
+from ._queries import conditions
+from ._table import FLAG, MOMENT, PLAIN, Codec, Table, enum
 
-_COLUMNS = "id, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer, leased, ends_at, ending"
-_INSERT = """
-    INSERT INTO sessions
-        (id, agent, working_dir, started_at, seen_at, peer, leased, ends_at, token_digest, gateway_digest)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+_COLUMNS = {
+    "id": PLAIN,
+    "agent": PLAIN,
+    "working_dir": PLAIN,
+    "started_at": MOMENT,
+    "seen_at": MOMENT,
+    "ended_at": MOMENT.or_null(),
+    "exit_code": PLAIN,
+    "peer": Codec(lambda peer: compact(peer.as_json()), lambda text: Process(**json.loads(text))).or_null(),
+    "leased": FLAG,
+    "ends_at": MOMENT.or_null(),
+    "ending": enum(SessionEnding).or_null(),
+}
+SESSIONS = Table("sessions", Session, _COLUMNS)
+_WRITTEN = Table("sessions", Session, {**_COLUMNS, "token_digest": PLAIN, "gateway_digest": PLAIN})
 _END = "UPDATE sessions SET ended_at = ?, exit_code = ?, ending = ? WHERE id = ? AND ended_at IS NULL"
 _SEEN = "UPDATE sessions SET seen_at = ? WHERE id = ? AND seen_at < ?"
 _LIVE = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND seen_at > ?"
@@ -41,11 +51,7 @@ _DAWN = datetime.min.replace(tzinfo=UTC)
 
 def insert(cursor: sqlite3.Cursor, session: Session, token_digest: bytes, gateway_digest: bytes) -> None:
     """Add a session."""
-    claims = (session.id, session.agent, session.working_dir)
-    times = (timestamp(session.started_at), timestamp(session.seen_at))
-    peer = of_json(None if session.peer is None else session.peer.as_json())
-    ends_at = None if session.ends_at is None else timestamp(session.ends_at)
-    cursor.execute(_INSERT, (*claims, *times, peer, session.leased, ends_at, token_digest, gateway_digest))
+    cursor.execute(_WRITTEN.insertion, (*SESSIONS.row_of(session), token_digest, gateway_digest))
 
 
 def end(
@@ -75,7 +81,7 @@ def live(cursor: sqlite3.Cursor, since: datetime) -> int:
 def opened(cursor: sqlite3.Cursor, back: int) -> datetime:
     """When the session was opened that is C{back} places back, the newest being 1; the dawn of time: there is none."""
     row = cursor.execute(_OPENED, (back - 1,)).fetchone()
-    return _DAWN if row is None else from_timestamp(row[0])
+    return _DAWN if row is None else from_timestamp(row["started_at"])
 
 
 def forget(cursor: sqlite3.Cursor, most: int, since: datetime) -> None:
@@ -85,7 +91,7 @@ def forget(cursor: sqlite3.Cursor, most: int, since: datetime) -> None:
 
 def get(cursor: sqlite3.Cursor, session_id: str) -> Session | None:
     """One session, or L{None}."""
-    return _one(cursor, "WHERE id = ?", session_id)
+    return SESSIONS.find(cursor, "WHERE id = ?", session_id)
 
 
 def tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
@@ -95,30 +101,16 @@ def tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
 
 def by_token(cursor: sqlite3.Cursor, token_digest: bytes) -> Session | None:
     """The session of a token, or L{None}."""
-    return _one(cursor, "WHERE token_digest = ?", token_digest)
+    return SESSIONS.find(cursor, "WHERE token_digest = ?", token_digest)
 
 
 def by_gateway_key(cursor: sqlite3.Cursor, gateway_digest: bytes) -> Session | None:
     """The session of a gateway key, or L{None}."""
-    return _one(cursor, "WHERE gateway_digest = ?", gateway_digest)
+    return SESSIONS.find(cursor, "WHERE gateway_digest = ?", gateway_digest)
 
 
 def select(cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None) -> list[tuple[int, Session]]:
-    """Sessions below the ordinal C{before}, newest first, one more than C{limit} if there are more."""
+    """Sessions below the ordinal C{before}, each with its own, newest first, one more than C{limit} if there are."""
     where, values = conditions(("ordinal < ?", before), ("(ended_at IS NULL) = ?", live_only or None))
-    parts = ("SELECT ordinal,", _COLUMNS, "FROM sessions", where, "ORDER BY ordinal DESC LIMIT ?")
-    return [(row[0], _session(row[1:])) for row in cursor.execute(" ".join(parts), (*values, limit + 1))]
-
-
-def _one(cursor: sqlite3.Cursor, where: str, value: object) -> Session | None:
-    row = cursor.execute(" ".join(("SELECT", _COLUMNS, "FROM sessions", where)), (value,)).fetchone()
-    return None if row is None else _session(row)
-
-
-def _session(row: tuple[Any, ...]) -> Session:
-    id_, agent, working_dir, started_at, seen_at, ended_at, exit_code, peer, leased, ends_at, ending = row
-    times = (from_timestamp(started_at), from_timestamp(seen_at), moment_of(ended_at))
-    seen = json_of(peer)
-    process = None if seen is None else Process(**seen)
-    why = None if ending is None else SessionEnding(ending)
-    return Session(id_, agent, working_dir, *times, exit_code, process, bool(leased), moment_of(ends_at), why)
+    statement = f"SELECT ordinal, {SESSIONS.selection} FROM sessions {where} ORDER BY ordinal DESC LIMIT ?"
+    return [(row["ordinal"], SESSIONS.value_of(row)) for row in cursor.execute(statement, (*values, limit + 1))]

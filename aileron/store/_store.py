@@ -12,12 +12,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
+from zope.interface import implementer
 
-from aileron.interfaces import IArchive, IAudit, IBindingFlags, IContents, IRuns, ISessions, IWatermarks
+from aileron.interfaces import IArchive, IAudit, IBindingFlags, IContents, IRuns, ISessions, IStore, IWatermarks
 
-from ._archive import SQLiteArchive
-from ._audit import SQLiteAudit
-from ._chain import Seals, after_commit
+from ._audit import Seals, SQLiteArchive, SQLiteAudit
 from ._connections import Threads, Tuning, reading_pool, writing_pool
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
@@ -44,9 +43,10 @@ class _Pools:
         self.writing.close()
 
 
+@implementer(IStore)
 @frozen
 class Store:
-    """One database file.  L{open} it before use, L{close} it after."""
+    """One SQLite file.  L{open} it before use, L{close} it after."""
 
     runs: IRuns
     audit: IAudit
@@ -64,18 +64,13 @@ class Store:
     _flush: Callable[[], Deferred[None]]
 
     async def open(self) -> None:
-        """Make the file, or bring it up to this version's schema.  See L{aileron.store} for the rules.
-
-        :raises NewerDatabase: a newer version wrote it.
-        :raises ForeignDatabase: it is no database of ours.
-        :raises StoreUnavailable: it cannot be used now.
-        """
+        """See L{IStore.open}, and L{aileron.store} for how an older file is brought up."""
         busy = self._tuning.busy_seconds
         pool = self._pools.writing.threadpool
         await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
 
     async def close(self) -> None:
-        """Take no more, let what was taken become durable, and let go of the file.  Twice is safe."""
+        """See L{IStore.close}."""
         await self._flush()
         await self._writer.close()
         await self._readers.close()
@@ -103,7 +98,7 @@ def make_store(
         writing_pool(path, reactor, threads, tuning),
         reading_pool(path, reactor, threads, tuning),
     )
-    writer, readers = Writer(pools.writing, tuning.max_batch, after_commit(seals)), Readers(pools.reading)
+    writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
     sessions = SQLiteSessions(writer, readers, clock, seals)
     return Store(
         runs=SQLiteRuns(writer, readers, clock, seals),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from attrs import define, field
@@ -16,16 +16,12 @@ from twisted.python.failure import Failure
 from aileron.errors import StoreUnavailable
 from aileron.waiting import Waiting
 
-from ._batch import Batch, Later
-from ._refusals import closing, refusal
+from ._connections import closing, refusal
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 AtEnd: TypeAlias = Callable[[sqlite3.Cursor], Callable[[], None] | None]
-
-_ENOUGH = 4
-"""So many writes that wait are worth a commit of their own before those of the last are told, who may write more."""
 
 _log = Logger()
 
@@ -67,14 +63,13 @@ class Writer:
     committed: Waiting = field(factory=Waiting, init=False)
 
     def write(
-        self, function: Callable[Concatenate[Batch, P], T | Later[T]], *args: P.args, **kwargs: P.kwargs
+        self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Deferred[T]:
-        """Run C{function(batch, …)} in a transaction of its own, in the writer's thread.
+        """Run C{function(cursor, …)} in the writer's thread, all of it or nothing.
 
-        It may touch nothing but the batch and frozen values, and may be run again when all it did was undone.
+        It may touch nothing but the cursor and frozen values, and may be run again when all it did was undone.
 
-        :return: its value, or what it expects, after the commit.  Cancelling takes it back while it is queued; later
-            it only ends the wait.
+        :return: its value, after the commit.  Cancelling takes it back while it is queued; later it only ends the wait.
         :raises StoreUnavailable: (errback) the database refused, or L{close} was called; nothing was kept.
         """
         done: Deferred[T] = Deferred(lambda _: self._forget(job))
@@ -98,10 +93,8 @@ class Writer:
             self._queue.remove(job)
 
     def _start(self) -> None:
-        if self._queue and not self._writing:
-            self._begin()
-
-    def _begin(self) -> None:
+        if self._writing or not self._queue:
+            return
         self._writing = True
         batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
         told = self._pool.runWithConnection(_apply, batch, self._at_end).addCallbacks(
@@ -110,17 +103,14 @@ class Writer:
         told.addErrback(lambda failure: _log.failure("telling a batch", failure))
 
     def _tell(self, outcomes: Sequence[Any], batch: Sequence[_Job]) -> None:
-        begun = len(self._queue) >= _ENOUGH
-        if begun:
-            self._begin()  # it is written while these are told
         try:
             for job, outcome in zip(batch, outcomes, strict=True):
-                _answer(job, outcome)  # what a caller writes now shares the next commit: fewer are worth more than soon
+                _answer(job, outcome)  # what a caller writes now shares the next commit
         finally:
-            if not begun:
-                self._writing = False
-                self._start()
-                self._rest()
+            self._writing = False
+            self._start()
+            if not self._writing:
+                self._at_rest.fire()
         self.commits += 1
         self.committed.fire()
 
@@ -135,10 +125,6 @@ class Writer:
         _log.error("the database refused {count} writes: {cause}", count=len(guilty), cause=refused)
         self._tell([StoreUnavailable(refused.message) for _ in guilty], guilty)
 
-    def _rest(self) -> None:
-        if not self._writing:
-            self._at_rest.fire()
-
 
 def _answer(job: _Job, outcome: Any) -> None:
     if job.done.called:  # its caller cancelled meanwhile
@@ -150,48 +136,29 @@ def _answer(job: _Job, outcome: Any) -> None:
 
 
 def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job], at_end: AtEnd | None) -> list[Any]:
-    """In the writer's thread: one transaction, and after it what somebody wants to do once it is durable."""
-    batch = connection.cursor(Batch)
-    outcomes = _apply_all(connection, batch, jobs)
-    durable = None if at_end is None else at_end(batch)
+    """In the writer's thread: one transaction, and after it what somebody wants to do once it is durable.
+
+    The pool rolls back what raises.
+    """
+    cursor = connection.cursor()
+    cursor.execute("BEGIN IMMEDIATE")
+    outcomes = [_attempt(connection, cursor, job) for job in jobs]
+    durable = None if at_end is None else at_end(cursor)
     connection.commit()
     if durable is not None:
         durable()
     return outcomes
 
 
-def _apply_all(connection: sqlite3.Connection, batch: Batch, jobs: Sequence[_Job]) -> list[Any]:
-    """One transaction, which is still to be committed; the pool rolls back what raises.
-
-    Savepoints are a fifth of all work, and hardly any function raises: only when one did, the batch is undone and done
-    again with a savepoint each, so that the others keep theirs.
-    """
-    batch.execute("BEGIN IMMEDIATE")
-    if len(jobs) > 1:
-        try:
-            return _done(batch, jobs)
-        except Exception:  # noqa: BLE001 - whose it is shows when each runs in a savepoint
-            connection.rollback()
-        batch.execute("BEGIN IMMEDIATE")
-    return [_attempt(connection, batch, job) for job in jobs]
-
-
-def _done(batch: Batch, jobs: Iterable[_Job]) -> list[Any]:
-    batch.forget()
-    values = [job.function(batch, *job.arguments) for job in jobs]
-    batch.settle()
-    return [value.answer if isinstance(value, Later) else value for value in values]
-
-
-def _attempt(connection: sqlite3.Connection, batch: Batch, job: _Job) -> Any:
-    batch.execute("SAVEPOINT job")
+def _attempt(connection: sqlite3.Connection, cursor: sqlite3.Cursor, job: _Job) -> Any:
+    cursor.execute("SAVEPOINT job")
     try:
-        (value,) = _done(batch, [job])
+        value = job.function(cursor, *job.arguments)
     except Exception as error:  # noqa: BLE001 - it is the caller's, and travels to it; the neighbours go on
         if not connection.in_transaction:
             raise _RolledBackError(job, error) from None
-        batch.execute("ROLLBACK TO job")
-        batch.execute("RELEASE job")
+        cursor.execute("ROLLBACK TO job")
+        cursor.execute("RELEASE job")
         return refusal(error) if isinstance(error, sqlite3.Error) else error
-    batch.execute("RELEASE job")
+    cursor.execute("RELEASE job")
     return value

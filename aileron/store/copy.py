@@ -16,8 +16,7 @@ from attrs import frozen
 from aileron.errors import InvalidRequest, NotFound
 from aileron.values import Checkpoint, Row
 
-from . import _audit_checkpoints_table as checkpoints_table
-from . import _audit_events_table as events_table
+from . import _audit_tables as tables
 from ._migration import APPLICATION_ID
 
 __all__ = ["Copy", "is_database", "opened"]
@@ -35,19 +34,19 @@ class Copy:
 
     def checkpoints(self, after: int = 0, until: int | None = None) -> tuple[Checkpoint, ...]:
         """Those about records after the sequence C{after}, up to C{until}, in their order."""
-        return checkpoints_table.between(self._connection.cursor(), after, until)
+        return tables.checkpoints(self._connection.cursor(), after, until)
 
     def head(self) -> tuple[int, str] | None:
         """Sequence and hash of the newest record, or L{None}."""
-        return events_table.head(self._connection.cursor())
+        return tables.head(self._connection.cursor())
 
     def at(self, sequence: int) -> str | None:
         """The hash of one record, or L{None}."""
-        return events_table.hash_at(self._connection.cursor(), sequence)
+        return tables.hash_at(self._connection.cursor(), sequence)
 
     def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
         """The sequence before the first record of a time, and of its last."""
-        return events_table.bounds(self._connection.cursor(), since, until)
+        return tables.bounds(self._connection.cursor(), since, until)
 
     def rows(self, after: int = 0, until: int | None = None) -> Iterator[list[Row]]:
         """The records after the sequence C{after}, up to C{until}, oldest first, in slices.
@@ -60,7 +59,7 @@ class Copy:
 
     def _slice(self, after: int, until: int | None, size: int = _SLICE) -> list[Row]:
         try:
-            return events_table.rows(self._connection.cursor(), after, size, until)
+            return tables.rows(self._connection.cursor(), after, size, until)
         except (sqlite3.Error, OverflowError) as error:
             if size > 1 and type(error) is sqlite3.DatabaseError:
                 return self._slice(after, until, size // 2)  # up to the record that cannot be read
@@ -99,6 +98,7 @@ def _connected(path: Path) -> sqlite3.Connection:
     modes = ("mode=ro",) if log.exists() else ("mode=ro", "immutable=1")
     for mode in modes:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
+        connection.row_factory = sqlite3.Row
         try:
             _check(connection, path)
         except sqlite3.Error:

@@ -30,7 +30,7 @@ from ._store import memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, SessionsContract
 from ._threads import UnthreadedPool, UnthreadedReactor
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
-from ._vault_contract import BindingsContract, VaultContract, example_scope, new_binding
+from ._vault_contract import BindingsContract, VaultContract, does_not_open, example_scope, new_binding, opened
 
 __all__ = [
     "EFFECT_HEADER",
@@ -72,6 +72,7 @@ __all__ = [
     "UnthreadedPool",
     "UnthreadedReactor",
     "VaultContract",
+    "does_not_open",
     "example_ask",
     "example_caps",
     "example_decision",
@@ -85,6 +86,7 @@ __all__ = [
     "example_transition",
     "memory_store",
     "new_binding",
+    "opened",
     "scripted_description",
     "scripted_offer",
     "seals",

@@ -8,15 +8,14 @@ from pathlib import Path
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.audit import CheckpointSigner, CommitObserver, KeyFile
-from aileron.interfaces import IControl, IRecordKeys
-from aileron.store import Store
+from aileron.interfaces import IControl, IRecordKeys, IStore
 from aileron.values import DAEMON, JSON, Event, utc
 
 _numbers = count(1)
 
 
 def example_signer(
-    store: Store, keys: IRecordKeys, control: IControl, clock: IReactorTime, observer: CommitObserver | None = None
+    store: IStore, keys: IRecordKeys, control: IControl, clock: IReactorTime, observer: CommitObserver | None = None
 ) -> CheckpointSigner:
     """Build one that has not taken over yet; without a C{observer} nothing is sealed while the vault is locked."""
 

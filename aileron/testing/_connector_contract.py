@@ -33,7 +33,7 @@ class MemoryCredential:
     secret: bytes | Exception
     opened: int = 0
 
-    def reveal(self) -> bytes:
+    async def reveal(self) -> bytes:
         """The secret."""
         self.opened += 1
         if isinstance(self.secret, Exception):

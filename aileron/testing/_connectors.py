@@ -144,7 +144,7 @@ class ScriptedConnector:
         if not self._declared(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         if credential is not None and self.description.credential is not None:
-            credential.reveal()
+            await credential.reveal()
         self.looks.append(sought)
         found = self.findings.pop(0) if self.findings else Finding(None)
         if isinstance(found, Exception):
@@ -173,7 +173,8 @@ class ScriptedConnector:
         seconds: float,
         late_seconds: float = 0.0,
     ) -> Outcome:
-        secret = credential.reveal() if credential is not None and self.description.credential is not None else None
+        wanted = credential is not None and self.description.credential is not None
+        secret = await credential.reveal() if credential is not None and wanted else None
         self.sendings.append(Sending(method, request, secret, seconds, late_seconds))
         shown = self.shows.get(request.operation)
         answer = shown() if shown else self.script.pop(0) if self.script else self.usual

@@ -137,7 +137,7 @@ class _Credential:
         self._binding = binding
         self._scope = scope
 
-    def reveal(self) -> bytes:
+    async def reveal(self) -> bytes:
         """See L{ICredential}."""
         return self._bindings.secret_of(self._binding, self._scope)
 

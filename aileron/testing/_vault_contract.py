@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.errors import BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
+from aileron.credentials import DEFAULT_KIND
+from aileron.errors import AileronError, BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.interfaces import IBindings, ICredential, IVault
 from aileron.values import Binding, NewBinding, Scope, VaultState
 
@@ -27,7 +29,20 @@ def example_scope() -> Scope:
 
 def new_binding(identity: str = "me", secret: bytes = CANARY, connector: str = "builtin://slack") -> NewBinding:
     """A binding that nothing is wrong with."""
-    return NewBinding("api_key", "slack", identity, connector, secret, scope=example_scope())
+    return NewBinding(DEFAULT_KIND, "slack", identity, connector, secret, scope=example_scope())
+
+
+def opened(case: SynchronousTestCase, credential: ICredential) -> bytes:
+    """What C{credential} opens to."""
+    secret: bytes = case.successResultOf(Deferred.fromCoroutine(credential.reveal()))
+    return secret
+
+
+def does_not_open(case: SynchronousTestCase, credential: ICredential, kind: type[AileronError]) -> AileronError:
+    """Check that C{credential} does not open, and return why."""
+    failure = case.failureResultOf(Deferred.fromCoroutine(credential.reveal()), kind)
+    assert isinstance(failure.value, AileronError)
+    return failure.value
 
 
 class VaultContract(_Case):
@@ -137,17 +152,17 @@ class BindingsContract(_Case):
         """A binding is found by its name and its connector, and its credential opens."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
-        self.assertEqual((made.name, made.connector), ("api_key/slack/me", "builtin://slack"))
-        self.assertEqual(bindings.get("api_key/slack/me"), made)
+        self.assertEqual((made.name, made.connector), (f"{DEFAULT_KIND}/slack/me", "builtin://slack"))
+        self.assertEqual(bindings.get(f"{DEFAULT_KIND}/slack/me"), made)
         self.assertEqual(bindings.for_connector("builtin://slack"), (made,))
         self.assertEqual(bindings.for_connector("builtin://other"), ())
-        self.assertEqual(bindings.credential(made, example_scope()).reveal(), CANARY)
+        self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
 
     def test_unknown(self) -> None:
         """A name that nobody gave is None, and cannot be revoked."""
         bindings = self.make_bindings()
-        self.assertIsNone(bindings.get("api_key/slack/me"))
-        self.failureResultOf(Deferred.fromCoroutine(bindings.revoke("api_key/slack/me")), NotFound)
+        self.assertIsNone(bindings.get(f"{DEFAULT_KIND}/slack/me"))
+        self.failureResultOf(Deferred.fromCoroutine(bindings.revoke(f"{DEFAULT_KIND}/slack/me")), NotFound)
 
     def test_by_name(self) -> None:
         """The list is in the order of names."""
@@ -161,7 +176,7 @@ class BindingsContract(_Case):
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.refuses(bindings, new_binding(secret=b"other"), Conflict)
-        self.assertEqual(bindings.credential(made, example_scope()).reveal(), CANARY)
+        self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
 
     def test_malformed(self) -> None:
         """A malformed part is refused, and the message tells no secret."""
@@ -190,7 +205,7 @@ class BindingsContract(_Case):
         credential = bindings.credential(made, example_scope())
         self.assertEqual(self.revoke(bindings, made.name), made)
         self.assertEqual(bindings.list(), ())
-        self.assertRaises(BindingFailed, credential.reveal)
+        does_not_open(self, credential, BindingFailed)
 
     def test_new_revision(self) -> None:
         """A binding made anew under an old name is another: the old one's credential does not open it."""
@@ -199,8 +214,8 @@ class BindingsContract(_Case):
         self.revoke(bindings, old.name)
         new = self.set_up(bindings, new_binding(secret=b"other"))
         self.assertGreater(new.revision, old.revision)
-        self.assertRaises(BindingFailed, bindings.credential(old, example_scope()).reveal)
-        self.assertEqual(bindings.credential(new, example_scope()).reveal(), b"other")
+        does_not_open(self, bindings.credential(old, example_scope()), BindingFailed)
+        self.assertEqual(opened(self, bindings.credential(new, example_scope())), b"other")
 
     def test_other_scope(self) -> None:
         """A credential opens for the scope that it was sealed for, whole, and for no other."""
@@ -213,7 +228,7 @@ class BindingsContract(_Case):
             {"format": "{key}"},
         ):
             other = bindings.credential(made, attrs.evolve(example_scope(), **change))
-            error = self.assertRaises(BindingFailed, other.reveal)
+            error = does_not_open(self, other, BindingFailed)
             self.assertNotIn("canary", f"{error}{error.details}")
             self.assertEqual(error.details["sealed_for"], example_scope().as_json())
 
@@ -221,7 +236,7 @@ class BindingsContract(_Case):
         """A credential that was kept without a scope opens for none."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, attrs.evolve(new_binding(), scope=None))
-        self.assertRaises(BindingFailed, bindings.credential(made, example_scope()).reveal)
+        does_not_open(self, bindings.credential(made, example_scope()), BindingFailed)
 
     def test_rebound(self) -> None:
         """A rebound credential opens for the new scope alone, and is another revision."""
@@ -231,15 +246,15 @@ class BindingsContract(_Case):
         self.assertEqual(new, attrs.evolve(old, scope=scope, base_url="https://slack.com/x", revision=new.revision))
         self.assertGreater(new.revision, old.revision)
         self.assertEqual(bindings.list(), (new,))
-        self.assertEqual(bindings.credential(new, scope).reveal(), CANARY)
+        self.assertEqual(opened(self, bindings.credential(new, scope)), CANARY)
         for binding, wanted in ((old, example_scope()), (old, scope), (new, example_scope())):
-            self.assertRaises(BindingFailed, bindings.credential(binding, wanted).reveal)
+            does_not_open(self, bindings.credential(binding, wanted), BindingFailed)
 
     def test_not_rebound(self) -> None:
         """What is not there, or would be malformed, is not rebound, and nothing changes."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
-        self.failureResultOf(self.rebinding(bindings, "api_key/slack/you", example_scope()), NotFound)
+        self.failureResultOf(self.rebinding(bindings, f"{DEFAULT_KIND}/slack/you", example_scope()), NotFound)
         self.failureResultOf(self.rebinding(bindings, made.name, example_scope(), "http://example.com"), InvalidRequest)
         self.failureResultOf(
             self.rebinding(bindings, made.name, attrs.evolve(example_scope(), format="")), InvalidRequest
@@ -253,7 +268,7 @@ class BindingsContract(_Case):
         credential = bindings.credential(made, example_scope())
         self.lock()
         self.assertEqual(bindings.list(), (made,))
-        self.assertRaises(VaultLocked, credential.reveal)
+        does_not_open(self, credential, VaultLocked)
         self.refuses(bindings, new_binding("other"), VaultLocked)
         self.failureResultOf(Deferred.fromCoroutine(bindings.revoke(made.name)), VaultLocked)
         self.failureResultOf(self.rebinding(bindings, made.name, example_scope()), VaultLocked)

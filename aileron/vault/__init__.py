@@ -1,17 +1,17 @@
 """The encrypted file of credentials, bound explicitly to connectors, and the operator's logins that hang on its key."""
 
 from ._cipher import DataKey, read_key
-from ._control_key import ControlKey
+from ._control import ControlKey
 from ._errors import NoVault, VaultDamaged
-from ._grant_book import found as grant_found
-from ._grant_book import with_end as grants_with_end
-from ._grant_book import with_new as grants_with_new
-from ._grant_book import with_use as grants_with_use
+from ._grants import found as grant_found
+from ._grants import with_end as grants_with_end
+from ._grants import with_new as grants_with_new
+from ._grants import with_use as grants_with_use
 from ._names import binding_of, check_address, check_binding, check_scope
 from ._operators import Operators
 from ._passkeys import Passkeys
 from ._proofs import Exchange, client_proof, daemon_proof
-from ._vault import VaultFile
+from ._vault import Vault
 
 __all__ = [
     "ControlKey",
@@ -20,8 +20,8 @@ __all__ = [
     "NoVault",
     "Operators",
     "Passkeys",
+    "Vault",
     "VaultDamaged",
-    "VaultFile",
     "binding_of",
     "check_address",
     "check_binding",

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from attrs import evolve
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.credentials import KINDS
 from aileron.errors import BindingFailed, Conflict, NotFound
 from aileron.interfaces import IBindings, ICredential
 from aileron.values import Binding, NewBinding, Scope, utc
 
-from ._document import Document, Entry
+from ._cipher import DataKey
+from ._document import Entry, VaultDocument
 from ._errors import VaultDamaged
-from ._names import binding_of, check_address, check_binding, check_scope
-from ._open_file import OpenFile
+from ._names import binding_of, check_address, check_binding, check_scope, check_secret
 from ._sealing import seal_entry, unseal_entry
+from ._vault_file import OpenVault
 
 
 @implementer(IBindings)
 class FileBindings:
     """Bindings; a secret opens only if everything that its entry says is what was sealed."""
 
-    def __init__(self, file: OpenFile, clock: IReactorTime) -> None:
+    def __init__(self, file: OpenVault, clock: IReactorTime) -> None:
         self._file = file
         self._clock = clock
+        self._turns: defaultdict[str, DeferredLock] = defaultdict(DeferredLock)
 
     def list(self) -> tuple[Binding, ...]:
         """See L{IBindings}."""
@@ -66,10 +72,10 @@ class FileBindings:
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
         """See L{IBindings}."""
-        return _Credential(self._file, binding, scope)
+        return _Credential(self._file, binding, scope, self._turns[binding.name])
 
 
-def _found(document: Document, name: str) -> Entry:
+def _found(document: VaultDocument, name: str) -> Entry:
     entry = document.find(name)
     if entry is None:
         raise NotFound("There is no such binding.")
@@ -78,28 +84,50 @@ def _found(document: Document, name: str) -> Entry:
 
 @implementer(ICredential)
 class _Credential:
-    """One binding's credential; it holds no secret, only the way to it."""
+    """One binding's credential; it holds no secret, only the way to it.
 
-    def __init__(self, file: OpenFile, binding: Binding, scope: Scope) -> None:
+    :param turn: whoever has it opens the binding; others wait, so that what runs out is renewed once.
+    """
+
+    def __init__(self, file: OpenVault, binding: Binding, scope: Scope, turn: DeferredLock) -> None:
         self._file = file
         self._binding = binding
         self._scope = scope
+        self._turn = turn
 
     def __repr__(self) -> str:
         return f"<credential {self._binding.name}>"
 
-    def reveal(self) -> bytes:
+    async def reveal(self) -> bytes:
         """See L{ICredential}."""
-        (key, document), binding = self._file.opened(), self._binding
-        entry = document.find(binding.name)
-        if entry is None or entry.binding != binding:
-            raise self._failed("is gone or was changed.")
-        check_address(binding)
-        check_scope(binding, self._scope)
+        await self._turn.acquire()
+        try:
+            return await KINDS[self._binding.kind].present(self._kept(), self._keep)
+        finally:
+            self._turn.release()
+
+    def _kept(self) -> bytes:
+        key, document, entry = self._entry()
+        check_address(self._binding)
+        check_scope(self._binding, self._scope)
         try:
             return unseal_entry(document, key, entry)
         except VaultDamaged as error:
             raise self._failed("does not open: its entry was altered.") from error
+
+    def _keep(self, renewed: bytes) -> None:
+        """Seal C{renewed} in the place of what is kept.  It is the same binding, so what was approved with it holds."""
+        key, document, entry = self._entry()
+        check_secret(self._binding.kind, renewed)
+        sealed = seal_entry(document, key, entry.binding, renewed)
+        self._file.write(document.without(entry.binding.name).with_entry(sealed))
+
+    def _entry(self) -> tuple[DataKey, VaultDocument, Entry]:
+        key, document = self._file.opened()
+        entry = document.find(self._binding.name)
+        if entry is None or entry.binding != self._binding:
+            raise self._failed("is gone or was changed.")
+        return key, document, entry
 
     def _failed(self, how: str) -> BindingFailed:
         name, connector = self._binding.name, self._binding.connector

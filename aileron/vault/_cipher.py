@@ -1,15 +1,22 @@
-"""The data key, and sealing under keys derived from it: AES-256-GCM with the context as associated data."""
+"""The data key, from a passphrase to what is sealed: Argon2id, keys derived from it, AES-256-GCM.
+
+The parameters of Argon2id (RFC 9106) lie in a file that other programs may write: below the floor a passphrase could be
+guessed, above the ceiling one unlock would take the machine's memory.  What is sealed has its context as associated
+data.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+import unicodedata
 from collections.abc import Callable
 
 from attrs import field, frozen
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from aileron.values import JSON, canonical
@@ -110,3 +117,45 @@ def unseal(key: bytes, sealed: Sealed, context: JSON) -> bytes:
         return AESGCM(key).decrypt(sealed.nonce, sealed.ciphertext, canonical(context))
     except (InvalidTag, ValueError):
         raise VaultDamaged("A part of the vault does not open: it was altered, or belongs elsewhere.") from None
+
+
+SALT_BYTES = 16
+
+
+@frozen
+class KdfParameters:
+    """How a vault's passphrase is stretched.
+
+    :raises VaultDamaged: weaker or heavier than this product accepts.
+    """
+
+    salt: bytes = field(repr=False)
+    iterations: int = 3
+    memory_kib: int = 64 * 1024
+    lanes: int = 4
+
+    def __attrs_post_init__(self) -> None:
+        _within("salt", len(self.salt), SALT_BYTES, 64)
+        _within("iterations", self.iterations, 3, 16)
+        _within("memory_kib", self.memory_kib, 64 * 1024, 1024 * 1024)
+        _within("lanes", self.lanes, 1, 16)
+
+
+def _within(name: str, value: int, floor: int, ceiling: int) -> None:
+    if not floor <= value <= ceiling:
+        raise VaultDamaged(f"The vault's key derivation is refused: {name} must be {floor} to {ceiling}.")
+
+
+def stretch(passphrase: str, parameters: KdfParameters) -> bytes:
+    """The key that a passphrase makes.  Takes a quarter of a second and 64 MiB, on purpose.
+
+    The passphrase is brought to NFC first: keyboards differ in how they compose an accent.
+    """
+    kdf = Argon2id(
+        salt=parameters.salt,
+        length=KEY_BYTES,
+        iterations=parameters.iterations,
+        lanes=parameters.lanes,
+        memory_cost=parameters.memory_kib,
+    )
+    return kdf.derive(unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass"))

@@ -1,28 +1,66 @@
-"""The control key, and what was done with it, as it lies in the vault's file."""
+"""The control key, which makes a row a decision, and what was done with it, as it lies in the vault's file."""
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 from zope.interface import implementer
 
 from aileron.errors import Conflict
 from aileron.interfaces import IControl
-from aileron.values import JSON, Mark
+from aileron.values import JSON, Mark, canonical
 
-from ._control_key import ControlKey
-from ._document import Document
-from ._open_file import OpenFile
+from ._cipher import DataKey
+from ._document import VaultDocument
+from ._vault_file import OpenVault
+
+_ID_BYTES = 8
+_MARK_BYTES = _ID_BYTES + sha256().digest_size
+
+
+@frozen
+class ControlKey:
+    """One data key's control key.  Nothing of it changes, so any thread may use it.
+
+    :ivar id: tells this key from that of any other data key, and nothing else about it.
+    """
+
+    id: bytes
+    _secret: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, key: DataKey) -> ControlKey:
+        """The control key of C{key}."""
+        return cls(sha256(key.subkey("aileron control id v1")).digest()[:_ID_BYTES], key.subkey("aileron control v1"))
+
+    def sign(self, statement: Mapping[str, JSON]) -> bytes:
+        """The mark of C{statement}: the key's id, and HMAC-SHA256 over its RFC 8785 form.
+
+        :raises ValueError: the statement has no such form.
+        """
+        return self.id + hmac.digest(self._secret, canonical(statement), sha256)
+
+    def verify(self, statement: Mapping[str, JSON], mark: bytes | None) -> Mark:
+        """What C{mark} under C{statement} is; never raises, whatever a row may hold."""
+        if not isinstance(mark, bytes) or len(mark) != _MARK_BYTES:
+            return Mark.FALSE
+        if not mark.startswith(self.id):
+            return Mark.EARLIER
+        try:
+            return Mark.SOUND if hmac.compare_digest(self.sign(statement), mark) else Mark.FALSE
+        except (ValueError, TypeError, RecursionError):
+            return Mark.FALSE
 
 
 @implementer(IControl)
 class FileControl:
     """The control key, derived anew at each use: the data key alone is kept, so that it can be wiped."""
 
-    def __init__(self, file: OpenFile) -> None:
+    def __init__(self, file: OpenVault) -> None:
         self._file = file
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
@@ -77,7 +115,7 @@ class FileControl:
         _key, document = self._file.opened()
         return document.forgotten
 
-    def _use(self, document: Document, used: str, until: datetime, sealed: tuple[int, str]) -> None:
+    def _use(self, document: VaultDocument, used: str, until: datetime, sealed: tuple[int, str]) -> None:
         self._file.write(evolve(document, spent={**document.spent, used: until}, sealed=sealed))
 
     def _control_key(self) -> ControlKey:

@@ -9,8 +9,7 @@ from attrs import evolve, field, frozen
 
 from aileron.values import Binding, Grant, OwnCap, Passkey, PasskeyRule, Pause, Trusted, TrustKind
 
-from ._cipher import Sealed
-from ._kdf import KdfParameters
+from ._cipher import KdfParameters, Sealed
 
 
 @frozen
@@ -36,7 +35,7 @@ class RecordKeys:
 
 
 @frozen
-class Document:
+class VaultDocument:
     """A whole vault.
 
     :ivar vault: its id, random, for good.
@@ -78,25 +77,25 @@ class Document:
         """The entry of that name."""
         return next((entry for entry in self.entries if entry.binding.name == name), None)
 
-    def with_entry(self, entry: Entry) -> Document:
+    def with_entry(self, entry: Entry) -> VaultDocument:
         """The same vault with one entry more."""
         entries = sorted((*self.entries, entry), key=lambda each: each.binding.name)
         return evolve(self, entries=tuple(entries), entry_revisions=max(self.entry_revisions, entry.binding.revision))
 
-    def without(self, name: str) -> Document:
+    def without(self, name: str) -> VaultDocument:
         """The same vault without one entry."""
         return evolve(self, entries=tuple(entry for entry in self.entries if entry.binding.name != name))
 
-    def trusting(self, words: Iterable[Trusted]) -> Document:
-        """The same vault with these words, each in the place of an earlier one."""
-        by_name = {trust_key(word): word for word in (*self.trust, *words)}
+    def trusting(self, records: Iterable[Trusted]) -> VaultDocument:
+        """The same vault with these trust records, each in the place of an earlier one."""
+        by_name = {trust_key(record): record for record in (*self.trust, *records)}
         return evolve(self, trust=tuple(by_name[key] for key in sorted(by_name)))
 
-    def distrusting(self, kind: TrustKind, name: str) -> Document:
-        """The same vault without one word."""
-        return evolve(self, trust=tuple(word for word in self.trust if trust_key(word) != (kind, name)))
+    def distrusting(self, kind: TrustKind, name: str) -> VaultDocument:
+        """The same vault without one trust record."""
+        return evolve(self, trust=tuple(record for record in self.trust if trust_key(record) != (kind, name)))
 
-    def remembering(self, now: datetime, fresh: Iterable[str]) -> Document:
+    def remembering(self, now: datetime, fresh: Iterable[str]) -> VaultDocument:
         """The same vault without what was used and has ended by now, but for the C{fresh}.
 
         The clock may be set back after that, so it is kept what can no longer be told.
@@ -106,6 +105,6 @@ class Document:
         return evolve(self, spent=kept, forgotten=max(filter(None, (self.forgotten, *gone)))) if gone else self
 
 
-def trust_key(word: Trusted) -> tuple[TrustKind, str]:
-    """What there is one word for."""
-    return word.kind, word.name
+def trust_key(record: Trusted) -> tuple[TrustKind, str]:
+    """What there is one trust record for."""
+    return record.kind, record.name

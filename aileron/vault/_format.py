@@ -8,14 +8,12 @@ import json
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Binding, Cap, OwnCap, Pause, Scope, Trusted, TrustKind, loads_strict, timestamp
 
-from ._cipher import Sealed
-from ._document import Document, Entry, RecordKeys, trust_key
+from ._authority_format import grant_json, grant_of, passkey_json, passkey_of, rule_json, rule_of
+from ._cipher import KdfParameters, Sealed
+from ._document import Entry, RecordKeys, VaultDocument, trust_key
 from ._errors import damaged
 from ._fields import Fields
-from ._grant_format import grant_json, grant_of
-from ._kdf import KdfParameters
 from ._names import check_kept
-from ._passkey_format import passkey_json, passkey_of, rule_json, rule_of
 
 VERSION = 1
 _ALGORITHM = "argon2id"
@@ -23,12 +21,12 @@ _ENTRY_TEXTS = ("name", "kind", "service", "identity", "connector")
 _ENTRY_OPTIONAL = ("base_url", "account")
 
 
-def encode(document: Document) -> bytes:
+def encode(document: VaultDocument) -> bytes:
     """The file's bytes."""
     return (json.dumps({**body_json(document), "mac": _text_of(document.mac)}, indent=2) + "\n").encode()
 
 
-def body_json(document: Document) -> dict[str, JSON]:
+def body_json(document: VaultDocument) -> dict[str, JSON]:
     """All that the file says, but for its MAC."""
     return {
         "version": VERSION,
@@ -38,7 +36,7 @@ def body_json(document: Document) -> dict[str, JSON]:
         "data_key": _sealed_json(document.data_key),
         "entry_revisions": document.entry_revisions,
         "entries": [{**binding_json(entry.binding), **_sealed_json(entry.sealed)} for entry in document.entries],
-        "trust": [_trusted_json(word) for word in document.trust],
+        "trust": [_trusted_json(record) for record in document.trust],
         "sealed": None if document.sealed is None else dict(zip(("sequence", "head"), document.sealed, strict=True)),
         "spent": {used: timestamp(until) for used, until in document.spent.items()},
         "forgotten": None if document.forgotten is None else timestamp(document.forgotten),
@@ -78,14 +76,14 @@ def kdf_json(kdf: KdfParameters) -> dict[str, JSON]:
     }
 
 
-def _trusted_json(word: Trusted) -> dict[str, JSON]:
+def _trusted_json(record: Trusted) -> dict[str, JSON]:
     return {
-        "kind": word.kind.value,
-        "name": word.name,
-        "digest": word.digest,
-        "enabled": word.enabled,
-        "changed_at": timestamp(word.changed_at),
-        "changed_by": word.changed_by,
+        "kind": record.kind.value,
+        "name": record.name,
+        "digest": record.digest,
+        "enabled": record.enabled,
+        "changed_at": timestamp(record.changed_at),
+        "changed_by": record.changed_by,
     }
 
 
@@ -117,7 +115,7 @@ def _text_of(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def decode(data: bytes) -> Document:
+def decode(data: bytes) -> VaultDocument:
     """What the file's bytes say; whether the key stands behind it is another question.
 
     :raises VaultDamaged: they are no vault of this version.
@@ -128,11 +126,11 @@ def decode(data: bytes) -> Document:
         raise damaged(f"The vault file is damaged: {error}") from None
 
 
-def _document(fields: Fields) -> Document:
+def _document(fields: Fields) -> VaultDocument:
     version = fields.number("version")
     if version != VERSION:
         raise ValueError(f"version {version} was written by another release; this one knows {VERSION}")
-    document = Document(
+    document = VaultDocument(
         vault=fields.text("vault"),
         kdf=_kdf(fields.inner("kdf")),
         data_key=_whole_sealed(fields.inner("data_key")),
@@ -153,7 +151,7 @@ def _document(fields: Fields) -> Document:
     )
     fields.end()
     _each_once("entries", [entry.binding.name for entry in document.entries])
-    _each_once("words of trust", [trust_key(word) for word in document.trust])
+    _each_once("trust records", [trust_key(record) for record in document.trust])
     _each_once("grants", [grant.id for grant in document.grants])
     return document
 
@@ -205,7 +203,7 @@ def _scope(fields: Fields | None) -> Scope | None:
 
 
 def _trusted(fields: Fields) -> Trusted:
-    word = Trusted(
+    record = Trusted(
         kind=TrustKind(fields.text("kind")),
         name=fields.text("name"),
         digest=fields.text("digest"),
@@ -214,7 +212,7 @@ def _trusted(fields: Fields) -> Trusted:
         enabled=fields.flag("enabled"),
     )
     fields.end()
-    return word
+    return record
 
 
 def _pause(fields: Fields) -> Pause:

@@ -1,26 +1,27 @@
-"""Standing grants, as they lie in the vault's file."""
+"""Standing grants, as they lie in the vault's file, and their changes, each from all grants to all grants."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.errors import Conflict, NotFound
 from aileron.interfaces import IGrants
-from aileron.values import Grant, utc
+from aileron.values import MOST_LIVE_GRANTS, Grant, GrantState, utc
 
-from ._document import Document
-from ._grant_book import found, with_end, with_new, with_use
-from ._open_file import OpenFile
+from ._document import VaultDocument
+from ._vault_file import OpenVault
 
 
 @implementer(IGrants)
 class FileGrants:
     """Grants.  They are told from what was verified, so neither locking nor an altered file changes an answer."""
 
-    def __init__(self, file: OpenFile, clock: IReactorTime) -> None:
+    def __init__(self, file: OpenVault, clock: IReactorTime) -> None:
         self._file = file
         self._clock = clock
 
@@ -56,9 +57,74 @@ class FileGrants:
         _key, document = self._file.opened()
         self._become(document, ())
 
-    def _become(self, document: Document, grants: tuple[Grant, ...]) -> None:
+    def _become(self, document: VaultDocument, grants: tuple[Grant, ...]) -> None:
         if grants != document.grants:
             self._file.write(evolve(document, grants=grants))
 
     def _now(self) -> datetime:
         return utc(self._clock.seconds())
+
+
+KEPT_AFTERWARDS = timedelta(days=7)
+"""How long a grant is remembered that is no longer in force: longer than whatever was approved by it can wait."""
+
+_WHY = {
+    GrantState.USED_UP: "This grant is used up.",
+    GrantState.OVER: "This grant is over.",
+    GrantState.REVOKED: "This grant was revoked.",
+}
+
+
+def found(grants: Sequence[Grant], grant_id: str) -> Grant:
+    """The grant.
+
+    :raises NotFound: there is none.
+    """
+    for grant in grants:
+        if grant.id == grant_id:
+            return grant
+    raise NotFound("There is no such grant.", {"grant": grant_id})
+
+
+def with_new(grants: Sequence[Grant], grant: Grant, now: datetime) -> tuple[Grant, ...]:
+    """With C{grant}, and without what ended long ago.
+
+    :raises Conflict: as many are in force as can be, or there is one of this id.
+    """
+    if any(each.id == grant.id for each in grants):
+        raise Conflict("There is a grant of this id.", {"grant": grant.id})
+    if sum(each.state(now) is GrantState.LIVE for each in grants) >= MOST_LIVE_GRANTS:
+        raise Conflict(f"{MOST_LIVE_GRANTS} grants are in force, which is the most: revoke one first.")
+    return (*(each for each in grants if not _long_ended(each, now)), grant)
+
+
+def with_use(grants: Sequence[Grant], grant_id: str, now: datetime) -> tuple[Grant, ...]:
+    """With one use counted.
+
+    :raises NotFound, Conflict: it cannot be used.
+    """
+    grant = found(grants, grant_id)
+    state = grant.state(now)
+    if state is not GrantState.LIVE:
+        raise Conflict(_WHY[state], {"grant": grant_id, "state": state.value})
+    return _with(grants, evolve(grant, used=grant.used + 1, used_at=now))
+
+
+def with_end(grants: Sequence[Grant], grant_id: str, at: datetime) -> tuple[Grant, ...]:
+    """With one in force no more.
+
+    :raises NotFound: there is none.
+    """
+    grant = found(grants, grant_id)
+    return tuple(grants) if grant.revoked_at is not None else _with(grants, evolve(grant, revoked_at=at))
+
+
+def _with(grants: Sequence[Grant], changed: Grant) -> tuple[Grant, ...]:
+    return tuple(changed if each.id == changed.id else each for each in grants)
+
+
+def _long_ended(grant: Grant, now: datetime) -> bool:
+    if grant.state(now) is GrantState.LIVE:
+        return False
+    moments = (grant.used_at, grant.revoked_at, grant.not_after if grant.not_after <= now else None, grant.made_at)
+    return max(at for at in moments if at is not None) + KEPT_AFTERWARDS < now

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from aileron.credentials import KINDS, CredentialKind
 from aileron.errors import BindingFailed, InvalidRequest
 from aileron.values import Binding, NewBinding, Scope
-
-MAX_SECRET_BYTES = 8192
-KINDS = frozenset({"api_key"})
 
 _SERVICE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _IDENTITY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,126}")
@@ -24,7 +22,7 @@ def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
 
     :raises InvalidRequest: a malformed name, base URL or secret; the secret is not repeated.
     """
-    check_secret(new.secret)
+    check_secret(new.kind, new.secret)
     binding = Binding(
         f"{new.kind}/{new.service}/{new.identity}",
         new.kind,
@@ -41,15 +39,21 @@ def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
     return binding
 
 
-def check_secret(secret: bytes) -> None:
-    """Refuse what could not be one header's value.
+def check_secret(kind: str, secret: bytes) -> None:
+    """Refuse what cannot be kept as a credential of that kind.
 
-    :raises InvalidRequest: it is empty, too long, or has other than visible ASCII.
+    :raises InvalidRequest: there is no such kind, or its L{CredentialKind.check} refuses; the secret is not repeated.
     """
-    if not 1 <= len(secret) <= MAX_SECRET_BYTES:
-        raise _problem("secret", f"must have 1 to {MAX_SECRET_BYTES} bytes")
-    if not all(0x21 <= byte <= 0x7E for byte in secret):
-        raise _problem("secret", "must be visible ASCII without spaces")
+    try:
+        _kind(kind).check(secret)
+    except ValueError as error:
+        raise _problem("secret", str(error)) from None
+
+
+def _kind(name: str) -> CredentialKind:
+    if name not in KINDS:
+        raise _problem("kind", f"must be one of: {', '.join(sorted(KINDS))}")
+    return KINDS[name]
 
 
 def check_binding(binding: Binding) -> None:
@@ -70,8 +74,7 @@ def check_kept(binding: Binding) -> None:
 
     :raises InvalidRequest: C{details["problems"]} says which part.
     """
-    if binding.kind not in KINDS:
-        raise _problem("kind", f"must be one of: {', '.join(sorted(KINDS))}")
+    _kind(binding.kind)
     _check("service", _SERVICE, binding.service)
     _check("identity", _IDENTITY, binding.identity)
     _check("connector", _CONNECTOR, binding.connector)

@@ -15,14 +15,12 @@ from aileron.errors import Conflict, Forbidden, Unauthorized
 from aileron.interfaces import IOperators
 from aileron.values import HandOver, HandOverState, OperatorSession, SignedRequest
 
+from ._attempts import ReplayCache, Throttle
 from ._cipher import Randomness
-from ._handovers import HandOvers
-from ._logins import Login, Logins
+from ._logins import HandOvers, Login, Logins
 from ._passphrase import generate_words
 from ._proofs import NONCE_BYTES, Exchange, base64url, check_nonce, client_proof, daemon_proof, same
 from ._signatures import Signatures, read_public_key
-from ._slowing import Slowing
-from ._spent_once import SpentOnce
 
 TOKEN_PREFIX = "ail_o_"
 _TOKEN_BYTES = 32
@@ -74,9 +72,9 @@ class Operators:
         self._addresses = addresses
         self._randomness = randomness
         self._logins = Logins(clock, randomness)
-        self._challenges: SpentOnce[Exchange] = SpentOnce(clock, _ONCE_SECONDS, _MAX_OPEN)
+        self._challenges: ReplayCache[Exchange] = ReplayCache(clock, _ONCE_SECONDS, _MAX_OPEN)
         self._hand_overs = HandOvers(clock)
-        self._slowing = Slowing(clock)
+        self._throttle = Throttle(clock)
         self._signatures = Signatures(instance, clock)
         vault.locked().addCallback(self._end_all)
 
@@ -97,15 +95,15 @@ class Operators:
         """See L{IOperators}."""
         exchange = self._challenges.take(nonce)
         if exchange is None or not same(client_proof(self._vault.operator_key(), exchange), proof):
-            self._slowing.failed()
+            self._throttle.failed()
             raise Unauthorized("The login does not hold: ask for a new challenge.")
-        self._slowing.succeeded()
+        self._throttle.succeeded()
         token = TOKEN_PREFIX + self._fresh()
         return token, self._logins.start(_hashed(token))
 
     def delay_seconds(self) -> float:
         """See L{IOperators}."""
-        return self._slowing.seconds()
+        return self._throttle.seconds()
 
     def by_token(self, token: str) -> OperatorSession | None:
         """See L{IOperators}."""
@@ -120,50 +118,50 @@ class Operators:
 
     def handed_over(self, token: str) -> HandOverState | None:
         """See L{IOperators}."""
-        passing = self._hand_overs.of(_hashed(token))
-        return None if passing is None else passing.state
+        hand_over = self._hand_overs.of(_hashed(token))
+        return None if hand_over is None else hand_over.state
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
         """See L{IOperators}."""
-        passing = self._hand_overs.by_code(_hashed(code))
-        maker = None if passing is None else self._logins.of_terminal(passing.maker)
-        if passing is None or maker is None or passing.state not in (HandOverState.MADE, HandOverState.OPENED):
+        hand_over = self._hand_overs.by_code(_hashed(code))
+        maker = None if hand_over is None else self._logins.of_terminal(hand_over.maker)
+        if hand_over is None or maker is None or hand_over.state not in (HandOverState.MADE, HandOverState.OPENED):
             raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")
-        if passing.state is HandOverState.OPENED:
-            self._hand_overs.end(passing, HandOverState.TWICE)
+        if hand_over.state is HandOverState.OPENED:
+            self._hand_overs.end(hand_over, HandOverState.TWICE)
             raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": maker.session.id})
         cookie, page_key = self._fresh(), self._fresh()
-        self._hand_overs.open(passing, _hashed(cookie), _hashed(page_key), generate_words(_WORDS, self._choose))
+        self._hand_overs.open(hand_over, _hashed(cookie), _hashed(page_key), generate_words(_WORDS, self._choose))
         return cookie, page_key, maker.session
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:
         """See L{IOperators}."""
-        passing = self._hand_overs.by_browser(_hashed(cookie))
-        waits = passing is not None and passing.state is HandOverState.OPENED
-        if passing is None or not waits or not same(passing.page_key, _hashed(page_key)):
+        hand_over = self._hand_overs.by_browser(_hashed(cookie))
+        waits = hand_over is not None and hand_over.state is HandOverState.OPENED
+        if hand_over is None or not waits or not same(hand_over.page_key, _hashed(page_key)):
             raise Unauthorized(f"This page does not wait to be let in. {_AGAIN}")
-        self._hand_overs.bind(passing, read_public_key(public_key))
+        self._hand_overs.bind(hand_over, read_public_key(public_key))
         return self._instance
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
         """See L{IOperators}."""
-        passing = self._hand_overs.by_browser(_hashed(asked.cookie))
-        if passing is None or not passing.key or not self._signatures.hold(passing.key, asked):
+        hand_over = self._hand_overs.by_browser(_hashed(asked.cookie))
+        if hand_over is None or not hand_over.key or not self._signatures.hold(hand_over.key, asked):
             return None
-        return HandOver(passing.state, passing.words)
+        return HandOver(hand_over.state, hand_over.words)
 
     def confirm(self, token: str, words: str) -> OperatorSession:
         """See L{IOperators}.  The browser is not logged in beyond the twelve hours of the login that let it in."""
         login = self._certain(token)
-        passing = self._hand_overs.of(login.secret)
-        if passing is None or passing.state is not HandOverState.OPENED or not passing.key:
-            state = HandOverState.MADE if passing is None else passing.state
+        hand_over = self._hand_overs.of(login.secret)
+        if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:
+            state = HandOverState.MADE if hand_over is None else hand_over.state
             raise Conflict(_WHY_NOT[state], {"state": state.value})
-        if not same(passing.words, " ".join(words.casefold().split())):
-            self._hand_overs.end(passing, HandOverState.WRONG)
+        if not same(hand_over.words, " ".join(words.casefold().split())):
+            self._hand_overs.end(hand_over, HandOverState.WRONG)
             raise Forbidden(f"These are not the words that the page shows, so nobody was let in. {_AGAIN}")
-        self._hand_overs.end(passing, HandOverState.CONFIRMED)
-        return self._logins.start(passing.cookie, passing.key, login.until)
+        self._hand_overs.end(hand_over, HandOverState.CONFIRMED)
+        return self._logins.start(hand_over.cookie, hand_over.key, login.until)
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         """See L{IOperators}."""

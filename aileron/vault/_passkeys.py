@@ -17,10 +17,10 @@ from aileron.errors import Conflict, Forbidden, InvalidRequest
 from aileron.interfaces import IPasskeyBook, IPasskeys
 from aileron.values import JSON, Assertion, Passkey, PasskeyRule, canonical, utc
 
+from ._attempts import ReplayCache
 from ._cipher import Randomness
 from ._passphrase import generate_words
 from ._proofs import NONCE_BYTES, base64url, same
-from ._spent_once import SpentOnce
 
 SITE = "localhost"
 """What a passkey belongs to (WebAuthn's rpId); an address of numbers cannot be one."""
@@ -58,9 +58,9 @@ class Passkeys:
         self._addresses = addresses
         self._clock = clock
         self._randomness = randomness
-        self._asked: SpentOnce[bytes] = SpentOnce(clock, _ANSWER_SECONDS, _MAX_ASKED)
-        self._offered: SpentOnce[bytes] = SpentOnce(clock, _ANSWER_SECONDS, 1)
-        self._proposed: SpentOnce[_Proposal] = SpentOnce(clock, _WORDS_SECONDS, 1)
+        self._asked: ReplayCache[bytes] = ReplayCache(clock, _ANSWER_SECONDS, _MAX_ASKED)
+        self._offered: ReplayCache[bytes] = ReplayCache(clock, _ANSWER_SECONDS, 1)
+        self._proposed: ReplayCache[_Proposal] = ReplayCache(clock, _WORDS_SECONDS, 1)
 
     def passkeys(self) -> tuple[Passkey, ...]:
         """See L{IPasskeys}."""

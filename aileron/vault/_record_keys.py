@@ -14,15 +14,15 @@ from aileron.interfaces import IRecordKeys
 from aileron.values import JSON, LockedPeriod, canonical
 
 from ._document import RecordKeys
-from ._open_file import OpenFile
 from ._sealing import SIGNING, seal_part, unseal_part
+from ._vault_file import OpenVault
 
 
 @implementer(IRecordKeys)
 class FileRecordKeys:
     """The record's keys in one vault file."""
 
-    def __init__(self, file: OpenFile) -> None:
+    def __init__(self, file: OpenVault) -> None:
         self._file = file
 
     def public_key(self) -> str | None:

@@ -10,10 +10,9 @@ from attrs import evolve
 from aileron.errors import InvalidRequest
 from aileron.values import JSON, Binding, canonical
 
-from ._cipher import DataKey, Sealed, seal, unseal
-from ._document import Document, Entry
+from ._cipher import DataKey, KdfParameters, Sealed, seal, unseal
+from ._document import Entry, VaultDocument
 from ._format import binding_json, body_json, kdf_json
-from ._kdf import KdfParameters
 
 SIGNING = "record signing"
 """The part that is the record's private key."""
@@ -24,7 +23,7 @@ def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
     return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": kdf_json(kdf)}
 
 
-def authenticated(document: Document, key: DataKey) -> Document:
+def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
     """The same vault under the MAC of its key: HMAC-SHA256 over the RFC 8785 form of everything else.
 
     :raises InvalidRequest: it holds a text or a number that has no such form.
@@ -35,21 +34,21 @@ def authenticated(document: Document, key: DataKey) -> Document:
         raise InvalidRequest("The vault cannot keep this: a text or a number in it has no canonical form.") from error
 
 
-def is_sound(document: Document, key: DataKey) -> bool:
+def is_sound(document: VaultDocument, key: DataKey) -> bool:
     """Whether all of the vault was written by who held C{key}."""
     return hmac.compare_digest(_mac(document, key), document.mac)
 
 
-def _mac(document: Document, key: DataKey) -> bytes:
+def _mac(document: VaultDocument, key: DataKey) -> bytes:
     return hmac.digest(key.subkey("aileron vault file v1"), canonical(body_json(document)), sha256)
 
 
-def seal_entry(document: Document, key: DataKey, binding: Binding, secret: bytes) -> Entry:
+def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> Entry:
     """Keep a secret so that it opens only as this binding, with its scope, of this vault."""
     return Entry(binding, seal(_entry_key(key), secret, _entry_context(document.vault, binding)))
 
 
-def unseal_entry(document: Document, key: DataKey, entry: Entry) -> bytes:
+def unseal_entry(document: VaultDocument, key: DataKey, entry: Entry) -> bytes:
     """The secret of an entry.
 
     :raises VaultDamaged: the entry or anything it is bound to was altered.
@@ -57,12 +56,12 @@ def unseal_entry(document: Document, key: DataKey, entry: Entry) -> bytes:
     return unseal(_entry_key(key), entry.sealed, _entry_context(document.vault, entry.binding))
 
 
-def seal_part(document: Document, key: DataKey, name: str, secret: bytes) -> Sealed:
+def seal_part(document: VaultDocument, key: DataKey, name: str, secret: bytes) -> Sealed:
     """Keep a secret of the vault's own so that it opens only as this part of this vault."""
     return seal(_part_key(key), secret, _part_context(document.vault, name))
 
 
-def unseal_part(document: Document, key: DataKey, name: str, sealed: Sealed) -> bytes:
+def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed) -> bytes:
     """The secret that L{seal_part} kept.
 
     :raises VaultDamaged: it was altered, or is another part.

@@ -12,20 +12,18 @@ from zope.interface import implementer
 from aileron.interfaces import IVault
 from aileron.values import VaultState
 
+from ._authority import FileBrakes, FilePasskeys, FileTrust
 from ._bindings import FileBindings
-from ._brakes import FileBrakes
 from ._cipher import DataKey
 from ._control import FileControl
 from ._grants import FileGrants
-from ._open_file import OpenFile
-from ._passkey_book import FilePasskeys
 from ._proofs import operator_key
 from ._record_keys import FileRecordKeys
-from ._trust import FileTrust
+from ._vault_file import OpenVault
 
 
 @implementer(IVault)
-class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
+class Vault(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
     """The vault at C{path}: state, bindings, trust, grants, brakes, passkeys and keys over one open file.
 
     No method takes a passphrase: the key comes once, from the parent process, and C{lock} is for the rest of this life.
@@ -44,7 +42,7 @@ class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         has_history: Callable[[], bool],
         key: DataKey | None = None,
     ) -> None:
-        self._file = OpenFile(path, clock, has_history, key)
+        self._file = OpenVault(path, clock, has_history, key)
         FileBindings.__init__(self, self._file, clock)
         FileTrust.__init__(self, self._file)
         FileControl.__init__(self, self._file)
@@ -54,7 +52,7 @@ class VaultFile(FileBindings, FileTrust, FileControl, FileBrakes, FilePasskeys):
         self.record_keys = FileRecordKeys(self._file)
 
     def __repr__(self) -> str:
-        return f"<VaultFile {self.state().value}>"
+        return f"<Vault {self.state().value}>"
 
     def state(self) -> VaultState:
         """See L{IVault}.  A file that vanished while unlocked is lost."""

@@ -12,17 +12,26 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.errors import Conflict, StoreUnavailable
 
-from ._cipher import DataKey, Randomness, read_key
-from ._disk import Disk
-from ._document import Document
-from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase
+from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
+from ._document import RecordKeys, VaultDocument
+from ._errors import NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase, damaged
 from ._passphrase import check_passphrase, generate_words
 from ._proofs import NONCE_BYTES, Exchange, base64url, client_proof, daemon_proof, operator_key, same
-from ._rekey import new_document, opened, rekeyed
+from ._sealing import (
+    SIGNING,
+    authenticated,
+    is_sound,
+    seal_entry,
+    seal_part,
+    unseal_entry,
+    unseal_part,
+    wrapping_context,
+)
+from ._vault_file import VaultFile
 
 __all__ = [
     "DataKey",
@@ -58,7 +67,7 @@ def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_b
     check_passphrase(passphrase)
     document, key = new_document(passphrase, randomness)
     with _writing():
-        Disk(path).create(document)
+        VaultFile(path).create(document)
     return key
 
 
@@ -70,7 +79,7 @@ def open_vault(path: Path, passphrase: str) -> DataKey:
     :raises VaultDamaged: the file is no vault of this version, was altered, or asks for a key derivation that is
         refused.
     """
-    return opened(_present(Disk(path)), passphrase)
+    return opened(_present(VaultFile(path)), passphrase)
 
 
 @frozen
@@ -92,7 +101,7 @@ def check_file(path: Path) -> tuple[Misaddressed, ...]:
     :raises NoVault: there is none.
     :raises VaultDamaged: it is no vault of this version.
     """
-    bindings = [entry.binding for entry in _present(Disk(path)).entries]
+    bindings = [entry.binding for entry in _present(VaultFile(path)).entries]
     return tuple(
         Misaddressed(each.name, each.connector, each.address_problem) for each in bindings if each.address_problem
     )
@@ -110,15 +119,15 @@ def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = s
     :raises NoVault, WrongPassphrase, VaultDamaged: as of L{open_vault}.
     """
     check_passphrase(new)
-    disk = Disk(path)
-    document = _present(disk)
+    file = VaultFile(path)
+    document = _present(file)
     key = opened(document, old)
     changed, new_key = rekeyed(document, key, new, randomness)
     key.wipe()
-    if disk.read() != document:
+    if file.read() != document:
         raise Conflict("The vault was written meanwhile: stop the daemon first.")
     with _writing():
-        disk.write(changed)
+        file.write(changed)
     return new_key
 
 
@@ -142,7 +151,7 @@ def reset(
     with _writing():
         path.rename(aside)
         try:
-            Disk(path).create(document)
+            VaultFile(path).create(document)
         except OSError:
             if not os.path.lexists(path):
                 aside.rename(path)
@@ -155,8 +164,8 @@ def new_nonce(randomness: Randomness = secrets.token_bytes) -> str:
     return base64url(randomness(NONCE_BYTES))
 
 
-def _present(disk: Disk) -> Document:
-    document = disk.read()
+def _present(file: VaultFile) -> VaultDocument:
+    document = file.read()
     if document is None:
         raise NoVault(
             "There is no vault file: `aileron vault init` makes the first one. If there was one, put secrets.json back"
@@ -179,3 +188,65 @@ def _writing() -> Iterator[None]:
 def _free_name(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.before-reset-{number}") for number in count(1))
     return next(name for name in names if not os.path.lexists(name))
+
+
+_VAULT_ID_BYTES = 16
+
+
+def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument, DataKey]:
+    """An empty vault of a new id, and its key."""
+    vault = randomness(_VAULT_ID_BYTES).hex()
+    key, kdf, wrapped = _new_key(vault, passphrase, randomness)
+    return authenticated(VaultDocument(vault, kdf, wrapped), key), key
+
+
+def opened(document: VaultDocument, passphrase: str) -> DataKey:
+    """The key of a vault.
+
+    :raises WrongPassphrase: the passphrase does not open it.
+    :raises VaultDamaged: the key does not stand behind the rest of the file.
+    """
+    wrapping_key = stretch(passphrase, document.kdf)
+    try:
+        secret = unseal(wrapping_key, document.data_key, wrapping_context(document.vault, document.kdf))
+    except VaultDamaged:
+        raise WrongPassphrase("This passphrase does not open the vault.") from None
+    try:
+        key = DataKey(secret)
+    except ValueError:
+        raise damaged("The vault's key has the wrong length.") from None
+    if not is_sound(document, key):
+        raise damaged("The vault file was altered: its key does not stand behind all that it says.")
+    return key
+
+
+def rekeyed(
+    document: VaultDocument, key: DataKey, passphrase: str, randomness: Randomness
+) -> tuple[VaultDocument, DataKey]:
+    """The same vault under a new data key and another passphrase: every entry sealed anew, all else kept.
+
+    :raises VaultDamaged: an entry does not open.
+    """
+    new_key, kdf, wrapped = _new_key(document.vault, passphrase, randomness)
+    entries = tuple(
+        seal_entry(document, new_key, entry.binding, unseal_entry(document, key, entry)) for entry in document.entries
+    )
+    record = None if document.record is None else _record_under(document, document.record, key, new_key)
+    revision = document.revision + 1
+    changed = evolve(document, kdf=kdf, data_key=wrapped, entries=entries, record=record, revision=revision)
+    return authenticated(changed, new_key), new_key
+
+
+def _record_under(document: VaultDocument, record: RecordKeys, old: DataKey, new: DataKey) -> RecordKeys:
+    """The record's keys stay: what they signed must verify, and what goes on must go on."""
+
+    def moved(name: str, sealed: Sealed) -> Sealed:
+        return seal_part(document, new, name, unseal_part(document, old, name, sealed))
+
+    stretches = tuple((name, moved(name, sealed)) for name, sealed in record.stretches)
+    return evolve(record, signing=moved(SIGNING, record.signing), stretches=stretches)
+
+
+def _new_key(vault: str, passphrase: str, randomness: Randomness) -> tuple[DataKey, KdfParameters, Sealed]:
+    kdf, key = KdfParameters(randomness(SALT_BYTES)), new_data_key(randomness)
+    return key, kdf, key.wrapped(stretch(passphrase, kdf), wrapping_context(vault, kdf), randomness)

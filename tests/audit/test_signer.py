@@ -15,7 +15,7 @@ from aileron.errors import StoreUnavailable
 from aileron.store import Store
 from aileron.testing import example_event, example_run, example_signer, example_transition, unopened_store
 from aileron.values import DAEMON, Actor, AuditQuery, Event, Link, RunState
-from aileron.vault import VaultFile
+from aileron.vault import Vault
 from tests.audit.kit import RecordCase
 from tests.vault.case import VaultCase
 
@@ -48,7 +48,7 @@ class LifeCase(VaultCase, RecordCase):
         """
         if self.store is not None:
             self.do(self.store.close())
-        self.vault: VaultFile = self.unlocked() if unlocked else self.locked()
+        self.vault: Vault = self.unlocked() if unlocked else self.locked()
         self.observer = CommitObserver(KeyFile(self.key_path))
         self.store = unopened_store(self.database, self.clock, observer=self.observer)
         self.addCleanup(lambda store: self.do(store.close()), self.store)

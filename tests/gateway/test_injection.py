@@ -9,6 +9,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import (
@@ -21,6 +22,7 @@ from aileron.errors import (
     VaultLocked,
 )
 from aileron.gateway.injecting.injection import Echo, Injection
+from aileron.gateway.injecting.screen import Screen
 from aileron.http1 import parse_request
 from aileron.testing import MemoryBindings, MemoryVault, example_session
 from aileron.values import ANTHROPIC, OPENAI, NewBinding, Provider, UpstreamSource
@@ -103,7 +105,17 @@ class InjectionCase(SynchronousTestCase):
 
     def head(self, head: bytes, provider: Provider = PROVIDER) -> bytes:
         """The head with the key in it."""
-        return self.injection.inject(head, provider, self.session, inference=True)[0]
+        return self.inject(head, provider)[0]
+
+    def inject(self, head: bytes, provider: Provider = PROVIDER) -> tuple[bytes, Screen]:
+        """The head with the key in it, and what its answer must pass."""
+        came: list[tuple[bytes, Screen] | Failure] = []
+        injecting = Deferred.fromCoroutine(self.injection.inject(head, provider, self.session, inference=True))
+        injecting.addBoth(came.append)
+        (result,) = came
+        if isinstance(result, Failure):
+            result.raiseException()
+        return result
 
     def refused(self, kind: type[AileronError], provider: Provider = PROVIDER) -> str:
         """What is said of a call that is refused; it never says the key."""
@@ -150,14 +162,14 @@ class RefusalTests(InjectionCase):
         """A call without a session, or of one that ended, gets none."""
         ended = evolve(self.session, ended_at=self.session.started_at + timedelta(seconds=1))
         for session in (None, ended):
-            error = self.assertRaises(
-                Unauthorized, self.injection.inject, BEFORE + b"\r\n", PROVIDER, session, inference=True
-            )
+            injecting = self.injection.inject(BEFORE + b"\r\n", PROVIDER, session, inference=True)
+            error = self.failureResultOf(Deferred.fromCoroutine(injecting), Unauthorized).value
             self.assertIn("aileron launch", error.message)
 
     def test_not_inference(self) -> None:
         """A call that asks no model gets none."""
-        self.assertRaises(Forbidden, self.injection.inject, BEFORE + b"\r\n", PROVIDER, self.session, inference=False)
+        injecting = self.injection.inject(BEFORE + b"\r\n", PROVIDER, self.session, inference=False)
+        self.failureResultOf(Deferred.fromCoroutine(injecting), Forbidden)
 
     def test_no_binding(self) -> None:
         """What is named and not there is told with what to do."""
@@ -205,7 +217,7 @@ class EchoTests(InjectionCase):
 
     def test_told(self) -> None:
         """Whose key it was, of which provider and in whose session is told, once."""
-        screen = self.injection.inject(BEFORE + b"\r\n", PROVIDER, self.session, inference=True)[1]
+        screen = self.inject(BEFORE + b"\r\n")[1]
         for _ in range(2):
             self.assertRaises(ExternalApiError, screen.body, b"x" + KEY.hex().encode())
         self.assertEqual(self.echoes, [Echo(PROVIDER, self.bindings.list()[0], self.session, "hex")])

@@ -9,7 +9,7 @@ from .guard import ANY_ORDER, Guard
 
 _CHECK = "runner/grants/matcher.py"
 _GRANTING = "runner/grants/matcher.py"
-_BOOK = "vault/_grant_book.py"
+_BOOK = "vault/_grants.py"
 _DECISIONS = "runner/approval/decisions.py"
 _UNDO = "runner/approval/deadlines.py"
 _PAUSING = "runner/limits/pauses.py"
@@ -79,9 +79,9 @@ GUARDS = (
     Guard(
         ANY_ORDER,
         "limits are looked at in the transaction that begins a run",
-        "store/_charges_table.py",
-        "        if not tallies.has_room(each, since):",
-        "        if not each:",
+        "store/_details_tables.py",
+        "    check_room(cursor, charges, at)\n",
+        "",
         _TEST,
         (
             (

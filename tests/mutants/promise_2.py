@@ -134,7 +134,7 @@ GUARDS = (
     Guard(
         2,
         "the mark is looked at inside the transaction",
-        "store/_standing.py",
+        "store/_transitions.py",
         "    if transition.verify is not None:\n",
         "    if False:\n",
         "WrittenRowsTests.test_written_while_it_begins",

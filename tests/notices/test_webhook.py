@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from hashlib import sha256
 
@@ -37,7 +37,7 @@ class WebhookTests(SynchronousTestCase):
         self.vault = MemoryVault()
         self.bindings = MemoryBindings(self.vault)
 
-    def deliver(self, open_key: Callable[[], bytes] | None = None) -> Deferred[None]:
+    def deliver(self, open_key: Callable[[], Awaitable[bytes]] | None = None) -> Deferred[None]:
         """Send one message."""
         webhook = WebhookChannel("office", URL, self.reactor, open_key)
         self.assertTrue(verifyObject(IChannel, webhook))

@@ -20,10 +20,11 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "files": frozenset(),
     "toml": frozenset(),
     "waiting": frozenset(),
+    "credentials": _GROUND,
     "manifests": _GROUND | {"files", "toml"},
-    "connectors": _GROUND | {"files", "redaction", "toml", "waiting"},
+    "connectors": _GROUND | {"credentials", "files", "redaction", "toml", "waiting"},
     # The vault's file is read and replaced like every other private file of the home.
-    "vault": _GROUND | {"home", "waiting"},
+    "vault": _GROUND | {"credentials", "home", "waiting"},
     "audit": _GROUND,
     "store": _GROUND | {"waiting"},
     "runner": _GROUND | {"manifests", "waiting"},
@@ -31,19 +32,19 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "redaction": _GROUND,
     "notices": _GROUND,
     "gateway": _GROUND | {"http1", "redaction", "waiting"},
-    "api": _GROUND | {"runner", "http1"},
+    "api": _GROUND | {"credentials", "runner", "http1"},
     "web": _GROUND | {"runner"},
     "client": _GROUND | {"http1"},
     "mcp": _GROUND | _AGENT_SIDE | {"waiting"},
     "launch": _GROUND | _AGENT_SIDE | {"toml"},
     "demo": _GROUND | _AGENT_SIDE,
     # The command line is where the other commands' rooms, and the daemon in the foreground, are started from.
-    "cli": _GROUND | _AGENT_SIDE | {"hardening", "launch", "demo", "daemon"},
+    "cli": _GROUND | _AGENT_SIDE | {"credentials", "hardening", "launch", "demo", "daemon"},
     # Where the installed commands begin, before anything is loaded.
     "_start": frozenset({"cli", "mcp"}),
     "__main__": frozenset({"_start"}),
-    "testing": _GROUND | _DAEMON_SIDE | {"client", "waiting"},
-    "daemon": _GROUND | _DAEMON_SIDE | {"hardening", "notices", "api", "gateway", "web", "mcp"},
+    "testing": _GROUND | _DAEMON_SIDE | {"credentials", "client", "waiting"},
+    "daemon": _GROUND | _DAEMON_SIDE | {"credentials", "hardening", "notices", "api", "gateway", "web", "mcp"},
 }
 """For each room the rooms whose door it may import; the table of doc/architecture.md as data."""
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import StoreUnavailable
-from aileron.store._batch import Batch, insert_all
 from aileron.store._connections import Tuning, writing_pool
 from aileron.store._writer import Writer
 from aileron.testing import UnthreadedPool, UnthreadedReactor
@@ -93,22 +90,6 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual(self.rows(), ["a", "b", "c", "A", "B", "C"])
         self.assertEqual([self.successResultOf(each) for each in then], ["A", "B", "C"])
 
-    def test_enough_wait(self) -> None:
-        """Where four wait, they are written while the last are told: what those write then comes after them."""
-        then: list[Deferred[str]] = []
-        first = self.writer.write(put, "a")
-        first.addCallback(lambda said: then.append(self.writer.write(put, said.upper())))
-        for text in "bcde":
-            self.writer.write(put, text)
-        self.step()
-        self.assertEqual(len(then), 1)
-        self.step()
-        self.assertEqual(self.rows(), ["a", "b", "c", "d", "e"])
-        self.assertNoResult(then[0])
-        self.step()
-        self.assertEqual(self.successResultOf(then[0]), "A")
-        self.assertEqual(self.rows(), ["a", "b", "c", "d", "e", "A"])
-
     def test_told_in_order(self) -> None:
         """Whatever is begun meanwhile, callers are told in the order they came, and of the close at last."""
         told: list[str] = []
@@ -146,65 +127,6 @@ class WriterTests(SynchronousTestCase):
         self.assertEqual(self.failureResultOf(broken, ValueError).value.args, ("b",))
         self.assertEqual([self.successResultOf(before), self.successResultOf(after)], ["a", "c"])
         self.assertEqual(self.rows(), ["first", "a", "c"])
-
-    def test_owed(self) -> None:
-        """What functions owe is written once, at the end of all of them, whole and in order, in the same commit."""
-        told: list[int] = []
-
-        def write(cursor: sqlite3.Cursor, texts: Sequence[str]) -> None:
-            told.append(len(texts))
-            insert_all(cursor, "INSERT INTO rows (text)", [(text,) for text in texts])
-
-        def owe(batch: Batch, *texts: str) -> None:
-            batch.owe(write, texts)
-
-        many = [str(number) for number in range(70)]
-        all_: list[Deferred[Any]] = [self.writer.write(put, "a"), self.writer.write(owe, *many)]
-        all_ += [self.writer.write(owe, "x"), self.writer.write(owe), self.writer.write(put, "b")]
-        self.step(2)
-        self.assertEqual([self.successResultOf(each) for each in all_], ["a", None, None, None, "b"])
-        self.assertEqual((self.rows(), told), (["a", "b", *many, "x"], [71]))
-
-    def test_paid_early(self) -> None:
-        """What is owed can be written before the end; what comes after it keeps, or gets, its place."""
-        told: list[tuple[str, list[int]]] = []
-
-        def one(cursor: sqlite3.Cursor, numbers: Sequence[int]) -> None:
-            told.append(("one", [*numbers]))
-
-        def other(cursor: sqlite3.Cursor, numbers: Sequence[int]) -> None:
-            told.append(("other", [*numbers]))
-
-        def owe(batch: Batch) -> None:
-            batch.pay(one)
-            batch.owe(other, [1])
-            batch.owe(one, [2, 3])
-            batch.pay(one)
-            batch.owe(one, [4])
-
-        done = self.writer.write(owe)
-        self.step()
-        self.assertIs(self.successResultOf(done), None)
-        self.assertEqual(told, [("one", [2, 3]), ("one", [4]), ("other", [1])])
-
-    def test_owed_in_vain(self) -> None:
-        """Whose row cannot be written learns it; the others' are written, and nothing of its own."""
-
-        def write(cursor: sqlite3.Cursor, texts: Sequence[str | None]) -> None:
-            if None in texts:
-                raise ValueError(texts)
-            insert_all(cursor, "INSERT INTO rows (text)", [(text,) for text in texts])
-
-        def owe(batch: Batch, text: str, owed: str | None) -> None:
-            put(batch, text)
-            batch.owe(write, [owed])
-
-        self.writer.write(put, "first")
-        good, bad, last = (self.writer.write(owe, *each) for each in (("a", "A"), ("b", None), ("c", "C")))
-        self.step(2)
-        self.failureResultOf(bad, ValueError)
-        self.assertEqual([self.successResultOf(good), self.successResultOf(last)], [None, None])
-        self.assertEqual(self.rows(), ["first", "a", "A", "c", "C"])
 
     def test_sql_error_tells_nothing(self) -> None:
         """An error of SQLite is StoreUnavailable; neither SQL nor what was to be written shows in it."""

@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import example_scope, new_binding, trusted_word
 from aileron.values import Binding, NewBinding, Scope, TrustKind, utc
-from aileron.vault import DataKey, VaultDamaged, VaultFile, binding_of, keys
+from aileron.vault import DataKey, Vault, VaultDamaged, binding_of, keys
 from aileron.vault._format import decode, encode
 from aileron.vault._sealing import authenticated, seal_entry
 
@@ -61,11 +61,11 @@ class VaultCase(SynchronousTestCase):
     def key(self) -> DataKey:
         return DataKey(self.secret)
 
-    def unlocked(self) -> VaultFile:
-        return VaultFile(self.path, self.clock, lambda: True, self.key())
+    def unlocked(self) -> Vault:
+        return Vault(self.path, self.clock, lambda: True, self.key())
 
-    def locked(self) -> VaultFile:
-        return VaultFile(self.path, self.clock, lambda: True)
+    def locked(self) -> Vault:
+        return Vault(self.path, self.clock, lambda: True)
 
     def content(self) -> Any:
         return json.loads(self.path.read_bytes())
@@ -106,13 +106,12 @@ class OpenCase(VaultCase):
     def rebind(self, name: str, scope: Scope) -> Binding:
         return self.successResultOf(Deferred.fromCoroutine(self.vault.rebind(name, scope)))
 
-    def refused(self, vault: VaultFile) -> None:
+    def refused(self, vault: Vault) -> None:
         """Check that every use of C{vault} is refused because of its file, and that its file stays as it is."""
         before = self.path.read_bytes()
         binding = Binding("api_key/slack/me", "api_key", "slack", "me", "builtin://slack", NOON)
         for use in (
             vault.list,
-            vault.credential(binding, example_scope()).reveal,
             lambda: vault.put([trusted_word("another")]),
             lambda: vault.remove(TrustKind.ACTION, "another"),
             vault.void,
@@ -125,6 +124,11 @@ class OpenCase(VaultCase):
             lambda: vault.spend(b"mark", NOON, 1, "head"),
         ):
             self.assertRaises(VaultDamaged, use)
-        for change in (vault.set_up(new_binding("x")), vault.revoke("x"), vault.rebind("x", example_scope())):
+        for change in (
+            vault.set_up(new_binding("x")),
+            vault.revoke("x"),
+            vault.rebind("x", example_scope()),
+            vault.credential(binding, example_scope()).reveal(),
+        ):
             self.failureResultOf(Deferred.fromCoroutine(change), VaultDamaged)
         self.assertEqual(self.path.read_bytes(), before)

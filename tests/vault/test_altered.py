@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import BindingFailed
-from aileron.testing import example_scope, new_binding, trusted_word
+from aileron.testing import does_not_open, example_scope, new_binding, opened, trusted_word
 from aileron.values import TrustKind
-from aileron.vault import VaultDamaged, VaultFile, keys
+from aileron.vault import Vault, VaultDamaged, keys
 from aileron.vault._format import decode
 
 from .case import NOON, PASSPHRASE, OpenCase
@@ -31,9 +31,12 @@ class FullCase(OpenCase):
         self.vault.put([trusted_word(), trusted_word("config.yaml", TrustKind.CONFIG)])
         self.vault.spend(b"mark", NOON, 7, "head-7")
 
-    def still_good(self, vault: VaultFile) -> None:
+    def still_good(self, vault: Vault) -> None:
         """Check that C{vault} says what it said, and opens."""
-        self.assertEqual(vault.credential(self.made, example_scope()).reveal(), new_binding().secret)
+        self.assertEqual(
+            opened(self, vault.credential(self.made, example_scope())),
+            new_binding().secret,
+        )
         self.assertEqual((len(vault.trusted()), vault.spent(b"mark"), vault.sealed()), (2, True, (7, "head-7")))
 
 
@@ -178,9 +181,9 @@ class EntryTests(FullCase):
         vault = self.unlocked()
         (found,) = vault.list()
         self.assertNotEqual(found, self.made)
-        self.assertRaises(BindingFailed, vault.credential(self.made, example_scope()).reveal)
+        does_not_open(self, vault.credential(self.made, example_scope()), BindingFailed)
         scope = example_scope() if found.scope is None else found.scope
-        self.assertRaises(BindingFailed, vault.credential(found, scope).reveal)
+        does_not_open(self, vault.credential(found, scope), BindingFailed)
         self.rewrite(content)
 
     def test_repointed(self) -> None:
@@ -213,14 +216,14 @@ class EntryTests(FullCase):
         self.rewrite_with_key(content | {"entries": swapped})
         vault = self.unlocked()
         for binding in (self.made, other):
-            self.assertRaises(BindingFailed, vault.credential(binding, example_scope()).reveal)
+            does_not_open(self, vault.credential(binding, example_scope()), BindingFailed)
 
     def test_other_vault(self) -> None:
         """An entry does not open in a vault of another id, even under the same key."""
         self.rewrite_with_key(self.content() | {"vault": "00" * 16})
         vault = self.unlocked()
         self.assertEqual(vault.list(), (self.made,))
-        self.assertRaises(BindingFailed, vault.credential(self.made, example_scope()).reveal)
+        does_not_open(self, vault.credential(self.made, example_scope()), BindingFailed)
 
     def test_between_vaults(self) -> None:
         """An entry that was copied into another vault makes that one no vault."""
@@ -228,7 +231,7 @@ class EntryTests(FullCase):
         other = Path(self.mktemp())
         key = keys.create(other, PASSPHRASE)
         other.write_text(json.dumps(json.loads(other.read_text()) | {"entries": entries}))
-        self.assertRaises(VaultDamaged, VaultFile, other, self.clock, lambda: True, key)
+        self.assertRaises(VaultDamaged, Vault, other, self.clock, lambda: True, key)
         self.assertRaises(VaultDamaged, keys.open_vault, other, PASSPHRASE)
 
 

@@ -16,7 +16,7 @@ from aileron.testing import (
     trusted_word,
 )
 from aileron.values import JSON, Mark, TrustKind
-from aileron.vault import VaultFile, keys
+from aileron.vault import Vault, keys
 from aileron.vault._format import decode
 
 from .case import NOON, PASSPHRASE, OpenCase
@@ -26,7 +26,7 @@ _NEW = "Another battery staple 43"
 
 
 class VaultFileTrustTests(TrustContract, OpenCase):
-    def make_trust(self) -> VaultFile:
+    def make_trust(self) -> Vault:
         return self.vault
 
     def lock(self) -> None:
@@ -37,12 +37,12 @@ class VaultFileTrustTests(TrustContract, OpenCase):
 
 
 class VaultFileControlTests(ControlContract, OpenCase):
-    def make_control(self) -> VaultFile:
+    def make_control(self) -> Vault:
         return self.vault
 
-    def make_other(self) -> VaultFile:
+    def make_other(self) -> Vault:
         path = self.path.with_suffix(".another")
-        return VaultFile(path, self.clock, lambda: True, keys.create(path, PASSPHRASE))
+        return Vault(path, self.clock, lambda: True, keys.create(path, PASSPHRASE))
 
     def lock(self) -> None:
         self.vault.lock()
@@ -52,7 +52,7 @@ class VaultFileControlTests(ControlContract, OpenCase):
 
 
 class VaultFileBrakesTests(BrakesContract, OpenCase):
-    def make_brakes(self) -> VaultFile:
+    def make_brakes(self) -> Vault:
         return self.vault
 
     def lock(self) -> None:
@@ -159,7 +159,7 @@ class ControlTests(OpenCase):
         mark = self.vault.sign(_STATEMENT)
         self.vault.spend(mark, NOON, 7, "head-7")
         vault, revision = self.vault.revision()
-        again = VaultFile(self.path, self.clock, lambda: True, keys.change_passphrase(self.path, PASSPHRASE, _NEW))
+        again = Vault(self.path, self.clock, lambda: True, keys.change_passphrase(self.path, PASSPHRASE, _NEW))
         self.assertIs(again.verifier()(_STATEMENT, mark), Mark.EARLIER)
         self.assertEqual((again.spent(mark), again.sealed()), (True, (7, "head-7")))
         self.assertEqual(again.revision(), (vault, revision + 1))

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.testing import GrantsContract, MemoryControl, MemoryGrants, MemoryVault, example_grant
 from aileron.values import Predicate, PredicateKind, VaultState
-from aileron.vault import VaultDamaged, VaultFile, keys
+from aileron.vault import Vault, VaultDamaged, keys
 from aileron.vault._grants import FileGrants
 
 from .case import PASSPHRASE, OpenCase
@@ -24,7 +24,7 @@ class FileGrantsTests(GrantsContract, OpenCase):
         """Those of the vault that is open."""
         return self.vault.grants
 
-    def make_control(self) -> VaultFile:
+    def make_control(self) -> Vault:
         """Its control key."""
         return self.vault
 
@@ -79,7 +79,7 @@ class FileGrantsTests(GrantsContract, OpenCase):
     def test_another_passphrase(self) -> None:
         """A change of the passphrase keeps them."""
         self.vault.grants.put(example_grant())
-        again = VaultFile(self.path, self.clock, lambda: True, keys.change_passphrase(self.path, PASSPHRASE, _NEW))
+        again = Vault(self.path, self.clock, lambda: True, keys.change_passphrase(self.path, PASSPHRASE, _NEW))
         self.assertEqual(again.grants.all(), (example_grant(),))
 
 

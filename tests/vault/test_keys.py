@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import Conflict
 from aileron.vault import keys
-from aileron.vault._kdf import KdfParameters
+from aileron.vault._cipher import KdfParameters
 from aileron.vault._passphrase import words
 from aileron.vault.keys import DataKey, NoVault, VaultDamaged, WeakPassphrase, WrongPassphrase
 

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.errors import BindingFailed, InvalidRequest
-from aileron.testing import example_scope, new_binding
+from aileron.testing import does_not_open, example_scope, new_binding, opened
 from aileron.values import Binding, NewBinding
 from aileron.vault import binding_of, keys
 from tests.vault.case import VaultCase, keep_addresses
@@ -117,7 +117,7 @@ class EarlierTests(VaultCase):
         self.assertEqual([each for each in vault.list() if each.name.startswith("api_key/slack/at-")], self.kept)
         sound = vault.get("api_key/slack/sound")
         assert sound is not None
-        self.assertTrue(vault.credential(sound, example_scope()).reveal())
+        self.assertTrue(opened(self, vault.credential(sound, example_scope())))
         self.successResultOf(Deferred.fromCoroutine(vault.set_up(self.new("other"))))
 
     def test_none_opens(self) -> None:
@@ -126,9 +126,9 @@ class EarlierTests(VaultCase):
         for binding, (_, problem) in zip(self.kept, self.ADDRESSES, strict=True):
             credential = vault.credential(binding, example_scope())
             if problem is None:
-                self.assertEqual(credential.reveal(), b"canary")
+                self.assertEqual(opened(self, credential), b"canary")
             else:
-                error = self.assertRaises(BindingFailed, credential.reveal)
+                error = does_not_open(self, credential, BindingFailed)
                 self.assertIn(problem, error.message)
                 self.assertIn("set it up anew", error.message)
                 self.assertIn(problem, str(binding.address_problem))

@@ -9,7 +9,7 @@ from aileron.audit import is_signed
 from aileron.interfaces import IRecordKeys
 from aileron.testing import MemoryRecordKeys, MemoryVault, RecordKeysContract
 from aileron.values import NO_CHECKPOINT, Checkpoint, LockedPeriod
-from aileron.vault import VaultDamaged, VaultFile, keys
+from aileron.vault import Vault, VaultDamaged, keys
 from tests.vault.case import PASSPHRASE, OpenCase
 
 
@@ -42,7 +42,7 @@ class VaultFileRecordKeysTests(RecordKeysContract, OpenCase):
         public = self.vault.record_keys.make_key()
         self.vault.record_keys.put_locked_periods((LockedPeriod("one", b"1" * 32),))
         key = keys.change_passphrase(self.path, PASSPHRASE, "Another battery staple 43")
-        again = VaultFile(self.path, self.clock, lambda: True, key).record_keys
+        again = Vault(self.path, self.clock, lambda: True, key).record_keys
         self.assertEqual((again.make_key(), again.locked_periods()), (public, (LockedPeriod("one", b"1" * 32),)))
         unsigned = Checkpoint("v", 1, "h", "t", NO_CHECKPOINT, public)
         self.assertTrue(is_signed(evolve(unsigned, signature=again.endorse(unsigned.statement()))))

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from aileron.errors import Conflict, StoreUnavailable
-from aileron.testing import example_scope, new_binding, trusted_word
-from aileron.vault import DataKey, VaultDamaged, VaultFile, keys
+from aileron.testing import example_scope, new_binding, opened, trusted_word
+from aileron.vault import DataKey, Vault, VaultDamaged, keys
 from aileron.vault.keys import NoVault, WeakPassphrase, WrongPassphrase
 
 from .case import NOON, PASSPHRASE, OpenCase
@@ -27,8 +27,8 @@ class RekeyCase(OpenCase):
         self.vault_id = self.vault.revision()[0]
         self.before = self.path.read_bytes()
 
-    def opened(self, key: DataKey) -> VaultFile:
-        return VaultFile(self.path, self.clock, lambda: True, key)
+    def opened(self, key: DataKey) -> Vault:
+        return Vault(self.path, self.clock, lambda: True, key)
 
     def unchanged(self) -> None:
         """Check that nothing lies there but the file as it was."""
@@ -42,7 +42,10 @@ class ChangeTests(RekeyCase):
         key = keys.change_passphrase(self.path, PASSPHRASE, _NEW)
         vault = self.opened(key)
         self.assertEqual((vault.list(), vault.trusted()), ((self.made,), (trusted_word(),)))
-        self.assertEqual(vault.credential(self.made, example_scope()).reveal(), new_binding().secret)
+        self.assertEqual(
+            opened(self, vault.credential(self.made, example_scope())),
+            new_binding().secret,
+        )
         self.assertEqual((vault.spent(b"mark"), vault.sealed()), (True, (7, "head-7")))
         self.assertEqual(keys.open_vault(self.path, _NEW)._secret, key._secret)
 

@@ -10,23 +10,23 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from aileron.errors import StoreUnavailable, VaultLocked
-from aileron.testing import BindingsContract, VaultContract, example_scope, new_binding, trusted_word
+from aileron.testing import BindingsContract, VaultContract, example_scope, new_binding, opened, trusted_word
 from aileron.values import VaultState
-from aileron.vault import DataKey, NoVault, VaultDamaged, VaultFile
+from aileron.vault import DataKey, NoVault, Vault, VaultDamaged
 
 from .case import NOON, OpenCase, VaultCase
 
 
 class VaultFileVaultTests(VaultContract, VaultCase):
-    def make_vault(self) -> VaultFile:
+    def make_vault(self) -> Vault:
         return self.unlocked()
 
-    def make_locked(self) -> VaultFile:
+    def make_locked(self) -> Vault:
         return self.locked()
 
 
 class VaultFileBindingsTests(BindingsContract, VaultCase):
-    def make_bindings(self) -> VaultFile:
+    def make_bindings(self) -> Vault:
         self.vault = self.unlocked()
         return self.vault
 
@@ -38,7 +38,7 @@ class StateTests(VaultCase):
     def test_missing(self) -> None:
         """No file and no history: there is no vault yet, nothing is listed, and nothing can be set up."""
         self.path.unlink()
-        vault = VaultFile(self.path, self.clock, lambda: False)
+        vault = Vault(self.path, self.clock, lambda: False)
         self.assertEqual((vault.state(), vault.list()), (VaultState.MISSING, ()))
         failure = self.failureResultOf(Deferred.fromCoroutine(vault.set_up(new_binding())), VaultLocked)
         self.assertEqual(failure.value.details["state"], "missing")
@@ -46,7 +46,7 @@ class StateTests(VaultCase):
     def test_lost(self) -> None:
         """No file, but history: it is lost, not missing."""
         self.path.unlink()
-        vault = VaultFile(self.path, self.clock, lambda: True)
+        vault = Vault(self.path, self.clock, lambda: True)
         self.assertEqual(vault.state(), VaultState.LOST)
         failure = self.failureResultOf(Deferred.fromCoroutine(vault.set_up(new_binding())), VaultLocked)
         self.assertEqual(failure.value.details["state"], "lost")
@@ -56,7 +56,7 @@ class StateTests(VaultCase):
         """A vault that is made while the daemon runs is seen, locked."""
         content = self.path.read_bytes()
         self.path.unlink()
-        vault = VaultFile(self.path, self.clock, lambda: False)
+        vault = Vault(self.path, self.clock, lambda: False)
         self.path.write_bytes(content)
         self.assertEqual(vault.state(), VaultState.LOCKED)
 
@@ -82,17 +82,17 @@ class StateTests(VaultCase):
     def test_foreign_key(self) -> None:
         """A key that is not this vault's does not start a daemon."""
         foreign = DataKey(b"f" * 32)
-        self.assertRaises(VaultDamaged, VaultFile, self.path, self.clock, lambda: True, foreign)
+        self.assertRaises(VaultDamaged, Vault, self.path, self.clock, lambda: True, foreign)
 
     def test_key_without_vault(self) -> None:
         """A key without a file does not start a daemon."""
         self.path.unlink()
-        self.assertRaises(NoVault, VaultFile, self.path, self.clock, lambda: True, self.key())
+        self.assertRaises(NoVault, Vault, self.path, self.clock, lambda: True, self.key())
 
     def test_lock_wipes(self) -> None:
         """Locking empties the key itself, wherever else it is held."""
         key = self.key()
-        vault = VaultFile(self.path, self.clock, lambda: True, key)
+        vault = Vault(self.path, self.clock, lambda: True, key)
         vault.lock()
         self.assertEqual(bytes(key._secret), b"")
         self.assertRaises(VaultLocked, vault.operator_key)
@@ -105,7 +105,10 @@ class FileTests(OpenCase):
         made = self.set_up(new_binding())
         again = self.unlocked()
         self.assertEqual(again.list(), (made,))
-        self.assertEqual(again.credential(made, example_scope()).reveal(), new_binding().secret)
+        self.assertEqual(
+            opened(self, again.credential(made, example_scope())),
+            new_binding().secret,
+        )
 
     def test_listed_while_locked(self) -> None:
         """A daemon that starts locked lists what is bound."""

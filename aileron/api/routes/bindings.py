@@ -6,6 +6,7 @@ from aileron.api._endpoint import Parts, Schema, Table, Visit
 from aileron.api._faults import Answer, answer
 from aileron.api._guard import Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, list_of, made_of, ref
+from aileron.credentials import DEFAULT_KIND
 from aileron.errors import Conflict, NotFound, StoreUnavailable
 from aileron.values import JSON, Binding, Event, NewBinding, Scope
 
@@ -63,7 +64,7 @@ async def set_up_binding(visit: Visit, parts: Parts) -> Answer:
     connector = str(visit.body["connector"])
     target = await trusted_target(parts, connector, visit.text("base_url"))
     new = NewBinding(
-        kind=visit.text("kind") or "api_key",
+        kind=visit.text("kind") or DEFAULT_KIND,
         service=str(visit.body["service"]),
         identity=visit.text("identity") or "default",
         connector=connector,

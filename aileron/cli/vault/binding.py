@@ -16,6 +16,7 @@ from aileron.cli._output import heading, listed, note, say, say_json, values
 from aileron.cli._session import as_operator
 from aileron.cli.actions.commands import refuse_unasked
 from aileron.cli.actions.trusting import confirm
+from aileron.credentials import DEFAULT_KIND
 from aileron.values import GATEWAY, JSON
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def show_binding(cli: CliContext, name: str, passphrase_fd: int | None, as_json:
 @click.argument("connector", shell_complete=_completion.bindable)
 @click.option("--identity", default="default", show_default=True, help="Whose credential it is, in a word.")
 @click.option("--service", help="The service, in a word; else the last part of the connector's name.")
-@click.option("--kind", default="api_key", show_default=True, help="What kind of credential it is.")
+@click.option("--kind", default=DEFAULT_KIND, show_default=True, help="What kind of credential it is.")
 @click.option("--base-url", help="Where the service is, if the connector lets a binding choose.")
 @click.option("--account", help="The account it belongs to, to be shown to you.")
 @click.option(

@@ -12,6 +12,7 @@ from aileron.cli._context import CliContext, pass_cli
 from aileron.cli._errors import FAILED
 from aileron.cli._output import listed, note, say, say_json
 from aileron.cli._session import as_operator
+from aileron.credentials import DEFAULT_KIND
 from aileron.values import NOTICE
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def add(cli: CliContext, name: str, secret_fd: int | None, passphrase_fd: int | 
 @pass_cli
 def remove(cli: CliContext, name: str, passphrase_fd: int | None, as_json: bool) -> None:
     """Take the secret of NAME out of the vault; nothing is sent there any more."""
-    gone = as_operator(cli, passphrase_fd, lambda operator: operator.revoke_binding(f"api_key/{_SERVICE}/{name}"))
+    gone = as_operator(
+        cli, passphrase_fd, lambda operator: operator.revoke_binding(f"{DEFAULT_KIND}/{_SERVICE}/{name}")
+    )
     if as_json:
         say_json(gone)
     else:

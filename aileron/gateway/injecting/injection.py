@@ -46,7 +46,7 @@ class Injection:
     _bindings: IBindings
     _echoed: Callable[[Echo], None]
 
-    def inject(
+    async def inject(
         self, head: bytes, provider: Provider, session: Session | None, *, inference: bool
     ) -> tuple[bytes, Screen]:
         """The same head with the provider's key in it, and what its answer must pass.
@@ -64,7 +64,7 @@ class Injection:
         session = _admitted(provider, session, inference)
         scope = provider.scope()
         binding = self._binding(provider, scope)
-        key = self._bindings.credential(binding, scope).reveal()
+        key = await self._bindings.credential(binding, scope).reveal()
         screen = Screen(key, provider.name, lambda kind: self._echoed(Echo(provider, binding, session, kind)))
         return _with_key(head, scope, key), screen
 

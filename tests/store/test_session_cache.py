@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.store._recent import Recent
+from aileron.store._sessions import SessionCache
 from aileron.testing import example_session
 
 
-class RecentTests(SynchronousTestCase):
+class SessionCacheTests(SynchronousTestCase):
     def test_remembered(self) -> None:
         """What was put is there until it ends."""
-        recent, session = Recent(), example_session()
+        recent, session = SessionCache(), example_session()
         recent.put(b"a", session, recent.ticket())
         recent.put(b"b", example_session("other"), recent.ticket())
         self.assertEqual(recent.get(b"a"), session)
@@ -21,7 +21,7 @@ class RecentTests(SynchronousTestCase):
 
     def test_read_before_an_end(self) -> None:
         """A session that was read before some session ended is not remembered: it may be that one, as it was."""
-        recent, session = Recent(), example_session()
+        recent, session = SessionCache(), example_session()
         ticket = recent.ticket()
         recent.drop(session.id)
         recent.put(b"a", session, ticket)
@@ -29,7 +29,7 @@ class RecentTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """Those that were not used for longest are forgotten first."""
-        recent = Recent(2)
+        recent = SessionCache(2)
         for name in (b"a", b"b"):
             recent.put(name, example_session(), recent.ticket())
         recent.get(b"a")

@@ -1,11 +1,13 @@
-"""The one open vault of a daemon's life: its key, and what is known to be in its file.
+"""The vault file: read anew when it changed, replaced whole, and believed only while it says what we wrote last.
 
-The daemon alone writes the file.  So what it read first and wrote since is what the file must say; an older copy, an
-altered one, or another vault is refused for as long as it lies there, even if an earlier life of the daemon wrote it.
+The file is a few kilobytes on a local disk, so reading and writing are synchronous: with the fsync of a write, some
+milliseconds of the reactor's time at each change and at each gated effect, and a C{stat} at each look.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,15 +15,87 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.errors import StoreUnavailable, VaultLocked
+from aileron.errors import Forbidden, InvalidRequest, StoreUnavailable, VaultLocked
+from aileron.home import atomic_write, read_private
 from aileron.values import VaultState, utc
 from aileron.waiting import Waiting
 
 from ._cipher import DataKey
-from ._disk import Disk
-from ._document import Document
+from ._document import VaultDocument
 from ._errors import NoVault, VaultDamaged, damaged
+from ._format import decode, encode
 from ._sealing import authenticated, is_sound
+
+_MAX_BYTES = 16 * 1024 * 1024
+
+
+class VaultFile:
+    """One vault file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, ...] = ()
+        self._document: VaultDocument | None = None
+
+    def __repr__(self) -> str:
+        return f"<vault file {self._path}>"
+
+    def read(self) -> VaultDocument | None:
+        """What the file says now, or L{None} if there is none; the same object as long as it did not change.
+
+        :raises VaultDamaged: it is damaged, or not a file of ours.
+        """
+        try:
+            seen = self._stamp()
+            if seen != self._seen:
+                self._document = self._load()
+                self._seen = seen
+        except (Forbidden, InvalidRequest) as error:
+            raise damaged(error.message) from error
+        except OSError as error:
+            raise damaged(f"The vault file cannot be read: {error.strerror}.") from error
+        return self._document
+
+    def exists(self) -> bool:
+        """Whether something lies there, damaged or not."""
+        return os.path.lexists(self._path)
+
+    def write(self, document: VaultDocument) -> None:
+        """Replace the file, durably.
+
+        :raises OSError: it could not be written; the old one stands.
+        """
+        atomic_write(self._path, _bytes_of(document))
+        # Whoever replaces it within these microseconds is noticed no later than when he does so again.
+        self._seen = self._stamp()
+        self._document = document if self._seen else None
+
+    def create(self, document: VaultDocument) -> None:
+        """Write the first file.
+
+        :raises FileExistsError: there is one.
+        :raises OSError: it could not be written.
+        """
+        atomic_write(self._path, _bytes_of(document), replace=False)
+
+    def _stamp(self) -> tuple[int, ...]:
+        try:
+            found = self._path.lstat()
+        except FileNotFoundError:
+            return ()
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+    def _load(self) -> VaultDocument | None:
+        data = read_private(self._path, _MAX_BYTES)
+        return None if data is None else decode(data)
+
+
+def _bytes_of(document: VaultDocument) -> bytes:
+    data = encode(document)
+    if len(data) > _MAX_BYTES:  # It could be written, but never read again.
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return data
+
 
 _HINTS = {
     VaultState.LOCKED: "The vault is locked: run `aileron vault unlock` in your own terminal.",
@@ -31,7 +105,7 @@ _HINTS = {
 }
 
 
-class OpenFile:
+class OpenVault:
     """The vault at C{path}, unlocked for as long as it holds the key that it was given.
 
     :param has_history: whether the database remembers a vault; asked only where there is no file.
@@ -43,18 +117,18 @@ class OpenFile:
     def __init__(
         self, path: Path, clock: IReactorTime, has_history: Callable[[], bool], key: DataKey | None = None
     ) -> None:
-        self._disk = Disk(path)
+        self._stored = VaultFile(path)
         self._clock = clock
         self._has_history = has_history
         self._key = key
         self._waiting = Waiting()
-        self._attempted: Document | None = None
-        found = self._disk.read()
-        self.known: Document | None = None if key is None else _checked(found, key)
+        self._attempted: VaultDocument | None = None
+        found = self._stored.read()
+        self.known: VaultDocument | None = None if key is None else _checked(found, key)
 
     def state(self) -> VaultState:
         """The state now.  A file that vanished while unlocked is lost."""
-        if not self._disk.exists():
+        if not self._stored.exists():
             return VaultState.LOST if self.known is not None or self._has_history() else VaultState.MISSING
         return VaultState.LOCKED if self._key is None else VaultState.UNLOCKED
 
@@ -74,30 +148,30 @@ class OpenFile:
 
         :raises VaultLocked: the vault is not unlocked.
         """
-        if self._key is None or not self._disk.exists():
+        if self._key is None or not self._stored.exists():
             raise self._not_open()
         return self._key
 
-    def look(self) -> Document | None:
+    def look(self) -> VaultDocument | None:
         """What the file says, for showing; L{None}: there is none.  While locked it is but a claim.
 
         :raises VaultDamaged: it is damaged.
         """
-        found = self._disk.read()
+        found = self._stored.read()
         return found if self._key is None or found is None else self._expected(found)
 
-    def opened(self) -> tuple[DataKey, Document]:
+    def opened(self) -> tuple[DataKey, VaultDocument]:
         """The key, and what the file says, which is what the holder of the key wrote last.
 
         :raises VaultLocked: the vault is not unlocked.
         :raises VaultDamaged: the file says something else.
         """
-        key, found = self.key(), self._disk.read()
+        key, found = self.key(), self._stored.read()
         if found is None:
             raise self._not_open()
         return key, self._expected(found)
 
-    def write(self, changed: Document) -> None:
+    def write(self, changed: VaultDocument) -> None:
         """Let the file say C{changed}, durably, in another revision and without marks that have ended.
 
         :raises VaultLocked: the vault is not unlocked.
@@ -109,12 +183,12 @@ class OpenFile:
         pruned = changed.remembering(utc(self._clock.seconds()), fresh)
         self._attempted = authenticated(evolve(pruned, revision=known.revision + 1), key)
         try:
-            self._disk.write(self._attempted)
+            self._stored.write(self._attempted)
         except OSError as error:
             raise StoreUnavailable(f"The vault could not be written: {error.strerror}.") from error
         self.known = self._attempted
 
-    def _expected(self, found: Document) -> Document:
+    def _expected(self, found: VaultDocument) -> VaultDocument:
         if found is not self.known:
             # A write may fail after the file was replaced: then the file is ours, though nobody was told so.
             ours = next((each for each in (self.known, self._attempted) if each == found), None)
@@ -129,7 +203,7 @@ class OpenFile:
         return VaultLocked(_HINTS.get(state, "The vault is not open."), {"state": state.value})
 
 
-def _checked(found: Document | None, key: DataKey) -> Document:
+def _checked(found: VaultDocument | None, key: DataKey) -> VaultDocument:
     if found is None:
         raise NoVault("There is a key, but no vault that it could open.", {"state": VaultState.MISSING.value})
     if not is_sound(found, key):
@@ -140,7 +214,7 @@ def _checked(found: Document | None, key: DataKey) -> Document:
     return found
 
 
-def _difference(found: Document, known: Document | None) -> str:
+def _difference(found: VaultDocument, known: VaultDocument | None) -> str:
     if known is not None and found.vault != known.vault:
         return "Another vault was put in the place of this one."
     if known is not None and found.revision < known.revision:

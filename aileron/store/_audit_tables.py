@@ -1,0 +1,225 @@
+"""The record: C{audit_events} is the chain, C{audit_payloads} what its events say, the others vouch for it.
+
+C{audit_checkpoints} holds signed statements of how far the chain had come, C{audit_macs} what seals records that were
+written while nothing could be signed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TypeAlias
+
+from aileron.values import Actor, AuditQuery, Checkpoint, Event, Maced, Record, Row
+
+from ._queries import among, conditions, moment
+from ._table import MOMENT, PLAIN, Table
+
+Digest: TypeAlias = Callable[[str, str], str]
+"""Of a salt and a payload's text."""
+
+EVENTS = Table(
+    "audit_events",
+    Record,
+    {
+        "seq": PLAIN,
+        "id": PLAIN,
+        "type": PLAIN,
+        "at": MOMENT,
+        "actor_type": PLAIN,
+        "actor_id": PLAIN,
+        "run_id": PLAIN,
+        "session_id": PLAIN,
+        "action": PLAIN,
+        "connector": PLAIN,
+        "failure_class": PLAIN,
+        "payload_digest": PLAIN,
+        "prev_hash": PLAIN,
+        "hash": PLAIN,
+    },
+    {
+        "seq": "sequence",
+        "id": "event.id",
+        "type": "event.type",
+        "at": "event.at",
+        "actor_type": "event.actor.type",
+        "actor_id": "event.actor.id",
+        "run_id": "event.run_id",
+        "session_id": "event.session_id",
+        "action": "event.action",
+        "connector": "event.connector",
+        "failure_class": "event.failure_class",
+        "prev_hash": "previous_hash",
+    },
+)
+CHECKPOINTS = Table(
+    "audit_checkpoints",
+    Checkpoint,
+    {
+        "vault": PLAIN,
+        "seq": PLAIN,
+        "head": PLAIN,
+        "at": PLAIN,
+        "previous": PLAIN,
+        "key": PLAIN,
+        "signature": PLAIN,
+    },
+    {"seq": "sequence"},
+)
+_WITH_PAYLOAD = f"SELECT {EVENTS.selection}, salt, payload FROM audit_events LEFT JOIN audit_payloads USING (seq)"
+_WITH_MAC = """
+    SELECT seq, hash, stretch, mac FROM audit_events LEFT JOIN audit_macs USING (seq)
+    WHERE seq > ? ORDER BY seq LIMIT ?
+"""
+_OLDEST_PAYLOADS = "SELECT seq FROM audit_payloads WHERE seq <= ? ORDER BY seq LIMIT ?"
+_MOST = 2**63 - 1
+
+
+def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
+    """Sequence and hash of the newest record, or L{None}."""
+    row = cursor.execute("SELECT seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
+    return None if row is None else (row["seq"], row["hash"])
+
+
+def hash_at(cursor: sqlite3.Cursor, sequence: int) -> str | None:
+    """The hash of one record, or L{None}."""
+    row = cursor.execute("SELECT hash FROM audit_events WHERE seq = ?", (sequence,)).fetchone()
+    return None if row is None else str(row["hash"])
+
+
+def insert(cursor: sqlite3.Cursor, records: Iterable[Record], payloads: Iterable[tuple[int, str, str]]) -> None:
+    """Add records to the chain, and payloads beside it: the sequence, the salt, the text."""
+    EVENTS.insert(cursor, records)
+    cursor.executemany("INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, ?, ?)", payloads)
+
+
+def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
+    """One record, or L{None}."""
+    row = cursor.execute(f"{_WITH_PAYLOAD} WHERE id = ?", (audit_id,)).fetchone()
+    return None if row is None else _record(row, digest)
+
+
+def select(cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None) -> list[tuple[int, Record]]:
+    """Records below the sequence C{before}, each with its own, newest first, one more than the limit if there are."""
+    where, values = conditions(
+        ("seq < ?", before),
+        ("at >= ?", moment(query.since)),
+        ("at < ?", moment(query.until)),
+        ("type = ?", query.type),
+        among("type", query.types),
+        ("action = ?", query.action),
+        ("connector = ?", query.connector),
+        ("session_id = ?", query.session_id),
+        ("run_id = ?", query.run_id),
+        ("failure_class = ?", query.failure_class),
+    )
+    statement = f"{_WITH_PAYLOAD} {where} ORDER BY seq DESC LIMIT ?"
+    records = [_record(row, digest) for row in cursor.execute(statement, (*values, query.limit + 1))]
+    return [(record.sequence, record) for record in records]
+
+
+def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
+    """Records above C{sequence}, oldest first."""
+    return tuple(_record(row, digest) for row in _between(cursor, sequence, limit))
+
+
+def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
+    """Records above the sequence C{after}, up to C{until}, oldest first, as columns."""
+    return [tuple(row) for row in _between(cursor, after, limit, until)]
+
+
+def _between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> Iterable[sqlite3.Row]:
+    most = _MOST if until is None else until
+    if after >= most:
+        return ()
+    return cursor.execute(f"{_WITH_PAYLOAD} WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?", (after + 1, most, limit))
+
+
+def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:
+    """The sequence before the first record at or after C{since}, and of the last before C{until}.
+
+    Where the clock went back meanwhile, there are others between.
+    """
+    last, _ = head(cursor) or (0, "")
+    first = _first(cursor, "at >= ? ORDER BY seq", since)
+    end = _first(cursor, "at < ? ORDER BY seq DESC", until)
+    return (0 if since is None else last if first is None else first - 1), (last if until is None else end or 0)
+
+
+def _first(cursor: sqlite3.Cursor, where: str, at: datetime | None) -> int | None:
+    row = cursor.execute(f"SELECT seq FROM audit_events WHERE {where} LIMIT 1", (moment(at),)).fetchone()
+    return None if row is None else int(row["seq"])
+
+
+def _record(row: sqlite3.Row, digest: Digest) -> Record:
+    kept, salt, payload = EVENTS.read(row), row["salt"], row["payload"]
+    event = Event(
+        id=kept["id"],
+        type=kept["type"],
+        at=kept["at"],
+        actor=Actor(kept["actor_type"], kept["actor_id"]),
+        payload={} if payload is None else json.loads(payload),
+        run_id=kept["run_id"],
+        session_id=kept["session_id"],
+        action=kept["action"],
+        connector=kept["connector"],
+        failure_class=kept["failure_class"],
+    )
+    sealed = kept["payload_digest"]
+    altered = payload is not None and digest(salt, payload) != sealed
+    return Record(kept["seq"], event, kept["prev_hash"], kept["hash"], sealed, salt, altered)
+
+
+def oldest_payload(cursor: sqlite3.Cursor) -> int | None:
+    """The sequence of the oldest event that has its payload, or L{None}."""
+    oldest: int | None = cursor.execute("SELECT min(seq) FROM audit_payloads").fetchone()[0]
+    return oldest
+
+
+def delete_payloads(cursor: sqlite3.Cursor, up_to: int, limit: int) -> int:
+    """Delete at most C{limit} of the oldest, up to the sequence C{up_to}, and overwrite where they lay; how many."""
+    cursor.execute("PRAGMA secure_delete=ON")
+    try:
+        return cursor.execute(f"DELETE FROM audit_payloads WHERE seq IN ({_OLDEST_PAYLOADS})", (up_to, limit)).rowcount
+    finally:
+        cursor.execute("PRAGMA secure_delete=OFF")
+
+
+def insert_checkpoint(cursor: sqlite3.Cursor, checkpoint: Checkpoint) -> None:
+    """Keep one, after all others."""
+    CHECKPOINTS.insert(cursor, [checkpoint])
+
+
+def latest_checkpoint(cursor: sqlite3.Cursor) -> Checkpoint | None:
+    """The newest, or L{None}."""
+    return CHECKPOINTS.find(cursor, "ORDER BY number DESC LIMIT 1")
+
+
+def checkpoints(cursor: sqlite3.Cursor, after: int, until: int | None = None) -> tuple[Checkpoint, ...]:
+    """Those about records after the sequence C{after}, up to C{until}, oldest first."""
+    most = _MOST if until is None else until
+    return CHECKPOINTS.select(cursor, "WHERE seq > ? AND seq <= ? ORDER BY number", after, most)
+
+
+def insert_macs(cursor: sqlite3.Cursor, macs: Iterable[tuple[int, str, bytes]]) -> None:
+    """Keep MACs: the sequence of the record, its locked period, the MAC."""
+    cursor.executemany("INSERT INTO audit_macs (seq, stretch, mac) VALUES (?, ?, ?)", macs)
+
+
+def first_mac(cursor: sqlite3.Cursor, period: str) -> int | None:
+    """The sequence of the first record of a locked period, or L{None}."""
+    first: int | None = cursor.execute("SELECT min(seq) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0]
+    return first
+
+
+def count_macs(cursor: sqlite3.Cursor, period: str) -> int:
+    """How many records of a locked period there are."""
+    return int(cursor.execute("SELECT count(*) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0])
+
+
+def macs_along(cursor: sqlite3.Cursor, after: int, limit: int) -> list[Maced]:
+    """Records above the sequence C{after}, oldest first, with their MACs where they have one."""
+    rows = cursor.execute(_WITH_MAC, (after, limit))
+    return [Maced(row["seq"], row["hash"], row["stretch"], row["mac"]) for row in rows]

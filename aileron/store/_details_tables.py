@@ -1,0 +1,98 @@
+"""What belongs to runs: C{run_steps}, C{run_attempts}, and C{charges}, which counts them against limits."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from attrs import frozen
+
+from aileron.errors import LimitExceeded
+from aileron.values import AttemptRow, Charge, StepRow, from_timestamp, timestamp
+
+from ._table import FAULT, FLAG, JSON_TEXT, MOMENT, PLAIN, Table
+
+STEPS = Table(
+    "run_steps",
+    StepRow,
+    {"run_id": PLAIN, "step_id": PLAIN, "position": PLAIN, "state": PLAIN, "output": JSON_TEXT.or_null()},
+)
+ATTEMPTS = Table(
+    "run_attempts",
+    AttemptRow,
+    {
+        "run_id": PLAIN,
+        "step_id": PLAIN,
+        "number": PLAIN,
+        "state": PLAIN,
+        "started_at": MOMENT,
+        "ended_at": MOMENT.or_null(),
+        "fault": FAULT.or_null(),
+        "sent": FLAG.or_null(),
+    },
+)
+_STEP_IN_PLACE = STEPS.overwriting("run_id", "step_id")
+_ATTEMPT_IN_PLACE = ATTEMPTS.overwriting("run_id", "step_id", "number", keep=("started_at",))
+
+
+@frozen
+class _Counted:
+    key: str
+    at: datetime
+
+
+CHARGES = Table("charges", _Counted, {"key": PLAIN, "at": MOMENT})
+_WITHIN = "SELECT count(*) FROM charges WHERE key = ? AND at > ?"
+_LEAVES = "SELECT at FROM charges WHERE key = ? AND at > ? ORDER BY at LIMIT 1 OFFSET ?"
+_FORGET = """
+    DELETE FROM charges WHERE at < ? AND ordinal IN (SELECT ordinal FROM charges ORDER BY ordinal LIMIT ?)
+"""
+_KEPT = timedelta(days=2)
+_FORGOTTEN = 100  # of the oldest, each time: more than come
+
+
+def put_steps(cursor: sqlite3.Cursor, steps: Iterable[StepRow]) -> None:
+    """Keep steps that ended, each in place of what stood there."""
+    STEPS.insert(cursor, steps, _STEP_IN_PLACE)
+
+
+def steps_of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[StepRow, ...]:
+    """The steps of a run, in order."""
+    return STEPS.select(cursor, "WHERE run_id = ? ORDER BY position, step_id", run_id)
+
+
+def put_attempts(cursor: sqlite3.Cursor, attempts: Iterable[AttemptRow]) -> None:
+    """Keep attempts; one that is there already gets its end and keeps its start."""
+    ATTEMPTS.insert(cursor, attempts, _ATTEMPT_IN_PLACE)
+
+
+def attempts_of_run(cursor: sqlite3.Cursor, run_id: str) -> tuple[AttemptRow, ...]:
+    """The attempts of a run, in the order they began."""
+    return ATTEMPTS.select(cursor, "WHERE run_id = ? ORDER BY ordinal", run_id)
+
+
+def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:
+    """Count each of C{charges} at the moment C{at}, and forget what no window reaches any more.
+
+    A clock that was set back counts what lies ahead of it as well: nothing is won by turning it.
+
+    :raises LimitExceeded: one of them is full; with C{details["retry_after"]} in seconds.
+    """
+    if not charges:
+        return
+    check_room(cursor, charges, at)
+    cursor.execute(_FORGET, (timestamp(at - _KEPT), _FORGOTTEN))
+    CHARGES.insert(cursor, [_Counted(key, at) for key in sorted({each.key for each in charges})])
+
+
+def check_room(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:
+    """Pass only where none of C{charges} is full; errors as of L{charge}."""
+    for each in charges:
+        since = at - timedelta(seconds=each.seconds)
+        within = (each.key, timestamp(since))
+        counted: int = cursor.execute(_WITHIN, within).fetchone()[0]
+        if counted >= each.most:
+            leaves = cursor.execute(_LEAVES, (*within, counted - each.most)).fetchone()
+            left = each.seconds if leaves is None else (from_timestamp(leaves["at"]) - since).total_seconds()
+            raise LimitExceeded(each.message, {"retry_after": max(1, round(left))})

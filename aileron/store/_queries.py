@@ -1,0 +1,63 @@
+"""The conditions of a query, and the pages of what it finds."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from aileron.errors import InvalidRequest
+from aileron.values import Page, compact, timestamp
+
+T = TypeVar("T")
+
+
+def moment(value: datetime | None) -> str | None:
+    """A moment to compare with, where there is one."""
+    return None if value is None else timestamp(value)
+
+
+def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
+    """The C{WHERE} of those C{terms} that have a value, and the values.
+
+    :param terms: an SQL condition with one placeholder, and its value or L{None}.
+    """
+    given = [(term, value) for term, value in terms if value is not None]
+    where = " AND ".join(term for term, _ in given)
+    return (f"WHERE {where}" if where else ""), [value for _, value in given]
+
+
+def among(column: str, values: Sequence[str]) -> tuple[str, str | None]:
+    """The term that C{column} is one of C{values}; none given: any."""
+    return f"{column} IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
+
+
+def read_cursor(kind: str, cursor: str | None) -> int | None:
+    """The position that C{cursor} stands for.
+
+    :param kind: which list it must come from.
+    :raises InvalidRequest: a cursor that this list did not give.
+    """
+    if cursor is None:
+        return None
+    given, _, key = _decode(cursor).partition(":")
+    if given != kind or not key.isascii() or not key.isdigit() or len(key) > 18:
+        raise InvalidRequest.listing("That is no cursor of this list.", ("/cursor", "this list did not give it"))
+    return int(key)
+
+
+def make_page(kind: str, rows: Sequence[tuple[int, T]], limit: int) -> Page[T]:
+    """One page of C{rows}, each with its position, which are one more than C{limit} where there is a next page."""
+    items = tuple(item for _, item in rows[:limit])
+    if len(rows) <= limit:
+        return Page(items)
+    word = base64.b64encode(f"{kind}:{rows[limit - 1][0]}".encode("ascii"), b"-_")
+    return Page(items, word.decode("ascii"))
+
+
+def _decode(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor, b"-_", validate=True).decode("ascii")
+    except ValueError:
+        return ""

@@ -1,0 +1,137 @@
+"""Describes each table once: statements are made of the description, and rows are read by it, by name."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from attrs import field, frozen
+
+from aileron.values import Fault, compact, from_timestamp, timestamp
+
+T = TypeVar("T")
+
+
+@frozen
+class Codec:
+    """How a column keeps a value.
+
+    :ivar encode: what stands in the column for a value; L{None}: the value itself.
+    :ivar decode: the value for what stands in the column; L{None}: that itself.
+    """
+
+    encode: Callable[[Any], object] | None = None
+    decode: Callable[[Any], object] | None = None
+
+    def or_null(self) -> Codec:
+        """The same, where C{None} stands as C{NULL}."""
+        return Codec(_unless_none(self.encode), _unless_none(self.decode))
+
+
+def _unless_none(convert: Callable[[Any], object] | None) -> Callable[[Any], object] | None:
+    return None if convert is None else lambda value: None if value is None else convert(value)
+
+
+def enum(values: type[StrEnum]) -> Codec:
+    """One of C{values}, by its text."""
+    return Codec(lambda value: value.value, values)
+
+
+PLAIN = Codec()
+"""Text, a number or bytes; C{NULL} is L{None}."""
+
+MOMENT = Codec(timestamp, from_timestamp)
+JSON_TEXT = Codec(compact, json.loads)
+FAULT = Codec(lambda fault: compact(fault.as_json()), lambda text: Fault.from_json(json.loads(text)))
+FLAG = Codec(None, bool)
+
+
+@frozen(eq=False)
+class Table(Generic[T]):
+    """One table, and the value that a row of it stands for.
+
+    :ivar make: makes the value, by the names of its attributes.
+    :ivar columns: how each column is kept.
+    :ivar attributes: the attribute of a column that is named otherwise; dotted where it lies deeper.
+    :ivar selection: the columns for a C{SELECT}, each under a name that no other table's has.
+    :ivar insertion: the C{INSERT} of one row.
+    """
+
+    name: str
+    make: Callable[..., T]
+    columns: Mapping[str, Codec]
+    attributes: Mapping[str, str] = field(factory=dict)
+    selection: str = field(init=False)
+    insertion: str = field(init=False)
+    _values: Callable[[Any], tuple[Any, ...]] = field(init=False)
+    _decoders: Sequence[tuple[str, str, Callable[[Any], object] | None]] = field(init=False)
+
+    @selection.default
+    def _make_selection(self) -> str:
+        return ", ".join(f"{self.name}.{column} AS {self.name}_{column}" for column in self.columns)
+
+    @insertion.default
+    def _make_insertion(self) -> str:
+        places = ", ".join("?" * len(self.columns))
+        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({places})"
+
+    @_values.default
+    def _make_values(self) -> Callable[[Any], tuple[Any, ...]]:
+        return attrgetter(*(self.attributes.get(column, column) for column in self.columns))
+
+    @_decoders.default
+    def _make_decoders(self) -> Sequence[tuple[str, str, Callable[[Any], object] | None]]:
+        return [(column, f"{self.name}_{column}", codec.decode) for column, codec in self.columns.items()]
+
+    def part(self, *columns: str) -> Table[T]:
+        """The same, with some of its columns only: for an C{UPDATE}."""
+        return Table(self.name, self.make, {name: self.columns[name] for name in columns}, self.attributes)
+
+    def assignments(self) -> str:
+        """The columns for the C{SET} of an C{UPDATE}, each with a place for its value."""
+        return ", ".join(f"{column} = ?" for column in self.columns)
+
+    def overwriting(self, *key: str, keep: Sequence[str] = ()) -> str:
+        """What has an L{insertion} overwrite the row that has the same C{key}, but for the columns to C{keep}."""
+        changed = ", ".join(f"{name} = excluded.{name}" for name in self.columns if name not in (*key, *keep))
+        return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
+
+    def row_of(self, value: Any) -> list[object]:
+        """What stands in the columns for C{value}."""
+        codecs = self.columns.values()
+        return [
+            value if codec.encode is None else codec.encode(value)
+            for codec, value in zip(codecs, self._values(value), strict=True)
+        ]
+
+    def read(self, row: sqlite3.Row) -> dict[str, Any]:
+        """The values of one row of a L{selection}, by column."""
+        return {column: row[name] if decode is None else decode(row[name]) for column, name, decode in self._decoders}
+
+    def value_of(self, row: sqlite3.Row, **others: object) -> T:
+        """The value of one row of a L{selection}; C{others} are attributes that no column has."""
+        return self.make(
+            **others, **{self.attributes.get(column, column): value for column, value in self.read(row).items()}
+        )
+
+    def insert(self, cursor: sqlite3.Cursor, values: Iterable[Any], conflict: str = "") -> None:
+        """Add rows.
+
+        :param conflict: what is done where there is one already, as L{overwriting} says it.
+        """
+        rows = [self.row_of(value) for value in values]
+        if rows:
+            cursor.executemany(f"{self.insertion} {conflict}", rows)
+
+    def select(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> tuple[T, ...]:
+        """What the rows stand for that C{tail}, the rest of the statement, selects."""
+        return tuple(map(self.value_of, cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values)))
+
+    def find(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> T | None:
+        """What the first such row stands for, or L{None}."""
+        row = cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values).fetchone()
+        return None if row is None else self.value_of(row)

@@ -1,0 +1,121 @@
+"""What is kept of a credential may change as it is used, and what is sent follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from attrs import define, evolve, field
+from twisted.internet.defer import Deferred
+
+from aileron.credentials import DEFAULT_KIND, KINDS, ApiKey, CredentialKind
+from aileron.errors import BindingFailed, InvalidRequest
+from aileron.testing import does_not_open, example_scope, new_binding, opened
+
+from .case import OpenCase
+
+
+@define(eq=False)
+class _Renewing:
+    """Is renewed at each use, as soon as the test says so, and keeps how often."""
+
+    name: str = "renewing"
+    waiting: list[Deferred[None]] = field(factory=list)
+
+    def check(self, kept: bytes) -> None:
+        """A number."""
+        int(kept)
+
+    async def present(self, kept: bytes, keep: Callable[[bytes], None]) -> bytes:
+        """The number that is kept from now on."""
+        renewed: Deferred[None] = Deferred()
+        self.waiting.append(renewed)
+        await renewed
+        keep(b"%d" % (int(kept) + 1))
+        return b"token-%d" % (int(kept) + 1)
+
+
+class RenewedTests(OpenCase):
+    """A kind that runs out."""
+
+    def setUp(self) -> None:
+        """A binding of it."""
+        super().setUp()
+        self.kind = _Renewing()
+        kinds = cast(dict[str, CredentialKind], KINDS)
+        kinds[self.kind.name] = self.kind
+        self.addCleanup(kinds.pop, self.kind.name)
+        self.made = self.set_up(evolve(new_binding(secret=b"1"), kind=self.kind.name))
+
+    def reveal(self) -> Deferred[bytes]:
+        """Begin to open it."""
+        return Deferred.fromCoroutine(self.vault.credential(self.made, example_scope()).reveal())
+
+    def test_kept(self) -> None:
+        """What was renewed is kept, in another life too, and it is the same binding in the same revision."""
+        revealed = self.reveal()
+        self.assertNoResult(revealed)
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(revealed), b"token-2")
+        again = self.unlocked()
+        self.assertEqual(again.list(), (self.made,))
+        renewed = Deferred.fromCoroutine(again.credential(self.made, example_scope()).reveal())
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(renewed), b"token-3")
+
+    def test_one_at_a_time(self) -> None:
+        """Who comes while it is renewed waits, and then gets what came of it."""
+        first, second = self.reveal(), self.reveal()
+        self.assertEqual(len(self.kind.waiting), 1)
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(first), b"token-2")
+        self.assertNoResult(second)
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(second), b"token-3")
+
+    def test_failed(self) -> None:
+        """A renewal that fails keeps what was there, and the next may try."""
+        failing, waiting = self.reveal(), self.reveal()
+        self.kind.waiting.pop().errback(BindingFailed("The service refused."))
+        self.failureResultOf(failing, BindingFailed)
+        self.kind.waiting.pop().callback(None)
+        self.assertEqual(self.successResultOf(waiting), b"token-2")
+
+    def test_revoked_meanwhile(self) -> None:
+        """What was revoked while it was renewed is not kept again, and goes nowhere."""
+        revealed = self.reveal()
+        self.successResultOf(Deferred.fromCoroutine(self.vault.revoke(self.made.name)))
+        self.kind.waiting.pop().callback(None)
+        self.failureResultOf(revealed, BindingFailed)
+        self.assertEqual(self.vault.list(), ())
+
+    def test_unfit(self) -> None:
+        """What the kind would not keep is refused."""
+        unfit = evolve(new_binding("you", secret=b"x"), kind=self.kind.name)
+        self.failureResultOf(Deferred.fromCoroutine(self.vault.set_up(unfit)), InvalidRequest)
+
+    def test_unknown_kind(self) -> None:
+        """A kind that there is not is refused before the vault is written."""
+        unknown = evolve(new_binding("you"), kind="unknown")
+        self.failureResultOf(Deferred.fromCoroutine(self.vault.set_up(unknown)), InvalidRequest)
+
+
+class ApiKeyTests(OpenCase):
+    """The kind that most are."""
+
+    def test_as_it_is(self) -> None:
+        """It is sent as it is kept, and using it writes nothing."""
+        made = self.set_up(new_binding())
+        before = self.path.read_bytes()
+        self.assertEqual(opened(self, self.vault.credential(made, example_scope())), new_binding().secret)
+        self.assertEqual((self.path.read_bytes(), made.kind), (before, DEFAULT_KIND))
+
+    def test_visible(self) -> None:
+        """Nothing that could not be one header's value is kept."""
+        for kept in (b"", b"a b", b"a\r\nb", "é".encode(), b"x" * 8193):
+            self.assertRaises(ValueError, ApiKey().check, kept)
+
+    def test_elsewhere(self) -> None:
+        """It opens for no other scope."""
+        made = self.set_up(new_binding())
+        does_not_open(self, self.vault.credential(made, evolve(example_scope(), header="X-Other")), BindingFailed)
