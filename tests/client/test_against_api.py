@@ -9,7 +9,7 @@ from treq.testing import RequestTraversalAgent
 from twisted.internet.defer import Deferred
 from twisted.web.resource import IResource
 
-from aileron.client import Daemon, DaemonFault, Operator, Wire
+from aileron.client import Daemon, DaemonClient, DaemonFault, Operator
 from aileron.mcp._cards import cards_of
 from tests.api.case import LAUNCH_KEY, ApiCase
 
@@ -17,17 +17,17 @@ from tests.api.case import LAUNCH_KEY, ApiCase
 class AgainstApiTests(ApiCase):
     """Real requests, real routes, scripted collaborators."""
 
-    def wire(self, resource: IResource, token: str | None) -> Wire:
-        """A wire to one of the sites."""
-        return Wire(RequestTraversalAgent(resource), "http://localhost:7001", token, self.clock)
+    def client(self, resource: IResource, token: str | None) -> DaemonClient:
+        """A client to one of the sites."""
+        return DaemonClient(RequestTraversalAgent(resource), "http://localhost:7001", token, self.clock)
 
     def daemon(self, token: str) -> Daemon:
         """The agent site."""
-        return Daemon(self.wire(self.agents.resource, token))
+        return Daemon(self.client(self.agents.resource, token))
 
     def operating(self) -> Operator:
         """The operator site, logged in."""
-        return Operator(self.wire(self.operator.resource, self.operator_token()))
+        return Operator(self.client(self.operator.resource, self.operator_token()))
 
     def of(self, awaitable: Awaitable[Any]) -> Any:
         """What it brings, which must be at once."""

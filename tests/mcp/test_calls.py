@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from aileron.client import Connections, Daemon, DaemonUnreachable, SessionEnvironment, Wire
+from aileron.client import Connections, Daemon, DaemonClient, DaemonUnreachable, SessionEnvironment
 from aileron.mcp._calls import Calls
 from aileron.mcp._link import FIRST_SECONDS
 from aileron.mcp._nowhere import daemon_of
@@ -161,7 +161,7 @@ class NoDaemonTests(CallsCase):
 
     def test_status_gives_up_soon(self) -> None:
         """A daemon that was never reached is given up after 3 s, whatever the wait."""
-        daemon = Daemon(Wire(RefusingAgent(), "http://127.0.0.1:9", "t", self.clock))
+        daemon = Daemon(DaemonClient(RefusingAgent(), "http://127.0.0.1:9", "t", self.clock))
         calls = Calls(daemon, self.link, self.clock, 45, Withdrawals(daemon), Shortlist(daemon, 40))
         arguments: dict[str, JSON] = {"approval_id": "R", "wait_seconds": 45}
         calling = Deferred.fromCoroutine(calls.call("check_action_status", arguments, MANNER))

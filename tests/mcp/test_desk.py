@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import Connections, Daemon, SessionEnvironment, Wire
+from aileron.client import Connections, Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.mcp.http.desk import MOST_UNDER_WAY, Desk, agent_served
 from aileron.testing import ScriptedSite
@@ -49,7 +49,7 @@ class InMemory:
 
     def daemon(self, url: str, token: str) -> Daemon:
         """One daemon."""
-        return Daemon(Wire(self._site.agent, url, token, self._clock))
+        return Daemon(DaemonClient(self._site.agent, url, token, self._clock))
 
 
 class DeskTests(SynchronousTestCase):

@@ -1,17 +1,23 @@
-"""The agent site's client: what a launcher and an agent's session may ask."""
+"""The agent site's methods: what a launcher and an agent's session may ask of the daemon."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 from zope.interface import Interface, implementer
 
 from aileron.values import JSON
 
-from ._faults import AnswerNotUnderstood
-from ._wire import Answer, Wire
+from ._answers import Answer, AnswerNotUnderstood, DaemonError, DaemonFault
+from ._requests import DaemonClient
+
+LEASE_PAUSE_SECONDS = 1.0
+_LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
+_NO_SESSION = 404
 
 
 @frozen
@@ -69,19 +75,19 @@ class IDaemon(Interface):
 class Daemon:
     """The agent site, with a launch key or an agent token."""
 
-    _wire: Wire
+    _client: DaemonClient
 
     async def health(self) -> Mapping[str, Any]:
         """C{{status, service, version, timestamp}}."""
-        return (await self._wire.ask("GET", "v1", "health")).body
+        return (await self._client.ask("GET", "v1", "health")).body
 
     async def status(self) -> Mapping[str, Any]:
         """Version, vault state, counts."""
-        return (await self._wire.ask("GET", "v1", "status")).body
+        return (await self._client.ask("GET", "v1", "status")).body
 
     async def vault_status(self) -> Mapping[str, Any]:
         """C{{state}}."""
-        return (await self._wire.ask("GET", "v1", "vault", "status")).body
+        return (await self._client.ask("GET", "v1", "vault", "status")).body
 
     async def open_session(
         self, agent: str, working_dir: str, *, client: bool = False, leased: bool = False, minutes: int | None = None
@@ -99,7 +105,7 @@ class Daemon:
             body["lease"] = True
         if minutes is not None:
             body["minutes"] = minutes
-        answer = await self._wire.ask("POST", "v1", "sessions", body=body)
+        answer = await self._client.ask("POST", "v1", "sessions", body=body)
         try:
             told = answer.body
             return OpenedSession(id=told["id"], token=told["token"], gateway_key=told["gateway_key"])
@@ -108,25 +114,25 @@ class Daemon:
 
     async def hold_lease(self, session_id: str) -> None:
         """Stand behind a leased session until the session has ended, this is cancelled, or cut off."""
-        await self._wire.follow("v1", "sessions", session_id, "lease", heard=_heard)
+        await self._client.follow("v1", "sessions", session_id, "lease", on_event=_ignore_event)
 
     async def end_session(self, session_id: str, exit_code: int | None) -> Mapping[str, Any]:
         """End the session.  Twice is safe."""
         body = {"exit_code": exit_code}
-        return (await self._wire.ask("POST", "v1", "sessions", session_id, "end", body=body)).body
+        return (await self._client.ask("POST", "v1", "sessions", session_id, "end", body=body)).body
 
     async def session(self, session_id: str) -> Mapping[str, Any]:
         """One session."""
-        return (await self._wire.ask("GET", "v1", "sessions", session_id)).body
+        return (await self._client.ask("GET", "v1", "sessions", session_id)).body
 
     async def actions(self, generation: int | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
         """C{{generation, items, load_errors}}, at once, or by long poll."""
         query = {"generation": generation, "wait": _seconds(wait_seconds)}
-        return (await self._wire.ask("GET", "v1", "actions", query=query, wait_seconds=wait_seconds)).body
+        return (await self._client.ask("GET", "v1", "actions", query=query, wait_seconds=wait_seconds)).body
 
     async def action(self, name: str) -> Mapping[str, Any]:
         """One action."""
-        return (await self._wire.ask("GET", "v1", "actions", name)).body
+        return (await self._client.ask("GET", "v1", "actions", name)).body
 
     async def run(
         self,
@@ -144,41 +150,66 @@ class Daemon:
         prefer = {} if wait_seconds is None else {"Prefer": f"wait={int(wait_seconds)}"}
         held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
         body: dict[str, JSON] = {"args": arguments, **key}
-        return await self._wire.ask("POST", "v1", "actions", name, "run", body=body, headers=prefer, wait_seconds=held)
+        return await self._client.ask(
+            "POST", "v1", "actions", name, "run", body=body, headers=prefer, wait_seconds=held
+        )
 
     async def result(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """How a run stands: C{{status, run_id, audit_id?, result?, reason?, edited?, failure?, retry_after}}."""
         query = {"wait": _seconds(wait_seconds)}
         path = ("v1", "action-approvals", run_id, "result")
-        return (await self._wire.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
+        return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
 
     async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """One run, gated or not."""
         query = {"wait": _seconds(wait_seconds)}
-        return (await self._wire.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
+        return (await self._client.ask("GET", "v1", "runs", run_id, query=query, wait_seconds=wait_seconds)).body
 
     async def most_used(self, limit: int) -> Sequence[str]:
         """The names of the actions that were lately carried out most often, by any session."""
-        body = (await self._wire.ask("GET", "v1", "most-used", query={"limit": limit})).body
+        body = (await self._client.ask("GET", "v1", "most-used", query={"limit": limit})).body
         items = body.get("items")
         return [str(name) for name in items] if isinstance(items, list) else []
 
     async def runs(self, limit: int) -> Mapping[str, Any]:
         """C{{items, cursor}}: the session's own runs, newest first."""
-        return (await self._wire.ask("GET", "v1", "runs", query={"limit": limit})).body
+        return (await self._client.ask("GET", "v1", "runs", query={"limit": limit})).body
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent."""
         body = {} if reason is None else {"reason": reason}
-        return (await self._wire.ask("POST", "v1", "action-approvals", run_id, "withdraw", body=body)).body
+        return (await self._client.ask("POST", "v1", "action-approvals", run_id, "withdraw", body=body)).body
 
 
-_LONGEST_SECONDS = 3600.0  # HTTP_API: no request is held longer
+@frozen
+class Lease:
+    """A session's lease: a request that stays open.
+
+    :param daemon: the agent site with the launch key, as they are now, since a daemon that starts makes a new key;
+        L{None}: none runs.
+    """
+
+    _daemon: Callable[[], Daemon | None]
+    _clock: IReactorTime
+
+    async def hold(self, session_id: str) -> None:
+        """Hold it until this is cancelled, or the session has ended; what cuts it off has it asked for again."""
+        while True:
+            daemon = self._daemon()
+            try:
+                if daemon is not None:
+                    await daemon.hold_lease(session_id)
+            except DaemonFault as fault:
+                if fault.status == _NO_SESSION:
+                    return
+            except DaemonError:
+                """It is asked again."""
+            await deferLater(self._clock, LEASE_PAUSE_SECONDS)
 
 
 def _seconds(wait: float) -> int | None:
     return int(wait) or None
 
 
-def _heard() -> None:
-    """That it is held needs no answer."""
+def _ignore_event() -> None:
+    """That a lease is held needs no answer."""

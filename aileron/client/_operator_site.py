@@ -1,4 +1,4 @@
-"""The operator site's client: deciding, looking back, and what belongs to the vault."""
+"""The operator site's methods: deciding, looking back, and what belongs to the vault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import frozen
 
 from aileron.values import JSON
 
-from ._wire import Wire
+from ._requests import DaemonClient
 
 Filters = Mapping[str, str | int | float | None]
 _TEST_SECONDS = 40.0  # one attempt of each channel takes 30 at most
@@ -22,7 +22,7 @@ class Operator:
     Each method raises L{DaemonUnreachable}, L{DaemonFault} and L{AnswerNotUnderstood}.
     """
 
-    _wire: Wire
+    _client: DaemonClient
 
     async def status(self) -> Mapping[str, Any]:
         """Version, vault state, counts."""
@@ -49,11 +49,11 @@ class Operator:
 
     async def end_operator_session(self, session_id: str) -> Mapping[str, Any]:
         """C{{ended}}: the ids of the logins that ended; here one, with the browser that it let in."""
-        return (await self._wire.ask("DELETE", "v1", "operator", "sessions", session_id, body={})).body
+        return (await self._client.ask("DELETE", "v1", "operator", "sessions", session_id, body={})).body
 
     async def end_operator_sessions(self) -> Mapping[str, Any]:
         """The same of all but our own."""
-        return (await self._wire.ask("DELETE", "v1", "operator", "sessions", body={})).body
+        return (await self._client.ask("DELETE", "v1", "operator", "sessions", body={})).body
 
     async def passkeys(self) -> Mapping[str, Any]:
         """C{{items, rule}}: the passkeys that count, and what may not be approved without one."""
@@ -61,16 +61,16 @@ class Operator:
 
     async def confirm_passkey(self, words: str) -> Mapping[str, Any]:
         """Let the passkey count whose page shows these words."""
-        return (await self._wire.ask("POST", "v1", "operator", "passkeys", "confirm", body={"words": words})).body
+        return (await self._client.ask("POST", "v1", "operator", "passkeys", "confirm", body={"words": words})).body
 
     async def require_passkey(self, everything: bool, actions: Sequence[str]) -> Mapping[str, Any]:
         """C{{items, rule}}, the rule being this one from now on."""
         body: dict[str, JSON] = {"everything": everything, "actions": list(actions)}
-        return (await self._wire.ask("POST", "v1", "operator", "passkeys", "rule", body=body)).body
+        return (await self._client.ask("POST", "v1", "operator", "passkeys", "rule", body=body)).body
 
     async def reset_passkeys(self) -> Mapping[str, Any]:
         """Forget every passkey and the rule."""
-        return (await self._wire.ask("DELETE", "v1", "operator", "passkeys", body={})).body
+        return (await self._client.ask("DELETE", "v1", "operator", "passkeys", body={})).body
 
     async def hand_over(self) -> Mapping[str, Any]:
         """C{{code}}: what one browser may redeem once."""
@@ -84,12 +84,12 @@ class Operator:
         """Let the browser in that shows these two words; its session."""
         return await self._post("operator", "handover", "confirm", body={"words": words})
 
-    async def follow(self, heard: Callable[[], None]) -> None:
-        """Call C{heard} when the daemon begins to tell, and whenever something is put on record, until that is over.
+    async def follow(self, on_event: Callable[[], None]) -> None:
+        """Call C{on_event} when the daemon begins to tell, and whenever something is put on record, until that is over.
 
         Cancelling ends it.
         """
-        await self._wire.follow("v1", "events", heard=heard)
+        await self._client.follow("v1", "events", on_event=on_event)
 
     async def approvals(self, filters: Filters | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, oldest first."""
@@ -145,7 +145,7 @@ class Operator:
 
     async def remove_cap(self, which: Mapping[str, JSON]) -> Mapping[str, Any]:
         """Remove one; C{{items}}: the others."""
-        return (await self._wire.ask("DELETE", "v1", "caps", body=which)).body
+        return (await self._client.ask("DELETE", "v1", "caps", body=which)).body
 
     async def withdraw(self, run_id: str, reason: str | None = None) -> Mapping[str, Any]:
         """Take a run back before anything is sent."""
@@ -157,7 +157,7 @@ class Operator:
         """How a run stands, as soon as it is settled or the wait is over."""
         path = ("v1", "action-approvals", run_id, "result")
         query = {"wait": int(wait_seconds) or None}
-        return (await self._wire.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
+        return (await self._client.ask("GET", *path, query=query, wait_seconds=wait_seconds)).body
 
     async def runs(self, filters: Filters | None = None) -> Mapping[str, Any]:
         """C{{items, cursor}}, newest first."""
@@ -193,7 +193,7 @@ class Operator:
 
     async def set_enabled(self, name: str, enabled: bool) -> Mapping[str, Any]:
         """Switch an action on or off."""
-        return (await self._wire.ask("PATCH", "v1", "actions", name, body={"enabled": enabled})).body
+        return (await self._client.ask("PATCH", "v1", "actions", name, body={"enabled": enabled})).body
 
     async def trust_items(self) -> Mapping[str, Any]:
         """C{{items}}: what lies there, and what is to be read before it is trusted."""
@@ -205,7 +205,7 @@ class Operator:
 
     async def distrust(self, kind: str, name: str) -> Mapping[str, Any]:
         """Take trust back."""
-        return (await self._wire.ask("DELETE", "v1", "trust", body={"kind": kind, "name": name})).body
+        return (await self._client.ask("DELETE", "v1", "trust", body={"kind": kind, "name": name})).body
 
     async def grants(self) -> Mapping[str, Any]:
         """C{{items}}: the standing grants."""
@@ -217,7 +217,7 @@ class Operator:
 
     async def revoke_grant(self, grant_id: str) -> Mapping[str, Any]:
         """Revoke a standing grant."""
-        return (await self._wire.ask("DELETE", "v1", "grants", grant_id, body={})).body
+        return (await self._client.ask("DELETE", "v1", "grants", grant_id, body={})).body
 
     async def bindings(self) -> Mapping[str, Any]:
         """C{{items}}, without secrets."""
@@ -241,7 +241,7 @@ class Operator:
 
     async def revoke_binding(self, name: str) -> Mapping[str, Any]:
         """Remove a binding and its secret."""
-        return (await self._wire.ask("DELETE", "v1", "bindings", name, body={})).body
+        return (await self._client.ask("DELETE", "v1", "bindings", name, body={})).body
 
     async def notifications(self) -> Mapping[str, Any]:
         """C{{items}}: the channels by which the operator is told of what waits, and how each does."""
@@ -249,7 +249,7 @@ class Operator:
 
     async def try_notifications(self) -> Mapping[str, Any]:
         """The same, after a test was sent by each."""
-        return (await self._wire.ask("POST", "v1", "notifications", "test", body={}, wait_seconds=_TEST_SECONDS)).body
+        return (await self._client.ask("POST", "v1", "notifications", "test", body={}, wait_seconds=_TEST_SECONDS)).body
 
     async def connectors(self) -> Mapping[str, Any]:
         """C{{items, problems}}."""
@@ -276,7 +276,7 @@ class Operator:
         return await self._post("vault", "lock")
 
     async def _get(self, *path: str, query: Filters | None = None) -> Mapping[str, Any]:
-        return (await self._wire.ask("GET", "v1", *path, query=query)).body
+        return (await self._client.ask("GET", "v1", *path, query=query)).body
 
     async def _post(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        return (await self._wire.ask("POST", "v1", *path, body=body or {})).body
+        return (await self._client.ask("POST", "v1", *path, body=body or {})).body

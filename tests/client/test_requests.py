@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.iweb import IAgent
 
-from aileron.client import Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable, Wire
+from aileron.client import Answer, AnswerNotUnderstood, DaemonClient, DaemonFault, DaemonUnreachable
 from aileron.testing import RefusingAgent, ScriptedSite
 
 ENVELOPE = {
@@ -28,23 +28,23 @@ ENVELOPE = {
 }
 
 
-class WireCase(SynchronousTestCase):
-    """A wire to a site in memory."""
+class ClientCase(SynchronousTestCase):
+    """A client to a site in memory."""
 
     def setUp(self) -> None:
         self.clock = Clock()
         self.site = ScriptedSite()
 
-    def wire(self, agent: IAgent | None = None, token: str | None = "ail_a_secret") -> Wire:
-        """A wire that ends at the site, or wherever C{agent} leads."""
-        return Wire(agent or self.site.agent, "http://127.0.0.1:9/", token, self.clock)
+    def client(self, agent: IAgent | None = None, token: str | None = "ail_a_secret") -> DaemonClient:
+        """A client that ends at the site, or wherever C{agent} leads."""
+        return DaemonClient(agent or self.site.agent, "http://127.0.0.1:9/", token, self.clock)
 
     def ask(self, wait_seconds: float = 0) -> Deferred[Answer]:
         """Ask for the status."""
-        return Deferred.fromCoroutine(self.wire().ask("GET", "v1", "status", wait_seconds=wait_seconds))
+        return Deferred.fromCoroutine(self.client().ask("GET", "v1", "status", wait_seconds=wait_seconds))
 
 
-class RequestTests(WireCase):
+class RequestTests(ClientCase):
     """What leaves."""
 
     def test_bearer(self) -> None:
@@ -57,19 +57,19 @@ class RequestTests(WireCase):
 
     def test_scheme(self) -> None:
         """A scheme may be written in capitals."""
-        wire = Wire(self.site.agent, "HTTP://127.0.0.1:9/", None, self.clock)
-        self.assertEqual(wire.base_url, "http://127.0.0.1:9")
+        client = DaemonClient(self.site.agent, "HTTP://127.0.0.1:9/", None, self.clock)
+        self.assertEqual(client.base_url, "http://127.0.0.1:9")
 
     def test_no_token(self) -> None:
         """Without a token no authorization is sent."""
         self.site.answer(200, {})
-        self.successResultOf(Deferred.fromCoroutine(self.wire(token=None).ask("GET", "v1", "health")))
+        self.successResultOf(Deferred.fromCoroutine(self.client(token=None).ask("GET", "v1", "health")))
         self.assertNotIn("authorization", self.site.asked[0].headers)
 
     def test_body(self) -> None:
         """A body is sent as JSON with its type."""
         self.site.answer(200, {})
-        self.successResultOf(Deferred.fromCoroutine(self.wire().ask("POST", "v1", "sessions", body={"agent": "é"})))
+        self.successResultOf(Deferred.fromCoroutine(self.client().ask("POST", "v1", "sessions", body={"agent": "é"})))
         asked = self.site.asked[0]
         self.assertEqual((asked.method, asked.body), ("POST", {"agent": "é"}))
         self.assertEqual(asked.headers["content-type"], "application/json")
@@ -77,24 +77,24 @@ class RequestTests(WireCase):
     def test_path_and_query_are_encoded(self) -> None:
         """Whatever a name holds, it stays one segment; what is not given is left out of the query."""
         self.site.answer(200, {})
-        wire = self.wire()
-        asking = wire.ask("GET", "v1", "actions", "../x?y/z", query={"wait": 3, "generation": None, "q": "a b&c"})
+        client = self.client()
+        asking = client.ask("GET", "v1", "actions", "../x?y/z", query={"wait": 3, "generation": None, "q": "a b&c"})
         self.successResultOf(Deferred.fromCoroutine(asking))
         self.assertEqual(self.site.asked[0].path, "/v1/actions/..%2Fx%3Fy%2Fz?wait=3&q=a+b%26c")
 
     def test_token_hidden(self) -> None:
         """No repr shows the token."""
-        self.assertNotIn("ail_a_secret", repr(self.wire()))
+        self.assertNotIn("ail_a_secret", repr(self.client()))
 
     def test_malformed_address_or_token(self) -> None:
         """A mis-wired client dies when it is made, and its message repeats no token."""
         for url, token in [("ftp://x", None), ("http://", None), ("http://u:p@x", None), ("http://x", "ail\r\nX: 1")]:
             with self.assertRaises(ValueError) as caught:
-                Wire(self.site.agent, url, token, self.clock)
+                DaemonClient(self.site.agent, url, token, self.clock)
             self.assertNotIn("X: 1", str(caught.exception))
 
 
-class AnswerTests(WireCase):
+class AnswerTests(ClientCase):
     """What comes back."""
 
     def test_success(self) -> None:
@@ -139,7 +139,7 @@ class AnswerTests(WireCase):
 
     def test_too_long(self) -> None:
         """An endless answer is given up, and its connection with it."""
-        self.patch(sys.modules["aileron.client._wire"], "MAX_BODY_BYTES", 100)
+        self.patch(sys.modules["aileron.client._requests"], "MAX_BODY_BYTES", 100)
         asking = self.ask()
         self.site.begin(200, b"[" + b"1," * 100)
         self.failureResultOf(asking, AnswerNotUnderstood)
@@ -152,19 +152,19 @@ class AnswerTests(WireCase):
         """No answer makes anything but a result or one of our exceptions."""
         site = ScriptedSite()
         site.answer(status, content)
-        wire = Wire(site.agent, "http://127.0.0.1:9", None, self.clock)
+        client = DaemonClient(site.agent, "http://127.0.0.1:9", None, self.clock)
         results: list[object] = []
-        Deferred.fromCoroutine(wire.ask("GET", "x")).addBoth(results.append)
+        Deferred.fromCoroutine(client.ask("GET", "x")).addBoth(results.append)
         found = getattr(results[0], "value", results[0])
         self.assertIsInstance(found, (Answer, AnswerNotUnderstood, DaemonFault, DaemonUnreachable))
 
 
-class NoAnswerTests(WireCase):
+class NoAnswerTests(ClientCase):
     """What does not come back."""
 
     def test_refused(self) -> None:
         """A refused connection says so, and that nothing was sent."""
-        asking = Deferred.fromCoroutine(self.wire(RefusingAgent()).ask("GET", "v1", "status"))
+        asking = Deferred.fromCoroutine(self.client(RefusingAgent()).ask("GET", "v1", "status"))
         caught = self.failureResultOf(asking, DaemonUnreachable).value
         self.assertFalse(caught.sent)
         self.assertIn("http://127.0.0.1:9", str(caught))

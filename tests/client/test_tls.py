@@ -5,8 +5,8 @@ from __future__ import annotations
 from twisted.internet.error import ConnectionDone
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client._line import NotSecured
-from aileron.client._trust import why_untrusted
+from aileron.client._guard import NotConnected
+from aileron.client._tls import why_untrusted
 
 
 class Error(Exception):
@@ -30,17 +30,17 @@ class WhyTests(SynchronousTestCase):
 
     def test_certificate(self) -> None:
         """What is wrong with a certificate is told apart, whenever it is found."""
-        for error in (UNVERIFIED, NotSecured(UNVERIFIED)):
+        for error in (UNVERIFIED, NotConnected(UNVERIFIED)):
             self.assertIn("an authority that is not trusted here", str(why_untrusted(error)))
-        for named in (VerificationError(), NotSecured(VerificationError())):
+        for named in (VerificationError(), NotConnected(VerificationError())):
             self.assertIn("another name", str(why_untrusted(named)))
 
     def test_broken(self) -> None:
         """What breaks TLS says that it was never spoken before the handshake is over; later it says nothing of whom."""
-        self.assertIn("does not speak TLS", str(why_untrusted(NotSecured(BROKEN))))
+        self.assertIn("does not speak TLS", str(why_untrusted(NotConnected(BROKEN))))
         self.assertIsNone(why_untrusted(BROKEN))
 
     def test_gone(self) -> None:
         """Whoever hangs up has proved nothing, and is not said to be somebody else."""
-        self.assertIsNone(why_untrusted(NotSecured(ConnectionDone())))
+        self.assertIsNone(why_untrusted(NotConnected(ConnectionDone())))
         self.assertIsNone(why_untrusted(ConnectionDone()))
