@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from aileron.client import Connections, SessionEnvironment
 from aileron.values import JSON
 
-from ._bridge import IBridge
+from ._bridge import ThreadBridge
 from ._calls import Calls
 from ._cards import Card
 from ._link import Link
@@ -42,7 +42,7 @@ class Across:
     :ivar room: for calls at once.  A client of the handshake's era that leaves does not end its call.
     """
 
-    bridge: IBridge
+    bridge: ThreadBridge
     calls: Calls
     room: asyncio.Semaphore = field(factory=lambda: asyncio.Semaphore(_NO_BOUND))
 
@@ -91,7 +91,7 @@ class AgentServer:
     def __init__(
         self,
         reactor: Any,
-        bridge: IBridge,
+        bridge: ThreadBridge,
         session: SessionEnvironment,
         connections: Connections | None = None,
         sealing: RequestStateSecurity | None = None,

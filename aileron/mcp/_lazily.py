@@ -16,7 +16,7 @@ def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
     """
     from aileron.client import Connections
 
-    from ._thread import LoopThread
+    from ._bridge import LoopThread
     from .http.door import HttpDoor
     from .http.hush import hush
 

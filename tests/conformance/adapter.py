@@ -13,8 +13,7 @@ from twisted.internet.protocol import ServerFactory
 
 from aileron.api import MCP_PATH, GuardedSite, SiteRules, agent_site
 from aileron.client import Connections, SessionEnvironment
-from aileron.mcp._bridge import IBridge
-from aileron.mcp._thread import LoopThread
+from aileron.mcp._bridge import LoopThread, ThreadBridge
 from aileron.mcp.http.door import HttpDoor
 from aileron.values import McpSettings
 from tests.api.case import ApiCase
@@ -53,7 +52,7 @@ class AdapterTestCase(JudgingTestCase, ApiCase):
 
 def _everything(
     _reactor: object,
-    _bridge: IBridge,
+    _bridge: ThreadBridge,
     _session: SessionEnvironment,
     _connections: Connections,
     sealing: RequestStateSecurity,

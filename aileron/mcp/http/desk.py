@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IDelayedCall
 from aileron.client import Connections, SessionEnvironment
 from aileron.errors import LimitExceeded
 from aileron.mcp._agent import AgentServer
-from aileron.mcp._bridge import IBridge, SideGone
+from aileron.mcp._bridge import SideGone, ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
 from .exchange import Receive, Send, exchanged
@@ -47,7 +47,7 @@ class IServed(Protocol):
 
 def agent_served(
     reactor: Any,
-    bridge: IBridge,
+    bridge: ThreadBridge,
     session: SessionEnvironment,
     connections: Connections,
     sealing: RequestStateSecurity,
@@ -70,7 +70,7 @@ class Desk:
     def __init__(
         self,
         reactor: Any,
-        bridge: IBridge,
+        bridge: ThreadBridge,
         settings: McpSettings,
         served: IServed,
         closed: Callable[[], object],

@@ -14,12 +14,14 @@ from zope.interface import implementer
 from aileron.client import LONGEST_WAIT_SECONDS, Connections, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
 from aileron.interfaces import IMcpService
-from aileron.mcp._bridge import IBridge
+from aileron.mcp._bridge import ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
 from .desk import Desk, IServed, agent_served
 
-Serving: TypeAlias = Callable[[IReactorTime, IBridge, SessionEnvironment, Connections, RequestStateSecurity], IServed]
+Serving: TypeAlias = Callable[
+    [IReactorTime, ThreadBridge, SessionEnvironment, Connections, RequestStateSecurity], IServed
+]
 """Makes what one agent is served, as L{agent_served} does."""
 
 MOST_AGENTS = 64
@@ -30,7 +32,7 @@ class ILoop(Protocol):
     """An asyncio loop that is started and stopped."""
 
     @property
-    def bridge(self) -> IBridge:
+    def bridge(self) -> ThreadBridge:
         """Between it and the reactor."""
 
     def start(self) -> Deferred[None]:
