@@ -23,9 +23,9 @@ from ._nowhere import daemon_of
 from ._own import OwnSession
 from ._server import ToolServer
 from ._texts import Said
-from .offering.shortlist import Shortlist
+from ._tools import Manner
+from .offering.access import Shortlist
 from .waiting.calling import Etiquette
-from .waiting.manner import Manner
 from .waiting.profiles import USUAL_SECONDS
 from .waiting.withdrawals import Withdrawals
 

@@ -16,13 +16,13 @@ from ._diagnosis import diagnosis
 from ._forms import Form, filled_in, said_by_a_person
 from ._link import Link
 from ._texts import Said, is_misdirected, of_error, of_form, of_status, with_their_words
-from .offering.access import ACCESS_CARDS, asked_for, described, found
-from .offering.history import recent_runs
-from .offering.shortlist import Shortlist
-from .waiting.attempts import Attempts
-from .waiting.manner import Manner
-from .waiting.running import Running
+from ._tools import Manner
+from .offering.access import ACCESS_CARDS, Shortlist, asked_for, described, found
+from .waiting.running import Attempts, Running
 from .waiting.withdrawals import REASON, Withdrawals
+
+MOST_RUNS = 20
+_KEPT = ("action", "status", "gated", "received_at", "changed_at", "reason")
 
 
 @frozen
@@ -84,15 +84,15 @@ class Calls:
         return with_their_words(said, said_by_a_person(card, arguments, manner.answers))
 
     async def withdraw(self, key: str) -> None:
-        """See L{aileron.mcp.waiting.manner.ICalls}."""
+        """See L{aileron.mcp._tools.ICalls}."""
         await self.withdrawals.withdraw(key)
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
-        """See L{aileron.mcp.waiting.manner.ICalls}."""
+        """See L{aileron.mcp._tools.ICalls}."""
         return await self.daemon.run_status(run_id, 0)
 
     async def withdraw_run(self, run_id: str) -> None:
-        """See L{aileron.mcp.waiting.manner.ICalls}."""
+        """See L{aileron.mcp._tools.ICalls}."""
         run = await self.daemon.run_status(run_id, 0)
         card = self._card_of(run)
         if card is not None and card.withdrawn_on_cancel and run.get("status") == "pending_approval":
@@ -116,3 +116,18 @@ class Calls:
             return Said(f"{error} The action's status is not known now; ask again later.", is_error=True)
         except DaemonError as error:
             return of_error(error)
+
+
+async def recent_runs(daemon: IDaemon) -> Sequence[Mapping[str, Any]]:
+    """The newest runs of this session, newest first; arguments and results, which may be long, are left out.
+
+    :raises DaemonError: they cannot be told.
+    """
+    items = (await daemon.runs(MOST_RUNS)).get("items")
+    return [_told(run) for run in items if isinstance(run, Mapping)] if isinstance(items, list) else []
+
+
+def _told(run: Mapping[str, Any]) -> dict[str, Any]:
+    failure = run.get("failure")
+    why = {"failure": failure.get("message")} if isinstance(failure, Mapping) else {}
+    return {"approval_id": run.get("id"), **{key: run.get(key) for key in _KEPT}, **why}

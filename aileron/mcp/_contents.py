@@ -2,18 +2,27 @@
 
 A provider refuses a whole conversation over one picture that it cannot read, so only what it can goes as one; anything
 else goes as a document.
+
+An action that declares the schema of its output is answered as data as well: some clients show the model only this and
+some only the text, so each of the two says everything.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import mcp.types as t
+from attrs import evolve
 
-from aileron.values import Attachment
+from aileron.client import Answer
+from aileron.values import JSON, Attachment, fits
 
-from ._texts import Said
+from ._cards import Card
+from ._texts import Said, beside_output, output_of
+
+_REFERENCES = ("$ref", "$dynamicRef")
+_PENDING = 202
 
 _MOST_PICTURE_BYTES = 3_750_000  # 5 MB in base64, which is as much as any provider takes
 _BEGINNINGS = {
@@ -67,3 +76,41 @@ def _is_picture(attachment: Attachment) -> bool:
     if beginning is None or attachment.size > _MOST_PICTURE_BYTES:
         return False
     return beginning.match(attachment.content) is not None
+
+
+def wrapped(output: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The schema of the whole answer, C{output} being that of the action's own."""
+    status = {"type": "string", "description": "completed; or anything else: it is not done."}
+    text = {"type": "string", "description": "What else there is to know."}
+    properties = {"status": status, "output": _moved(output), "text": text}
+    return {"type": "object", "properties": properties, "required": ["status"], "additionalProperties": False}
+
+
+def structured(card: Card, answer: Answer, said: Said) -> Said:
+    """What was said, as data too where the action declares a schema."""
+    if card.output_schema is None:
+        return said
+    if answer.status == _PENDING:
+        return evolve(said, data={"status": str(answer.body.get("status", "pending")), "text": said.text})
+    return evolve(said, data={"status": "completed", **_completed(answer, said, card.output_schema)})
+
+
+def _completed(answer: Answer, said: Said, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+    output = output_of(answer.body)
+    if said.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
+        return {"text": said.text}
+    beside = beside_output(answer.body)
+    return {"output": output, **({"text": beside} if beside else {})}
+
+
+def _moved(schema: JSON) -> JSON:
+    """The schema, a level below: what it says of its own parts says where they are now."""
+    if isinstance(schema, Mapping):
+        return {key: _led(value) if key in _REFERENCES else _moved(value) for key, value in schema.items()}
+    if isinstance(schema, (list, tuple)):
+        return [_moved(value) for value in schema]
+    return schema
+
+
+def _led(value: JSON) -> JSON:
+    return f"#/properties/output{value[1:]}" if isinstance(value, str) else _moved(value)

@@ -10,7 +10,7 @@ from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, IDaemon
 from ._cards import SEARCH_TOOL
 from ._link import Link
 from ._texts import PUT_RIGHT, Said, is_misdirected
-from .offering.shortlist import Shortlist
+from .offering.access import Shortlist
 
 _VAULT_REMEDIES = {
     "locked": "The vault is locked: ask the user to run 'aileron vault unlock' in their own terminal.",

@@ -6,7 +6,8 @@ and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
@@ -95,3 +96,33 @@ def _plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
 def _required(card: Card) -> tuple[str, ...]:
     required = card.input_schema.get("required")
     return tuple(map(str, required)) if isinstance(required, (list, tuple)) else ()
+
+
+@frozen
+class Round:
+    """What is known when it comes again.
+
+    :ivar key: the call's idempotency key.
+    :ivar answers: what a person said so far; L{None}: nobody was asked yet.
+    :ivar shown: whether the client was to show the review page: then the run has begun, and nothing is asked any more.
+    :ivar forms: how often the person was to be asked.
+    """
+
+    key: str
+    answers: Answers | None = None
+    shown: bool = False
+    forms: int = 0
+
+    def as_state(self) -> str:
+        """What the client is given; it travels sealed."""
+        return json.dumps([self.key, self.answers, self.shown, self.forms])
+
+    @classmethod
+    def of(cls, state: str | None, new_key: Callable[[], str]) -> Round:
+        """The same, or a first one where nothing is brought back.
+
+        :param state: unsealed, so that it is what we gave.
+        """
+        if state is None:
+            return cls(new_key())
+        return cls(*json.loads(state))

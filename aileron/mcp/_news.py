@@ -13,7 +13,7 @@ from aileron.values import JSON
 
 from ._cards import OUR_TOOLS, RUN_TOOL, STATUS_TOOL, Card
 from ._texts import Said
-from .waiting.manner import ICalls, Manner
+from ._tools import ICalls, Manner
 
 BEGUN_SECONDS = 1.0
 """After which a call that is not answered has begun its run, as far as anyone can tell from here."""

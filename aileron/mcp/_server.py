@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from typing import Any
 
 import mcp.types as t
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -17,13 +17,12 @@ from aileron import __version__
 from ._hearing import Hearing
 from ._news import HeardCalls
 from ._texts import Said
+from ._tools import ITools
 from .offering.documents import RUNS_URI
-from .offering.offers import IOffers
 from .offering.shelf import Shelf
 from .offering.subscriptions import Subscriptions
 from .waiting.calling import CallAnswer, Calling, Etiquette
 from .waiting.clients import client_of
-from .waiting.manner import ICalls
 from .waiting.prompting import Prompting
 from .waiting.tasks import result_of
 
@@ -39,10 +38,6 @@ _OWN_LISTS: tuple[CacheableMethod, ...] = ("tools/list", "resources/list", "reso
 _log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
-
-
-class ITools(IOffers, ICalls, Protocol):
-    """What is offered and can be called, as awaited from the loop."""
 
 
 class ToolServer:

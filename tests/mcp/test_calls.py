@@ -11,8 +11,8 @@ from aileron.mcp._calls import Calls
 from aileron.mcp._link import FIRST_SECONDS
 from aileron.mcp._nowhere import daemon_of
 from aileron.mcp._texts import Said, of_error
-from aileron.mcp.offering.shortlist import Shortlist
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._tools import Manner
+from aileron.mcp.offering.access import Shortlist
 from aileron.mcp.waiting.withdrawals import Withdrawals
 from aileron.testing import RefusingAgent
 from aileron.values import JSON

@@ -8,7 +8,7 @@ from typing import Any, cast
 from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.http.hush import Hush
+from aileron.mcp.http.door import Hush
 
 
 class HushTests(SynchronousTestCase):

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.mcp._forms import Form
 from aileron.mcp._news import MOST_SEEN, HeardCalls
 from aileron.mcp._texts import Said, of_form
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._tools import Manner
 from tests.mcp.test_server import PATIENCE_SECONDS, ScriptedTools, done
 
 MANNER = Manner("K", 45)

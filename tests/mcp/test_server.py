@@ -17,8 +17,8 @@ from aileron.client import DaemonUnreachable
 from aileron.mcp._cards import Card, cards_of, own_cards
 from aileron.mcp._server import ToolServer
 from aileron.mcp._texts import Said
+from aileron.mcp._tools import Manner
 from aileron.mcp.waiting.calling import Etiquette
-from aileron.mcp.waiting.manner import Manner
 from tests.mcp.case import action
 
 Era = Literal["legacy", "auto"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -9,6 +10,7 @@ from typing import Protocol, TypeAlias
 from mcp.server.request_state import RequestStateSecurity
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from aileron.client import LONGEST_WAIT_SECONDS, Connections, SessionEnvironment
@@ -18,6 +20,9 @@ from aileron.mcp._bridge import ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
 from .desk import Desk, IServed, agent_served
+
+_LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
+_log = Logger()
 
 Serving: TypeAlias = Callable[
     [IReactorTime, ThreadBridge, SessionEnvironment, Connections, RequestStateSecurity], IServed
@@ -118,3 +123,21 @@ class HttpDoor:
         desk = Desk(self._reactor, bridge, self._settings, served, lambda: self._desks.pop(session_id, None))
         self._desks[session_id] = desk
         desk.open()
+
+
+class Hush(logging.Handler):
+    """Says of each record who made it where, and the kind of the failure; nothing of its message."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See L{logging.Handler.emit}."""
+        kind = record.exc_info[0].__qualname__ if record.exc_info and record.exc_info[0] else "no exception"
+        place = f"{record.pathname}:{record.lineno}"
+        _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
+
+
+def hush(level: int = logging.ERROR) -> None:
+    """Have the loggers of the SDK, and ours beside it, say no more than that; twice is safe."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [Hush(level)]
+        logger.propagate = False

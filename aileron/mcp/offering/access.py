@@ -1,16 +1,23 @@
-"""The tools by which actions are found, read and run that are not listed."""
+"""Which actions are listed as tools, and the tools by which the others are found, read and run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
+from attrs import define
+
+from aileron.client import DaemonError, IDaemon
 from aileron.mcp._cards import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, Card
 from aileron.mcp._forms import relaxed
 from aileron.mcp._texts import Said
 from aileron.values import JSON, plain
 
-from .search import search
+_WORD = re.compile(r"[^\W_]+")
+_NAME_WEIGHT, _TITLE_WEIGHT, _TEXT_WEIGHT = 6, 4, 1  # how much a word counts that stands there
+_PREFIX_DIVISOR = 2  # one that only begins so counts that much less
 
 MOST_FOUND = 10
 _MOST_ABOUT = 200
@@ -132,3 +139,73 @@ def _line(card: Card) -> str:
 
 def _pretty(schema: Mapping[str, JSON]) -> str:
     return f"```json\n{json.dumps(plain(schema), ensure_ascii=False, indent=1)}\n```"
+
+
+def search(cards: Sequence[Card], query: str) -> list[Card]:
+    """Those of C{cards} that any word of C{query} is found in, best first; equals by name.
+
+    A word counts more in a name than in a title, and there more than in a description; and whole more than as the
+    beginning of another.
+    """
+    wanted = _words(query)
+    scored = [(_score(card, wanted), card) for card in cards]
+    return [card for score, card in sorted(scored, key=lambda pair: (-pair[0], pair[1].name)) if score > 0]
+
+
+def _score(card: Card, wanted: Iterable[str]) -> float:
+    places = (
+        (_NAME_WEIGHT, _words(card.name)),
+        (_TITLE_WEIGHT, _words(card.title)),
+        (_TEXT_WEIGHT, _words(card.description)),
+    )
+    return sum(max(weight * _found(word, words) for weight, words in places) for word in wanted)
+
+
+def _found(word: str, words: frozenset[str]) -> float:
+    if word in words:
+        return 1.0
+    return 1 / _PREFIX_DIVISOR if any(other.startswith(word) for other in words) else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+MOST_FAVOURITES = 12
+
+_log = logging.getLogger(__name__)
+
+
+@define
+class Shortlist:
+    """The actions that are listed: all, or where they are more than C{limit}, those that are used most.
+
+    Which these are is asked once, and one action more does not take away the others: a list that changes with use
+    would spoil what clients and models keep of it.
+
+    :ivar limit: how many may be listed; where all were, twice as many.
+    """
+
+    _daemon: IDaemon
+    limit: int
+    _favourites: frozenset[str] | None = None
+    _all_were: bool = False
+
+    async def of(self, cards: Sequence[Card]) -> tuple[Card, ...]:
+        """Those of C{cards} that are listed, in their order."""
+        if len(cards) <= self.limit * (2 if self._all_were else 1):
+            self._all_were = self._all_were or bool(cards)
+            return tuple(cards)
+        names = await self._names()
+        return tuple(card for card in cards if card.action in names)
+
+    async def _names(self) -> frozenset[str]:
+        if self._favourites is None:
+            try:
+                names = await self._daemon.most_used(min(self.limit, MOST_FAVOURITES)) if self.limit else ()
+            except DaemonError as error:
+                # Nothing hangs on it: whatever is not listed can be searched for.
+                _log.info("which actions are used most could not be learned: %s", error)
+                return frozenset()
+            self._favourites = frozenset(names)
+        return self._favourites

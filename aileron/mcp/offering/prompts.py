@@ -10,10 +10,10 @@ from aileron.client import DaemonFault
 from aileron.mcp._cards import DIAGNOSTICS_TOOL, RUN_TOOL, SEARCH_TOOL, STATUS_TOOL, Card
 from aileron.mcp._contents import blocks_of, run_uri
 from aileron.mcp._texts import Said, of_status
+from aileron.mcp._tools import IOffers
 
 from .access import document, named
 from .documents import ACTION_TYPE, RUN_TYPE, address_of
-from .offers import IOffers
 
 GUIDE, USE, SHOW = "how_to_use_aileron", "use_action", "show_result"
 ACTION_ARGUMENT, WISH_ARGUMENT, RUN_ARGUMENT = "action", "wish", "run"

@@ -5,6 +5,8 @@ Everything here runs in the asyncio loop.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -15,9 +17,10 @@ from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, DaemonFault
 from aileron.mcp._cards import Card
-from aileron.mcp._contents import document_of
+from aileron.mcp._contents import document_of, wrapped
 from aileron.mcp._forms import relaxed
 from aileron.mcp._texts import of_status, output_of
+from aileron.mcp._tools import IOffers
 from aileron.values import plain, set_apart
 
 from .access import document
@@ -36,10 +39,9 @@ from .documents import (
     no_document,
     run_at,
 )
-from .offers import IOffers
-from .pages import BadCursor, page
 from .prompts import PROMPTS
-from .structure import wrapped
+
+_MARK = b"\x01"
 
 TOOLS_A_PAGE = 250  # not every client asks for a second
 RESOURCES_A_PAGE = 100
@@ -220,3 +222,36 @@ def _page(
         return page(things, key, None if params is None else params.cursor, size)
     except BadCursor as error:
         raise MCPError(t.INVALID_PARAMS, str(error)) from None
+
+
+class BadCursor(ValueError):
+    """A cursor that no list of ours gave."""
+
+
+def page(things: Sequence[T], key: Callable[[T], str], cursor: str | None, size: int) -> tuple[Sequence[T], str | None]:
+    """One page, and the cursor of the next.
+
+    :param key: by which C{things} are in order, no two alike.
+    :param cursor: L{None}: the first page.
+    :return: L{None} for a cursor at the end.
+    :raises BadCursor: it is none of ours.
+    """
+    behind = None if cursor is None else _read(cursor)
+    left = [thing for thing in things if behind is None or key(thing) > behind]
+    shown = left[:size]
+    return shown, _write(key(shown[-1])) if len(left) > size else None
+
+
+def _write(key: str) -> str:
+    return base64.urlsafe_b64encode(_MARK + key.encode()).decode("ascii").rstrip("=")
+
+
+def _read(cursor: str) -> str:
+    try:
+        whole = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        key = whole.removeprefix(_MARK).decode()
+    except (binascii.Error, ValueError):
+        raise BadCursor("no such cursor") from None
+    if not whole.startswith(_MARK) or _write(key) != cursor:
+        raise BadCursor("no such cursor")
+    return key

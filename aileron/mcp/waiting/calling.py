@@ -13,15 +13,14 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from aileron.client import LONGEST_WAIT_SECONDS, DaemonError, SessionEnvironment
+from aileron.mcp._forms import Round
 from aileron.mcp._texts import Pending, Said
+from aileron.mcp._tools import ICalls, Manner
 
 from .cancelling import Cancelling
-from .clients import Client, Context, client_of
+from .clients import Beats, Client, Context, alive, client_of, usual_beats
 from .forms import MOST_FORMS, filled_in_here, form_first, heard
-from .manner import ICalls, Manner
-from .progress import Beats, alive, usual_beats
 from .reviews import asked_first, asked_meanwhile
-from .rounds import Round
 from .tasks import Tasks, result_of
 
 AUDIENCE = "aileron"

@@ -10,13 +10,11 @@ from typing import Any
 import mcp.types as t
 from attrs import evolve
 
-from aileron.mcp._forms import Answers, Form
+from aileron.mcp._forms import Answers, Form, Round
 from aileron.mcp._texts import Said
 from aileron.values import plain
 
-from .clients import Context
-from .progress import FOR_A_FORM, Beats, alive
-from .rounds import Round
+from .clients import FOR_A_FORM, Beats, Context, alive
 
 FORM = "arguments"
 """What we call the question."""

@@ -10,17 +10,15 @@ from attrs import evolve
 from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, SessionEnvironment
-from aileron.mcp._forms import Answers, Form
+from aileron.mcp._forms import Answers, Form, Round
 from aileron.mcp._texts import Said
-from aileron.mcp.offering.choices import OF_PROMPTS, choices
-from aileron.mcp.offering.offers import IOffers
+from aileron.mcp._tools import IOffers
+from aileron.mcp.offering.completion import OF_PROMPTS, choices
 from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
 from aileron.values import JSON
 
-from .clients import Client, Context, client_of
+from .clients import Beats, Client, Context, client_of
 from .forms import MOST_FORMS, filled_in_here, form_first, heard
-from .progress import Beats
-from .rounds import Round
 
 MOST_CHOICES = 100
 """Of more a person types the name."""

@@ -9,10 +9,10 @@ from collections.abc import Awaitable
 import mcp.types as t
 from attrs import evolve
 
+from aileron.mcp._forms import Round
 from aileron.mcp._texts import Pending, Said
 
 from .clients import Context
-from .rounds import Round
 
 _log = logging.getLogger(__name__)
 

@@ -16,13 +16,12 @@ from mcp.server.lowlevel import Server
 
 from aileron.client import Answer, DaemonError, DaemonFault
 from aileron.mcp._cards import Card
-from aileron.mcp._contents import contents_of
+from aileron.mcp._contents import contents_of, structured
 from aileron.mcp._texts import Pending, Said, of_run, of_status
-from aileron.mcp.offering.structure import structured
+from aileron.mcp._tools import ICalls
 from aileron.values import plain
 
 from .clients import TASKS, Context
-from .manner import ICalls
 from .reviews import REVIEW, page_of
 
 MISSING_CAPABILITY = -32021

@@ -11,10 +11,9 @@ from aileron.client import DaemonError
 from aileron.mcp._calls import Calls
 from aileron.mcp._cards import Card, cards_of
 from aileron.mcp._texts import Said
-from aileron.mcp.offering.access import described
+from aileron.mcp._tools import Manner
+from aileron.mcp.offering.access import Shortlist, described
 from aileron.mcp.offering.shelf import tool_of
-from aileron.mcp.offering.shortlist import Shortlist
-from aileron.mcp.waiting.manner import Manner
 from aileron.mcp.waiting.withdrawals import Withdrawals
 from tests.mcp.case import DaemonCase, action, fault
 

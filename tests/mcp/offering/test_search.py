@@ -5,8 +5,7 @@ from __future__ import annotations
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._cards import Card, cards_of
-from aileron.mcp.offering.access import MOST_FOUND, document, found, named
-from aileron.mcp.offering.search import search
+from aileron.mcp.offering.access import MOST_FOUND, document, found, named, search
 from tests.mcp.case import action
 
 CARDS = cards_of(

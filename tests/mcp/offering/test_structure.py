@@ -9,8 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Answer
 from aileron.mcp._cards import Card, cards_of
+from aileron.mcp._contents import structured, wrapped
 from aileron.mcp._texts import Said, of_run
-from aileron.mcp.offering.structure import structured, wrapped
 from tests.mcp.case import action
 
 SCHEMA: dict[str, Any] = {

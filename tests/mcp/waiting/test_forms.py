@@ -15,7 +15,7 @@ from aileron.client import SessionEnvironment
 from aileron.mcp._cards import Card, cards_of
 from aileron.mcp._forms import Form, filled_in
 from aileron.mcp._texts import Pending, Said, of_form
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._tools import Manner
 from tests.mcp.case import action
 from tests.mcp.test_forms import ASKS, PROPERTIES, SCHEMA
 from tests.mcp.waiting.case import ATTENDED, URL, Era, WaitingCase, WaitingTools, connected, text_of

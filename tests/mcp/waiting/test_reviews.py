@@ -9,9 +9,9 @@ import mcp.types as t
 from attrs import evolve
 from mcp import MCPError
 
+from aileron.mcp._forms import Round
 from aileron.mcp._texts import Pending, Said
 from aileron.mcp.waiting.reviews import REVIEW, asked_first, page_of
-from aileron.mcp.waiting.rounds import Round
 from tests.mcp.waiting.case import ATTENDED, URL, Era, Person, WaitingCase, WaitingTools, connected, text_of
 
 

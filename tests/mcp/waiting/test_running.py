@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.mcp._cards import cards_of
 from aileron.mcp._texts import Pending, Said
-from aileron.mcp.waiting.manner import Manner
+from aileron.mcp._tools import Manner
 from aileron.mcp.waiting.running import Running
 from aileron.mcp.waiting.withdrawals import MOST, Withdrawals
 from tests.mcp.case import DaemonCase, action, fault

@@ -1,4 +1,4 @@
-"""What crosses from the loop to the reactor about how a call is to be made."""
+"""The tools as they are awaited from the loop: what is offered, and the calls that can be made."""
 
 from __future__ import annotations
 
@@ -7,10 +7,36 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from aileron.mcp._cards import Card
-from aileron.mcp._forms import Answers
-from aileron.mcp._texts import Said
 from aileron.values import JSON
+
+from ._cards import Card
+from ._forms import Answers
+from ._texts import Said
+
+
+class IOffers(Protocol):
+    """What there is, as awaited from the loop."""
+
+    async def offered(self, *, hears_changes: bool) -> Sequence[Card]:
+        """Every tool that is listed, in order: actions by name, then our own by name.
+
+        :param hears_changes: whether who asks will hear of what is added; if not, those that lead to it are there.
+        """
+
+    async def actions(self) -> Sequence[Card]:
+        """Every action, listed or not, by name."""
+
+    async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
+        """The session's newest runs, newest first.
+
+        :raises DaemonError: they cannot be told.
+        """
+
+    async def run_status(self, run_id: str) -> Mapping[str, Any]:
+        """How a run of this session stands, with its result.
+
+        :raises DaemonError: it cannot be told; or there is none.
+        """
 
 
 @frozen
@@ -52,3 +78,7 @@ class ICalls(Protocol):
 
         :raises DaemonError: there is no such run, or it cannot be told.
         """
+
+
+class ITools(IOffers, ICalls, Protocol):
+    """What is offered and can be called, as awaited from the loop."""
