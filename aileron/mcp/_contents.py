@@ -18,8 +18,8 @@ from attrs import evolve
 from aileron.client import Answer
 from aileron.values import JSON, Attachment, fits
 
-from ._cards import Card
-from ._texts import Said, beside_output, output_of
+from ._definitions import ToolDefinition
+from ._texts import ToolResult, beside_output, output_of
 
 _REFERENCES = ("$ref", "$dynamicRef")
 _PENDING = 202
@@ -33,12 +33,12 @@ _BEGINNINGS = {
 }
 
 
-def contents_of(said: Said, *, sound: bool = True) -> list[t.ContentBlock]:
-    """What a client is given to show of C{said}.
+def contents_of(result: ToolResult, *, sound: bool = True) -> list[t.ContentBlock]:
+    """What a client is given to show of C{result}.
 
     :param sound: whether its protocol knows of sound; else that is a document.
     """
-    return [t.TextContent(text=said.text), *blocks_of(said, sound=sound)]
+    return [t.TextContent(text=result.text), *blocks_of(result, sound=sound)]
 
 
 def attachment_uri(run_id: str, number: object) -> str:
@@ -58,15 +58,15 @@ def document_of(uri: str, attachment: Attachment) -> t.TextResourceContents | t.
     return t.BlobResourceContents(uri=uri, mime_type=attachment.media_type, blob=attachment.base64)
 
 
-def blocks_of(said: Said, *, sound: bool = True) -> Iterator[t.ContentBlock]:
+def blocks_of(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
     """The same without the text."""
-    for number, attachment in enumerate(said.attachments, 1):
+    for number, attachment in enumerate(result.attachments, 1):
         if _is_picture(attachment):
             yield t.ImageContent(data=attachment.base64, mime_type=attachment.media_type)
         elif sound and attachment.media_type.startswith("audio/") and attachment.base64:
             yield t.AudioContent(data=attachment.base64, mime_type=attachment.media_type)
         else:
-            document = document_of(attachment_uri(said.run_id, number), attachment)
+            document = document_of(attachment_uri(result.run_id, number), attachment)
             yield t.EmbeddedResource(resource=document)
 
 
@@ -86,19 +86,19 @@ def wrapped(output: Mapping[str, JSON]) -> dict[str, JSON]:
     return {"type": "object", "properties": properties, "required": ["status"], "additionalProperties": False}
 
 
-def structured(card: Card, answer: Answer, said: Said) -> Said:
+def structured(definition: ToolDefinition, answer: Answer, result: ToolResult) -> ToolResult:
     """What was said, as data too where the action declares a schema."""
-    if card.output_schema is None:
-        return said
+    if definition.output_schema is None:
+        return result
     if answer.status == _PENDING:
-        return evolve(said, data={"status": str(answer.body.get("status", "pending")), "text": said.text})
-    return evolve(said, data={"status": "completed", **_completed(answer, said, card.output_schema)})
+        return evolve(result, data={"status": str(answer.body.get("status", "pending")), "text": result.text})
+    return evolve(result, data={"status": "completed", **_completed(answer, result, definition.output_schema)})
 
 
-def _completed(answer: Answer, said: Said, schema: Mapping[str, JSON]) -> dict[str, JSON]:
+def _completed(answer: Answer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
     output = output_of(answer.body)
-    if said.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
-        return {"text": said.text}
+    if result.attachments or not fits(output, schema):  # a model that reads the data would be given base64 to read
+        return {"text": result.text}
     beside = beside_output(answer.body)
     return {"output": output, **({"text": beside} if beside else {})}
 

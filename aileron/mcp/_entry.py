@@ -42,7 +42,7 @@ def over_http(reactor: Any, settings: McpSettings) -> IMcpService:
     from aileron.client import Connections
 
     from ._bridge import LoopThread
-    from .http.door import HttpDoor, hush
+    from .http.endpoint import HttpEndpoint, filter_logs
 
-    hush()
-    return HttpDoor(reactor, settings, LoopThread(reactor), Connections(reactor))
+    filter_logs()
+    return HttpEndpoint(reactor, settings, LoopThread(reactor), Connections(reactor))

@@ -9,21 +9,21 @@ from attrs import frozen
 
 from aileron.values import JSON
 
-from ._cards import Card
+from ._definitions import ToolDefinition
 from ._forms import Answers
-from ._texts import Said
+from ._texts import ToolResult
 
 
 class IOffers(Protocol):
     """What there is, as awaited from the loop."""
 
-    async def offered(self, *, hears_changes: bool) -> Sequence[Card]:
+    async def offered(self, *, hears_changes: bool) -> Sequence[ToolDefinition]:
         """Every tool that is listed, in order: actions by name, then our own by name.
 
         :param hears_changes: whether who asks will hear of what is added; if not, those that lead to it are there.
         """
 
-    async def actions(self) -> Sequence[Card]:
+    async def actions(self) -> Sequence[ToolDefinition]:
         """Every action, listed or not, by name."""
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
@@ -40,7 +40,7 @@ class IOffers(Protocol):
 
 
 @frozen
-class Manner:
+class CallOptions:
     """How one call is made.
 
     :ivar key: its idempotency key: a call that is made again with it is the same run.
@@ -58,10 +58,10 @@ class Manner:
 class ICalls(Protocol):
     """The calls that can be made, as awaited from the loop."""
 
-    async def actions(self) -> Sequence[Card]:
+    async def actions(self) -> Sequence[ToolDefinition]:
         """Every action."""
 
-    async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """Call a tool."""
 
     async def withdraw(self, key: str) -> None:

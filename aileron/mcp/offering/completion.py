@@ -42,7 +42,7 @@ async def choices(kind: Kind, offers: IOffers) -> Mapping[str, str]:
     :raises DaemonError: it cannot be told.
     """
     if kind is Kind.ACTION:
-        return dict(sorted((str(card.action), card.title) for card in await offers.actions()))
+        return dict(sorted((str(definition.action), definition.title) for definition in await offers.actions()))
     if kind is Kind.RUN:
         return {str(run["approval_id"]): f"{run['action']}: {run['status']}" for run in await offers.recent_runs()}
     return {}

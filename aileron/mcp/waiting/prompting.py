@@ -10,8 +10,8 @@ from attrs import evolve
 from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, SessionEnvironment
-from aileron.mcp._forms import Answers, Form, Round
-from aileron.mcp._texts import Said
+from aileron.mcp._forms import Answers, Continuation, Form
+from aileron.mcp._texts import ToolResult
 from aileron.mcp._tools import IOffers
 from aileron.mcp.offering.completion import OF_PROMPTS, choices
 from aileron.mcp.offering.prompts import PROMPTS, NoPrompt, prompt
@@ -44,15 +44,17 @@ class Prompting:
     async def _answer(
         self, ctx: Context, params: t.GetPromptRequestParams, client: Client
     ) -> t.GetPromptResult | t.InputRequiredResult:
-        so_far = heard(Round.of(params.request_state, str), params.input_responses)
-        given = _with(params.arguments, None if isinstance(so_far, Said) else so_far.answers)
+        so_far = heard(Continuation.of(params.request_state, str), params.input_responses)
+        given = _with(params.arguments, None if isinstance(so_far, ToolResult) else so_far.answers)
         form = await self._lacking(params.name, given) if client.shows_forms else None
-        if form is None or isinstance(so_far, Said) or so_far.forms >= MOST_FORMS:
+        if form is None or isinstance(so_far, ToolResult) or so_far.forms >= MOST_FORMS:
             return await prompt(params.name, given, self._offers)
         if client.modern:
             return form_first(form, evolve(so_far, answers=so_far.answers or {}))
         answers = await filled_in_here(ctx, form, client.patience_seconds, self._beats)
-        return await prompt(params.name, _with(given, None if isinstance(answers, Said) else answers), self._offers)
+        return await prompt(
+            params.name, _with(given, None if isinstance(answers, ToolResult) else answers), self._offers
+        )
 
     async def _lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
         """What a prompt must be told and is not."""
@@ -72,5 +74,5 @@ class Prompting:
 
 def _with(given: Mapping[str, str] | None, answers: Answers | None) -> dict[str, str]:
     """What was given; and of what was not, what the person said."""
-    said = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
-    return {**said, **(given or {})}
+    result = {name: value for name, value in (answers or {}).items() if isinstance(value, str)}
+    return {**result, **(given or {})}

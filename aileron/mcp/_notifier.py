@@ -16,7 +16,7 @@ MOST_SUBSCRIPTIONS = 256
 Context = ServerRequestContext[Any, Any]
 
 
-class Hearer:
+class Subscriber:
     """One client that has shaken hands, as long as its connection lasts.
 
     It hears of every list, and of the documents that it subscribed to.
@@ -75,32 +75,32 @@ class Hearer:
                 await self._session.send_notification(event_to_notification(event, {}))
 
 
-class Hearing:
+class ChangeNotifier:
     """Every client that hears.
 
     :ivar bus: what changes is published there; clients without a handshake listen to it.
-    :ivar hearers: the clients with a handshake, by a key that each connection has of its own.
+    :ivar subscribers: the clients with a handshake, by a key that each connection has of its own.
     """
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
-        self.hearers: dict[int, Hearer] = {}
+        self.subscribers: dict[int, Subscriber] = {}
 
     async def publish(self, *events: ServerEvent) -> None:
         """Have everyone told who wants to hear of these; nobody is waited for."""
         for event in events:
             await self.bus.publish(event)
 
-    def hearer(self, session: ServerSession) -> Hearer | None:
+    def subscriber(self, session: ServerSession) -> Subscriber | None:
         """The client of a connection, if it has shaken hands."""
-        return self.hearers.get(_key(session))
+        return self.subscribers.get(_key(session))
 
     async def remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """The SDK's middleware: have a client hear from the end of its handshake on.
 
         One that shakes hands anew begins anew, without what it had subscribed to.
         """
-        before = self.hearer(ctx.session)
+        before = self.subscriber(ctx.session)
         result = await call_next(ctx)
         if ctx.method == "initialize" and before is not None:
             before.leave()
@@ -111,15 +111,15 @@ class Hearing:
     async def _keep(self, session: ServerSession) -> None:
         """Have a client hear until its connection ends, which ends the handling of its notifications."""
         key = _key(session)
-        if session.client_params is None or key in self.hearers:
+        if session.client_params is None or key in self.subscribers:
             return
-        hearer = self.hearers[key] = Hearer(session)
-        leave = self.bus.subscribe(hearer.hear)
+        subscriber = self.subscribers[key] = Subscriber(session)
+        leave = self.bus.subscribe(subscriber.hear)
         try:
-            await hearer.tell()
+            await subscriber.tell()
         finally:
             leave()
-            del self.hearers[key]
+            del self.subscribers[key]
 
 
 def _key(session: ServerSession) -> int:

@@ -1,4 +1,4 @@
-"""The door to all desks: each agent at its own."""
+"""The endpoint of all agents: each has a server of its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Connections
 from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp.http.desk import IServed, agent_served
-from aileron.mcp.http.door import MOST_AGENTS, HttpDoor, sealing_for
+from aileron.mcp.http.endpoint import MOST_AGENTS, HttpEndpoint, sealing_for
+from aileron.mcp.http.session_server import IServed, agent_served
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.stepped import Stepped
-from tests.mcp.test_desk import HELLO, InMemory, written
+from tests.mcp.test_session_server import HELLO, InMemory, written
 
 NOW = utc(1_760_000_000.0)
 KEY = b"k" * 32
@@ -48,7 +48,7 @@ class Reached(InMemory):
         return succeed(None)
 
 
-class DoorTests(SynchronousTestCase):
+class EndpointTests(SynchronousTestCase):
     """Several agents, a daemon that never answers."""
 
     def setUp(self) -> None:
@@ -57,7 +57,7 @@ class DoorTests(SynchronousTestCase):
         connections = cast(Connections, Reached(ScriptedSite(), self.clock))
         self.made: list[object] = []
         beside = Beside(self.sides)
-        self.door = HttpDoor(self.clock, McpSettings(http=True), beside, connections, self.serving)
+        self.endpoint = HttpEndpoint(self.clock, McpSettings(http=True), beside, connections, self.serving)
 
     def serving(self, *given: Any) -> IServed:
         """Make it, and note that."""
@@ -66,9 +66,9 @@ class DoorTests(SynchronousTestCase):
 
     def open(self) -> None:
         """Begin."""
-        self.successResultOf(self.door.open("http://127.0.0.1:9"))
+        self.successResultOf(self.endpoint.open("http://127.0.0.1:9"))
         self.addCleanup(self.settle)
-        self.addCleanup(self.door.close)
+        self.addCleanup(self.endpoint.close)
 
     def settle(self) -> None:
         """Step until nothing moves."""
@@ -79,7 +79,7 @@ class DoorTests(SynchronousTestCase):
         """A message of an agent's."""
         session = Session(agent, "agent", "/src", NOW, NOW)
         request: McpRequest = evolve(written(method, HELLO, **headers), session=session)
-        answer = Deferred.fromCoroutine(self.door.serve(request))
+        answer = Deferred.fromCoroutine(self.endpoint.serve(request))
         self.settle()
         return answer
 
@@ -88,7 +88,7 @@ class DoorTests(SynchronousTestCase):
         self.failureResultOf(self.ask("a"), InternalError)
         self.open()
         self.successResultOf(self.ask("a"))
-        self.successResultOf(self.door.close())
+        self.successResultOf(self.endpoint.close())
         self.failureResultOf(self.ask("a"), InternalError)
 
     def test_made(self) -> None:
@@ -97,7 +97,7 @@ class DoorTests(SynchronousTestCase):
         for agent in ("a", "a", "b"):
             self.successResultOf(self.ask(agent))
         self.assertEqual(len(self.made), 2)
-        self.door.ended("a")
+        self.endpoint.ended("a")
         self.settle()
         self.successResultOf(self.ask("a"))
         self.assertEqual(len(self.made), 3)
@@ -108,10 +108,10 @@ class DoorTests(SynchronousTestCase):
         session_id = self.successResultOf(self.ask("a")).headers["mcp-session-id"]
         self.assertEqual(self.status("a", session_id), 200)
         self.assertEqual(self.status("b", session_id), 404)
-        self.door.ended("b")
+        self.endpoint.ended("b")
         self.assertEqual(self.status("a", session_id), 200)
-        self.door.ended("a")
-        self.door.ended("a")
+        self.endpoint.ended("a")
+        self.endpoint.ended("a")
         self.settle()
         self.assertEqual(self.status("a", session_id), 404)
 
@@ -126,7 +126,7 @@ class DoorTests(SynchronousTestCase):
             self.successResultOf(self.ask(str(number))).close()
         self.failureResultOf(self.ask("one more"), LimitExceeded)
         self.successResultOf(self.ask("0")).close()
-        self.door.ended("0")
+        self.endpoint.ended("0")
         self.successResultOf(self.ask("one more"))
 
 

@@ -10,11 +10,11 @@ import mcp.types as t
 from mcp import Client, MCPError
 
 from aileron.client import DaemonError, DaemonFault, DaemonUnreachable, SessionEnvironment
-from aileron.mcp._cards import Card, cards_of, own_cards
+from aileron.mcp._definitions import ToolDefinition, definitions_of, own_definitions
 from aileron.mcp._server import ToolServer
-from aileron.mcp._texts import Said
-from aileron.mcp.offering.access import ACCESS_CARDS
-from aileron.mcp.waiting.calling import Etiquette
+from aileron.mcp._texts import ToolResult
+from aileron.mcp.offering.access import ACCESS_DEFINITIONS
+from aileron.mcp.waiting.calling import ClientPolicy
 from aileron.values import Fault
 from tests.mcp.case import action
 from tests.mcp.test_server import Era, ScriptedTools, ServerCase, connected, done
@@ -47,23 +47,23 @@ class Offered(ScriptedTools):
     def __init__(
         self,
         *items: dict[str, Any],
-        answer: Callable[[], Awaitable[Said]] = done,
+        answer: Callable[[], Awaitable[ToolResult]] = done,
         told: Sequence[Mapping[str, Any]] | DaemonError = (),
         runs: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__(answer)
-        self.cards = cards_of(items)
+        self.definitions = definitions_of(items)
         self.told = told
         self.runs = runs or {}
 
-    async def offered(self, *, hears_changes: bool) -> tuple[Card, ...]:
+    async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
         """All; those that lead to what is added to whoever does not hear of it."""
-        ours = (*own_cards(45), *(() if hears_changes else ACCESS_CARDS))
-        return (*self.cards, *sorted(ours, key=lambda card: card.name))
+        ours = (*own_definitions(45), *(() if hears_changes else ACCESS_DEFINITIONS))
+        return (*self.definitions, *sorted(ours, key=lambda definition: definition.name))
 
-    async def actions(self) -> tuple[Card, ...]:
+    async def actions(self) -> tuple[ToolDefinition, ...]:
         """All."""
-        return self.cards
+        return self.definitions
 
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """As given."""
@@ -82,7 +82,7 @@ class Offered(ScriptedTools):
 
 def serving(
     *items: dict[str, Any],
-    answer: Callable[[], Awaitable[Said]] = done,
+    answer: Callable[[], Awaitable[ToolResult]] = done,
     told: Sequence[Mapping[str, Any]] | DaemonError = (),
     runs: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> ToolServer:
@@ -140,7 +140,7 @@ class LaterTests(ShelfCase):
 
     def test_who_does_not_hear(self) -> None:
         """It is offered to a client that hears of no change as long as it runs, and to no other."""
-        leading = {card.name for card in ACCESS_CARDS}
+        leading = {definition.name for definition in ACCESS_DEFINITIONS}
         for introduced, launched, hears in [
             ("claude-code", "claude", True),
             ("codex-mcp-client", "codex", True),
@@ -156,8 +156,8 @@ class LaterTests(ShelfCase):
                 era: Era, introduced: str = introduced, launched: str = launched, hears: bool = hears
             ) -> None:
                 named, _, alone = launched.partition(" ")
-                etiquette = Etiquette(SessionEnvironment("", "" if alone else "ail_a_test", client=named))
-                server = ToolServer(Offered(action()), etiquette)
+                policy = ClientPolicy(SessionEnvironment("", "" if alone else "ail_a_test", client=named))
+                server = ToolServer(Offered(action()), policy)
                 info = t.Implementation(name=introduced, version="1")
                 async with connected(server, era, client_info=info) as client:
                     names = {tool.name for tool in (await client.list_tools()).tools}
@@ -187,8 +187,8 @@ class ToolTests(ShelfCase):
     def test_data(self) -> None:
         """An action that declares its output answers with data that the SDK's client finds to be as declared."""
 
-        async def answer() -> Said:
-            return Said('{"ts":"1"}', data={"status": "completed", "output": {"ts": "1"}})
+        async def answer() -> ToolResult:
+            return ToolResult('{"ts":"1"}', data={"status": "completed", "output": {"ts": "1"}})
 
         async def talk(era: Era) -> None:
             async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
@@ -204,8 +204,8 @@ class ToolTests(ShelfCase):
     def test_refusal(self) -> None:
         """A refusal of such an action is an error in text, which the client takes."""
 
-        async def answer() -> Said:
-            return Said("No.", is_error=True)
+        async def answer() -> ToolResult:
+            return ToolResult("No.", is_error=True)
 
         async def talk(era: Era) -> None:
             async with connected(serving(action(output_schema=SCHEMA), answer=answer), era) as client:
@@ -346,17 +346,17 @@ class PromptTests(ShelfCase):
         async def talk(era: Era) -> None:
             async with connected(serving(action()), era) as client:
                 asked = {"action": "Ship_update", "wish": "Say hello."}
-                attached, said = (await client.get_prompt("use_action", asked)).messages
+                attached, result = (await client.get_prompt("use_action", asked)).messages
                 [read] = (await client.read_resource("aileron://actions/ship-update")).contents
                 await self.refused(client.get_prompt("use_action", {"action": "gone"}))
                 await self.refused(client.get_prompt("use_action", {}))
                 await self.refused(client.get_prompt("other", {}))
-            self.assertEqual((attached.role, said.role), ("user", "user"))
-            assert isinstance(attached.content, t.EmbeddedResource) and isinstance(said.content, t.TextContent)
+            self.assertEqual((attached.role, result.role), ("user", "user"))
+            assert isinstance(attached.content, t.EmbeddedResource) and isinstance(result.content, t.TextContent)
             self.assertEqual(attached.content.resource, read)
             for part in ("`ship-update`", "`ship_update`", "run_action", "Say hello."):
-                self.assertIn(part, said.content.text)
-            self.assertNotIn("Posts a message.", said.content.text)
+                self.assertIn(part, result.content.text)
+            self.assertNotIn("Posts a message.", result.content.text)
 
         self.in_both_eras(talk)
 

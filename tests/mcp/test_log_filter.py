@@ -8,16 +8,16 @@ from typing import Any, cast
 from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.mcp.http.door import Hush
+from aileron.mcp.http.endpoint import LogFilter
 
 
-class HushTests(SynchronousTestCase):
+class LogFilterTests(SynchronousTestCase):
     """One logger."""
 
     def setUp(self) -> None:
-        self.logger = logging.getLogger("aileron-tests-of-hush")
+        self.logger = logging.getLogger("aileron-tests-of-filter")
         self.logger.propagate = False
-        handler = Hush(logging.ERROR)
+        handler = LogFilter(logging.ERROR)
         self.logger.addHandler(handler)
         self.addCleanup(self.logger.removeHandler, handler)
         self.told: list[str] = []
@@ -34,7 +34,7 @@ class HushTests(SynchronousTestCase):
             self.logger.exception("could not read %s", value)
         [line] = self.told
         self.assertIn("ValueError", line)
-        self.assertIn("test_hush.py", line)
+        self.assertIn("test_log_filter.py", line)
         self.assertNotIn("hunter2", line)
 
     def test_lesser(self) -> None:

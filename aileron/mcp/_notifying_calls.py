@@ -11,9 +11,9 @@ from attrs import field, frozen
 
 from aileron.values import JSON
 
-from ._cards import OUR_TOOLS, RUN_TOOL, STATUS_TOOL, Card
-from ._texts import Said
-from ._tools import ICalls, Manner
+from ._definitions import OUR_TOOLS, RUN_TOOL, STATUS_TOOL, ToolDefinition
+from ._texts import ToolResult
+from ._tools import CallOptions, ICalls
 
 BEGUN_SECONDS = 1.0
 """After which a call that is not answered has begun its run, as far as anyone can tell from here."""
@@ -24,7 +24,7 @@ _RUNS_NOTHING = OUR_TOOLS - {RUN_TOOL}
 
 
 @frozen
-class HeardCalls:
+class NotifyingCalls:
     """The same calls; C{told} is called when by one of them the session's runs may be others.
 
     That is: when a call of an action is answered, be it done, refused or waiting for a person; once it has gone on for
@@ -37,18 +37,18 @@ class HeardCalls:
     _begun_seconds: float = BEGUN_SECONDS
     _seen: OrderedDict[str, int] = field(factory=OrderedDict, init=False)
 
-    async def actions(self) -> Sequence[Card]:
+    async def actions(self) -> Sequence[ToolDefinition]:
         """See L{ICalls}."""
         return await self._calls.actions()
 
-    async def call(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
+    async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         """See L{ICalls}."""
         if tool not in _RUNS_NOTHING:
-            return await self._run(tool, arguments, manner)
-        said = await self._calls.call(tool, arguments, manner)
-        if tool == STATUS_TOOL and not said.is_error:
-            await self._heard(f"asked {arguments.get('approval_id')}", said.text)
-        return said
+            return await self._run(tool, arguments, options)
+        result = await self._calls.call(tool, arguments, options)
+        if tool == STATUS_TOOL and not result.is_error:
+            await self._heard(f"asked {arguments.get('approval_id')}", result.text)
+        return result
 
     async def withdraw(self, key: str) -> None:
         """See L{ICalls}."""
@@ -66,15 +66,15 @@ class HeardCalls:
         await self._calls.withdraw_run(run_id)
         await self._told()
 
-    async def _run(self, tool: str, arguments: Mapping[str, JSON], manner: Manner) -> Said:
+    async def _run(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         loop = asyncio.get_running_loop()
         telling: list[asyncio.Task[None]] = []  # begun when it is due: most calls are answered before
         begun = loop.call_later(self._begun_seconds, lambda: telling.append(loop.create_task(self._tell())))
         wanted = False
         try:
-            said = await self._calls.call(tool, arguments, manner)
-            wanted = said.wanted is not None  # nothing was begun
-            return said
+            result = await self._calls.call(tool, arguments, options)
+            wanted = result.wanted is not None  # nothing was begun
+            return result
         finally:
             begun.cancel()
             if not wanted:

@@ -29,7 +29,7 @@ _MOST_BODY_BYTES = 1024 * 1024  # as the site's
 
 
 class IServed(Protocol):
-    """Whatever a desk serves: L{AgentServer}, or what stands for it before judges of the transport."""
+    """Whatever is served to one agent: L{AgentServer}, or what stands for it before judges of the transport."""
 
     @property
     def server(self) -> Server[Any]:
@@ -41,7 +41,7 @@ class IServed(Protocol):
     def stop(self) -> None:
         """End it.  Twice is safe."""
 
-    def supervise(self, errand: Deferred[None], then: Callable[[], object]) -> None:
+    def supervise(self, serving: Deferred[None], then: Callable[[], object]) -> None:
         """Take care of the failure of what nobody waits for; call C{then} when it is over."""
 
 
@@ -60,10 +60,10 @@ def agent_served(
     return AgentServer(reactor, bridge, session, connections, sealing, most_calls=MOST_UNDER_WAY)
 
 
-class Desk:
+class SessionServer:
     """Serves one agent, from L{open} until L{close}, which comes by itself once it has asked nothing for long.
 
-    :param served: to that agent alone; it is started and stopped with the desk.
+    :param served: to that agent alone; it is started and stopped with this.
     :param closed: called when it closes.
     """
 

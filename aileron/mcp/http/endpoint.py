@@ -1,4 +1,4 @@
-"""MCP for every agent that speaks HTTP: a desk for each, in one loop beside the reactor."""
+"""MCP for every agent that speaks HTTP: a server for each, in one loop beside the reactor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aileron.interfaces import IMcpService
 from aileron.mcp._bridge import ThreadBridge
 from aileron.values import McpReply, McpRequest, McpSettings
 
-from .desk import Desk, IServed, agent_served
+from .session_server import IServed, SessionServer, agent_served
 
 _LOGGERS = ("mcp", "sse_starlette", "aileron.mcp", "asyncio")
 _log = Logger()
@@ -56,15 +56,15 @@ def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
 
 
 @implementer(IMcpService)
-class HttpDoor:
-    """Serves each agent at a desk of its own, which nobody finds who has not its token.
+class HttpEndpoint:
+    """Serves each agent by a server of its own, which nobody reaches who has not its token.
 
-    What a desk does it asks of the agent site, with the token of its agent: there is no other way in.
+    What a server does it asks of the agent site, with the token of its agent: there is no other way in.
 
     :param reactor: provides time.
     :param beside: the loop, not yet running.
     :param connections: to the agent site.
-    :param serving: makes what each desk serves.
+    :param serving: makes what each server serves.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class HttpDoor:
         self._beside, self._connections = beside, connections
         self._key = secrets.token_bytes(_KEY_BYTES)
         self._url = ""
-        self._desks: dict[str, Desk] = {}
+        self._servers: dict[str, SessionServer] = {}
 
     def open(self, url: str) -> Deferred[None]:
         """See L{IMcpService.open}."""
@@ -92,8 +92,8 @@ class HttpDoor:
     def close(self) -> Deferred[None]:
         """See L{IMcpService.close}."""
         self._url = ""
-        for desk in list(self._desks.values()):
-            desk.close()
+        for session_server in list(self._servers.values()):
+            session_server.close()
         return self._beside.stop().addCallback(lambda _: self._connections.close())
 
     async def serve(self, request: McpRequest) -> McpReply:
@@ -101,18 +101,18 @@ class HttpDoor:
         if not self._url:
             raise InternalError("MCP is not served now.")
         session_id = request.session.id
-        if session_id not in self._desks:
+        if session_id not in self._servers:
             self._furnish(request)
-        return await self._desks[session_id].serve(request)
+        return await self._servers[session_id].serve(request)
 
     def ended(self, session_id: str) -> None:
         """See L{IMcp.ended}."""
-        desk = self._desks.get(session_id)
-        if desk is not None:
-            desk.close()
+        session_server = self._servers.get(session_id)
+        if session_server is not None:
+            session_server.close()
 
     def _furnish(self, request: McpRequest) -> None:
-        if len(self._desks) >= MOST_AGENTS:
+        if len(self._servers) >= MOST_AGENTS:
             raise LimitExceeded("Too many agents speak MCP over HTTP at once.", {"retry_after": 60})
         session_id = request.session.id
         listed = self._settings.listed_actions
@@ -120,12 +120,14 @@ class HttpDoor:
         session = session.on_this_machine()
         bridge, sealing = self._beside.bridge, sealing_for(session_id, self._key)
         served = self._serving(self._reactor, bridge, session, self._connections, sealing)
-        desk = Desk(self._reactor, bridge, self._settings, served, lambda: self._desks.pop(session_id, None))
-        self._desks[session_id] = desk
-        desk.open()
+        session_server = SessionServer(
+            self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)
+        )
+        self._servers[session_id] = session_server
+        session_server.open()
 
 
-class Hush(logging.Handler):
+class LogFilter(logging.Handler):
     """Says of each record who made it where, and the kind of the failure; nothing of its message."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -135,9 +137,9 @@ class Hush(logging.Handler):
         _log.warn("{name} complains at {place}: {kind}", name=record.name, place=place, kind=kind)
 
 
-def hush(level: int = logging.ERROR) -> None:
+def filter_logs(level: int = logging.ERROR) -> None:
     """Have the loggers of the SDK, and ours beside it, say no more than that; twice is safe."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
-        logger.handlers[:] = [Hush(level)]
+        logger.handlers[:] = [LogFilter(level)]
         logger.propagate = False

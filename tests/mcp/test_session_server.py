@@ -1,4 +1,4 @@
-"""One agent's desk: what it serves, how much at once, and when it closes."""
+"""One agent's server: what it serves, how much at once, and when it closes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Connections, Daemon, DaemonClient, SessionEnvironment
 from aileron.errors import InternalError, LimitExceeded
-from aileron.mcp.http.desk import MOST_UNDER_WAY, Desk, agent_served
+from aileron.mcp.http.session_server import MOST_UNDER_WAY, SessionServer, agent_served
 from aileron.testing import ScriptedSite
 from aileron.values import McpReply, McpRequest, McpSettings, Session, utc
 from tests.mcp.case import action, offering
@@ -52,28 +52,28 @@ class InMemory:
         return Daemon(DaemonClient(self._site.agent, url, token, self._clock))
 
 
-class DeskTests(SynchronousTestCase):
+class SessionServerTests(SynchronousTestCase):
     """Loop, reactor, time and daemon by hand."""
 
     def setUp(self) -> None:
         self.clock, self.site, self.sides = Clock(), ScriptedSite(), Stepped()
         self.addCleanup(self.sides.close)
         self.closed = 0
-        self.desk = self.furnished(McpSettings(http=True, sessions=100, idle_seconds=IDLE_SECONDS))
+        self.session_server = self.furnished(McpSettings(http=True, sessions=100, idle_seconds=IDLE_SECONDS))
 
-    def furnished(self, settings: McpSettings) -> Desk:
+    def furnished(self, settings: McpSettings) -> SessionServer:
         """An open one."""
         session = SessionEnvironment("http://127.0.0.1:9", "ail_a_x")
         connections = cast(Connections, InMemory(self.site, self.clock))
         sealing = RequestStateSecurity(keys=[b"k" * 32])
         served = agent_served(self.clock, self.sides.bridge, session, connections, sealing)
-        desk = Desk(self.clock, self.sides.bridge, settings, served, self.close)
+        session_server = SessionServer(self.clock, self.sides.bridge, settings, served, self.close)
         self.site.answer(200, offering(1, action()))
-        desk.open()
+        session_server.open()
         self.addCleanup(self.settle)
-        self.addCleanup(desk.close)
+        self.addCleanup(session_server.close)
         self.settle()
-        return desk
+        return session_server
 
     def close(self) -> None:
         """Count."""
@@ -86,7 +86,7 @@ class DeskTests(SynchronousTestCase):
 
     def ask(self, method: str, params: Mapping[str, Any], **headers: str) -> Deferred[McpReply]:
         """Send a message."""
-        answer = Deferred.fromCoroutine(self.desk.serve(written(method, params, **headers)))
+        answer = Deferred.fromCoroutine(self.session_server.serve(written(method, params, **headers)))
         self.settle()
         return answer
 
@@ -143,7 +143,7 @@ class DeskTests(SynchronousTestCase):
         request = written(method, params, mcp_session_id=session_id, mcp_protocol_version="2025-11-25")
         body: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": dict(params)}
         body |= {} if number is None else {"id": number}
-        answer = Deferred.fromCoroutine(self.desk.serve(evolve(request, body=json.dumps(body).encode())))
+        answer = Deferred.fromCoroutine(self.session_server.serve(evolve(request, body=json.dumps(body).encode())))
         self.settle()
         self.successResultOf(answer).close()
         self.settle()
@@ -154,7 +154,7 @@ class DeskTests(SynchronousTestCase):
 
     def test_sessions(self) -> None:
         """Beyond so many sessions the next is refused by the protocol's transport."""
-        self.desk = self.furnished(McpSettings(http=True, sessions=1))
+        self.session_server = self.furnished(McpSettings(http=True, sessions=1))
         self.assertEqual(self.greet().status, 200)
         with self.assertLogs("mcp", "WARNING"):
             self.assertEqual(self.greet().status, 503)
@@ -177,8 +177,8 @@ class DeskTests(SynchronousTestCase):
         call = self.calling()
         self.assertNoResult(call)
         self.assertIn("/v1/actions/ship-update/run", [asked.path for asked in self.site.asked])
-        self.desk.close()
-        self.desk.close()
+        self.session_server.close()
+        self.session_server.close()
         self.settle()
         self.failureResultOf(call, InternalError)
         self.site.agent.flush()

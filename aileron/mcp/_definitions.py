@@ -31,7 +31,7 @@ _ASKED = (
 
 
 @frozen
-class Card:
+class ToolDefinition:
     """One tool as a client sees it.
 
     :ivar name: C{[a-zA-Z0-9_]}, at most 64 characters.
@@ -62,28 +62,28 @@ class Card:
     asks: tuple[str, ...] = ()
 
 
-def cards_of(items: Iterable[Any]) -> tuple[Card, ...]:
+def definitions_of(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
     """The tools of the enabled actions among C{items}, by name.
 
     What is malformed, and what would hide one of our own tools, is left out.
     """
-    cards = [card for item in items if (card := _card(item)) is not None]
-    return tuple(sorted(cards, key=lambda card: card.name))
+    definitions = [definition for item in items if (definition := _definition(item)) is not None]
+    return tuple(sorted(definitions, key=lambda definition: definition.name))
 
 
-def own_cards(longest_wait_seconds: int) -> tuple[Card, Card]:
+def own_definitions(longest_wait_seconds: int) -> tuple[ToolDefinition, ToolDefinition]:
     """The two tools that are always there, by name."""
     return _DIAGNOSTICS_CARD, _status_card(longest_wait_seconds)
 
 
-def _card(item: Any) -> Card | None:
+def _definition(item: Any) -> ToolDefinition | None:
     try:
         if not item["enabled"] or item["tool_name"] in OUR_TOOLS:
             return None
         heading, body = _split(str(item.get("description") or ""))
         about = body or str(item.get("intent") or "")
         asks = tuple(map(str, item.get("asks") or ()))
-        return Card(
+        return ToolDefinition(
             name=_checked(item["tool_name"]),
             title=heading or str(item["name"]),
             description=_described(about, asks, gated=bool(item["gated"])),
@@ -126,7 +126,7 @@ def _object(properties: Mapping[str, JSON], required: tuple[str, ...] = ()) -> M
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
-def _status_card(longest_wait_seconds: int) -> Card:
+def _status_card(longest_wait_seconds: int) -> ToolDefinition:
     wait: Mapping[str, JSON] = {
         "type": "number",
         "minimum": 0,
@@ -134,7 +134,7 @@ def _status_card(longest_wait_seconds: int) -> Card:
         "description": "How long to wait for a change before answering, in seconds. 0 answers at once.",
     }
     approval = {"type": "string", "description": "The approval_id that the pending answer named."}
-    return Card(
+    return ToolDefinition(
         name=STATUS_TOOL,
         title="Check an action's status",
         description="Tells how an action stands that answered as pending: whether it still waits for the user's "
@@ -145,7 +145,7 @@ def _status_card(longest_wait_seconds: int) -> Card:
     )
 
 
-_DIAGNOSTICS_CARD = Card(
+_DIAGNOSTICS_CARD = ToolDefinition(
     name=DIAGNOSTICS_TOOL,
     title="Aileron diagnostics",
     description="Tells whether Aileron's daemon can be reached, which actions it offers, and what to do if not.",

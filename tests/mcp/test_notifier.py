@@ -88,9 +88,9 @@ class HearingTests(ServerCase):
             async with by_hand(server) as silent, connected(server, "legacy", message_handler=hear) as client:
                 await client.list_tools()
                 for _ in range(20):
-                    await server.hearing.publish(ResourceUpdated(RUNS), ToolsListChanged(), ResourcesListChanged())
+                    await server.notifier.publish(ResourceUpdated(RUNS), ToolsListChanged(), ResourcesListChanged())
                     heard.clear()
-                    await server.hearing.publish(ResourcesListChanged())
+                    await server.notifier.publish(ResourcesListChanged())
                     await heard.wait()
                 told = await silent.ask("ping")
                 while told.count(UPDATED) < 2:
@@ -107,11 +107,11 @@ class HearingTests(ServerCase):
         async def talk() -> None:
             server = serving()
             async with by_hand(server) as client:
-                [hearer] = server.hearing.hearers.values()
-                hearer.hear(ToolsListChanged())
-                hearer.hear(ResourceUpdated(RUNS))
-                hearer.unsubscribe(RUNS)
-                hearer.hear(ResourcesListChanged())
+                [subscriber] = server.notifier.subscribers.values()
+                subscriber.hear(ToolsListChanged())
+                subscriber.hear(ResourceUpdated(RUNS))
+                subscriber.unsubscribe(RUNS)
+                subscriber.hear(ResourcesListChanged())
                 told: list[Any] = []
                 while RESOURCES not in told:
                     told += await client.ask("ping")
@@ -128,12 +128,12 @@ class HearingTests(ServerCase):
                 for _ in range(3):
                     await client.tell("notifications/initialized")
                 await client.ask("ping")
-                await server.hearing.publish(ToolsListChanged())
+                await server.notifier.publish(ToolsListChanged())
                 self.assertEqual([*await client.ask("ping"), *await client.ask("ping")], [TOOLS])
             async with connected_by_hand(server) as stranger:
                 await stranger.tell("notifications/initialized")
                 await stranger.ask("ping")
-                self.assertEqual(server.hearing.hearers, {})
+                self.assertEqual(server.notifier.subscribers, {})
 
         asyncio.run(talk())
 
@@ -143,14 +143,14 @@ class HearingTests(ServerCase):
         async def talk() -> None:
             server = serving()
             async with by_hand(server) as client:
-                [hearer] = server.hearing.hearers.values()
-                hearer.hear(ToolsListChanged())
-                hearer.leave()
-                hearer.leave()
+                [subscriber] = server.notifier.subscribers.values()
+                subscriber.hear(ToolsListChanged())
+                subscriber.leave()
+                subscriber.leave()
                 self.assertEqual([*await client.ask("ping"), *await client.ask("ping")], [])
-                self.assertEqual(server.hearing.hearers, {})
-                kept = weakref.ref(hearer)
-                del hearer
+                self.assertEqual(server.notifier.subscribers, {})
+                kept = weakref.ref(subscriber)
+                del subscriber
                 gc.collect()
                 self.assertIsNone(kept())
 
@@ -164,14 +164,14 @@ class HearingTests(ServerCase):
             async with by_hand(server) as client:
                 for _ in range(3):
                     await client.shake_hands()
-                while len(server.hearing.hearers) > 1:
+                while len(server.notifier.subscribers) > 1:
                     await client.ask("ping")
-                await server.hearing.publish(ResourceUpdated(RUNS), ToolsListChanged())
+                await server.notifier.publish(ResourceUpdated(RUNS), ToolsListChanged())
                 told: list[Any] = []
                 while TOOLS not in told:
                     told += await client.ask("ping")
                 told += await client.ask("ping")
             self.assertEqual(told, [TOOLS])
-            self.assertEqual(server.hearing.hearers, {})
+            self.assertEqual(server.notifier.subscribers, {})
 
         asyncio.run(talk())

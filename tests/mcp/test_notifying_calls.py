@@ -9,12 +9,12 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.mcp._forms import Form
-from aileron.mcp._news import MOST_SEEN, HeardCalls
-from aileron.mcp._texts import Said, of_form
-from aileron.mcp._tools import Manner
+from aileron.mcp._notifying_calls import MOST_SEEN, NotifyingCalls
+from aileron.mcp._texts import ToolResult, of_form
+from aileron.mcp._tools import CallOptions
 from tests.mcp.test_server import PATIENCE_SECONDS, ScriptedTools, done
 
-MANNER = Manner("K", 45)
+OPTIONS = CallOptions("K", 45)
 SOON_SECONDS, NEVER_SECONDS = 0.001, 3600.0
 
 
@@ -53,12 +53,12 @@ class NewsCase(SynchronousTestCase):
         self.told += 1
         self.heard.set()
 
-    def calls(self, tools: ScriptedTools, begun_seconds: float = NEVER_SECONDS) -> HeardCalls:
+    def calls(self, tools: ScriptedTools, begun_seconds: float = NEVER_SECONDS) -> NotifyingCalls:
         """Those tools, heard."""
-        return HeardCalls(tools, self.tell, begun_seconds)
+        return NotifyingCalls(tools, self.tell, begun_seconds)
 
 
-async def wanting() -> Said:
+async def wanting() -> ToolResult:
     """A call that lacks what a person is to say."""
     return of_form(Form("?", {"a": {"type": "string"}}, ("a",)))
 
@@ -79,8 +79,8 @@ class CallTests(NewsCase):
                 ("aileron_diagnostics", 0),
             ):
                 before = self.told
-                said = await self.calls(tools).call(tool, {"text": "x"}, MANNER)
-                self.assertEqual((said, self.told - before), (await done(), news), tool)
+                result = await self.calls(tools).call(tool, {"text": "x"}, OPTIONS)
+                self.assertEqual((result, self.told - before), (await done(), news), tool)
                 self.assertEqual(tools.called[-1], (tool, {"text": "x"}))
             self.assertEqual(tools.keys, ["K"] * 5)
 
@@ -90,7 +90,7 @@ class CallTests(NewsCase):
         """One that lacks what a person is to say has begun nothing, and is no news."""
 
         async def talk() -> None:
-            await self.calls(ScriptedTools(wanting)).call("ship_update", {}, MANNER)
+            await self.calls(ScriptedTools(wanting)).call("ship_update", {}, OPTIONS)
             self.assertEqual(self.told, 0)
 
         self.have(talk)
@@ -98,12 +98,12 @@ class CallTests(NewsCase):
     def test_long(self) -> None:
         """One that is not answered soon is news while it goes on, once, and once more when it is answered."""
 
-        async def slow() -> Said:
+        async def slow() -> ToolResult:
             await self.heard.wait()
-            return Said("", is_error=True)
+            return ToolResult("", is_error=True)
 
         async def talk() -> None:
-            await self.calls(ScriptedTools(slow), SOON_SECONDS).call("ship_update", {}, MANNER)
+            await self.calls(ScriptedTools(slow), SOON_SECONDS).call("ship_update", {}, OPTIONS)
             self.assertEqual(self.told, 2)
 
         self.have(talk)
@@ -112,7 +112,7 @@ class CallTests(NewsCase):
         """One that was answered at once is not news once more when it would have gone on for long."""
 
         async def talk() -> None:
-            await self.calls(ScriptedTools(done), SOON_SECONDS).call("ship_update", {}, MANNER)
+            await self.calls(ScriptedTools(done), SOON_SECONDS).call("ship_update", {}, OPTIONS)
             await asyncio.sleep(SOON_SECONDS * 5)
             self.assertEqual(self.told, 1)
 
@@ -122,12 +122,12 @@ class CallTests(NewsCase):
         """One that is cut off is news too, and then it is over."""
         began = asyncio.Event()
 
-        async def endless() -> Said:
+        async def endless() -> ToolResult:
             began.set()
             return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
 
         async def talk() -> None:
-            calling = asyncio.ensure_future(self.calls(ScriptedTools(endless)).call("ship_update", {}, MANNER))
+            calling = asyncio.ensure_future(self.calls(ScriptedTools(endless)).call("ship_update", {}, OPTIONS))
             await began.wait()
             calling.cancel()
             await asyncio.wait([calling])
@@ -138,12 +138,12 @@ class CallTests(NewsCase):
     def test_failed(self) -> None:
         """A fault of ours passes, and is news."""
 
-        async def broken() -> Said:
+        async def broken() -> ToolResult:
             raise RuntimeError
 
         async def talk() -> None:
             with self.assertRaises(RuntimeError):
-                await self.calls(ScriptedTools(broken)).call("ship_update", {}, MANNER)
+                await self.calls(ScriptedTools(broken)).call("ship_update", {}, OPTIONS)
             self.assertEqual(self.told, 1)
 
         self.have(talk)
@@ -175,18 +175,24 @@ class AskTests(NewsCase):
 
     def test_status(self) -> None:
         """What the status tool says is news where it said something else before; an error is none."""
-        answers = [Said("pending"), Said("pending"), Said("No daemon.", is_error=True), Said("pending"), Said("done")]
+        answers = [
+            ToolResult("pending"),
+            ToolResult("pending"),
+            ToolResult("No daemon.", is_error=True),
+            ToolResult("pending"),
+            ToolResult("done"),
+        ]
 
         async def talk() -> None:
             script = iter(answers)
 
-            async def answer() -> Said:
+            async def answer() -> ToolResult:
                 return next(script)
 
             calls = self.calls(ScriptedTools(answer))
             seen = []
-            for said in answers:
-                self.assertEqual(await calls.call("check_action_status", {"approval_id": "R"}, MANNER), said)
+            for result in answers:
+                self.assertEqual(await calls.call("check_action_status", {"approval_id": "R"}, OPTIONS), result)
                 seen.append(self.told)
             self.assertEqual(seen, [1, 1, 1, 1, 2])
 

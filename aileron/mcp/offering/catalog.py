@@ -16,8 +16,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from aileron.client import DaemonError, DaemonFault
-from aileron.mcp._cards import Card
 from aileron.mcp._contents import document_of, wrapped
+from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._forms import relaxed
 from aileron.mcp._texts import of_status, output_of
 from aileron.mcp._tools import IOffers
@@ -62,7 +62,7 @@ class IListener(Protocol):
         """Whether a person will see a form that we ask it to show."""
 
 
-class Shelf:
+class Catalog:
     """Handlers for a server.
 
     :param client: of a request.
@@ -77,7 +77,7 @@ class Shelf:
         client = self._client(ctx)
         offered = await self._offers.offered(hears_changes=client.hears_changes)
         shown, cursor = _page(offered, _tool_key, params, TOOLS_A_PAGE)
-        tools = [tool_of(card, asked=client.shows_forms) for card in shown]
+        tools = [tool_of(definition, asked=client.shows_forms) for definition in shown]
         return t.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
@@ -99,8 +99,8 @@ class Shelf:
             return _contents(params.uri, RUN_TYPE, of_status(await self._run(params.uri, run_id)).text)
         if place := attachment_at(params.uri):
             return await self._attachment(params.uri, *place)
-        card = action_at(params.uri, await self._offers.actions())
-        return _contents(params.uri, ACTION_TYPE, document(card))
+        definition = action_at(params.uri, await self._offers.actions())
+        return _contents(params.uri, ACTION_TYPE, document(definition))
 
     async def _runs(self) -> str:
         try:
@@ -138,24 +138,24 @@ class Shelf:
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
 
-def tool_of(card: Card, *, asked: bool = False) -> t.Tool:
+def tool_of(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
     """A tool as the protocol has it.
 
     :param asked: whether a person is asked for what is for them to say.
     """
     hints = t.ToolAnnotations(
-        title=card.title,
-        read_only_hint=card.read_only,
-        destructive_hint=card.destructive,
-        idempotent_hint=card.idempotent,
-        open_world_hint=card.open_world,
+        title=definition.title,
+        read_only_hint=definition.read_only,
+        destructive_hint=definition.destructive,
+        idempotent_hint=definition.idempotent,
+        open_world_hint=definition.open_world,
     )
-    schema: Any = plain(relaxed(card) if asked and card.asks else card.input_schema)
-    output: Any = None if card.output_schema is None else plain(wrapped(card.output_schema))
+    schema: Any = plain(relaxed(definition) if asked and definition.asks else definition.input_schema)
+    output: Any = None if definition.output_schema is None else plain(wrapped(definition.output_schema))
     return t.Tool(
-        name=card.name,
-        title=card.title,
-        description=card.description,
+        name=definition.name,
+        title=definition.title,
+        description=definition.description,
         input_schema=schema,
         output_schema=output,
         annotations=hints,
@@ -193,12 +193,12 @@ _TEMPLATES = (
 )
 
 
-def _resource(card: Card) -> t.Resource:
+def _resource(definition: ToolDefinition) -> t.Resource:
     return t.Resource(
-        uri=address_of(card),
-        name=str(card.action),
-        title=card.title,
-        description=card.about or None,
+        uri=address_of(definition),
+        name=str(definition.action),
+        title=definition.title,
+        description=definition.about or None,
         mime_type=ACTION_TYPE,
     )
 
@@ -207,8 +207,8 @@ def _contents(uri: str, kind: str, text: str) -> t.ReadResourceResult:
     return t.ReadResourceResult(contents=[t.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
 
-def _tool_key(card: Card) -> str:
-    return f"{'our' if card.action is None else 'action'} {card.name}"
+def _tool_key(definition: ToolDefinition) -> str:
+    return f"{'our' if definition.action is None else 'action'} {definition.name}"
 
 
 def _resource_key(resource: t.Resource) -> str:
